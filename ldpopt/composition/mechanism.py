@@ -30,7 +30,7 @@ from ldpopt.privacy.concentrated import mcdp
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
-from ldpopt.privacy.pairs import ENTRIES, blocks, ordered_pairs
+from ldpopt.privacy.pairs import blocks, ordered_pairs
 from ldpopt.results import ByValue
 from ldpopt.rounding import down, up
 
@@ -85,18 +85,14 @@ class Mechanism(ByValue):
         return {}
 
     def renyi_at(self, s: Array) -> tuple[Array, Array]:
-        """As `renyi`, at many s, (n,) each; at finite s above zero all are computed at once."""
-        if isinstance(self.own, ContinuousPair) or not (s > 0).all() or not np.isfinite(s).all():
+        """As `renyi`, at many s, (n,) each; all are computed at once where they are finite."""
+        if isinstance(self.own, ContinuousPair) or not np.isfinite(s).all():
             low, high = np.array([self.renyi(one) for one in s.tolist()]).T
             return low, high
         low, high = np.zeros(len(s)), np.zeros(len(s))
         for loss in self._losses:
-            pairs, step = np.arange(len(loss.p)), max(1, ENTRIES // loss.p.size)
-            for at in range(0, len(s), step):
-                some = s[at : at + step]
-                ends = loss.rows(np.tile(pairs, len(some))).divergence(np.repeat(some, len(pairs)))
-                for most, end in zip((low, high), ends, strict=True):
-                    np.maximum(most[at : at + step], end.reshape(len(some), -1).max(axis=1), out=most[at : at + step])
+            sides = zip(*((low.max(axis=1), high.max(axis=1)) for low, high in loss.renyi_at(s)), strict=True)
+            low, high = (np.maximum(most, np.concatenate(ends)) for most, ends in zip((low, high), sides, strict=True))
         return np.maximum(low - self._rare, 0.0), high + self._rare
 
     def _renyi(self, s: float) -> Interval:

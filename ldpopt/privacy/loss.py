@@ -13,6 +13,7 @@ which is known to its last digits. Dividing the rows would add rounding that hid
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,18 +155,23 @@ class PrivacyLoss:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             x = s[:, None] * self.centred
             shift = np.maximum(x.max(axis=1) - _LARGE, 0.0)
-            scale = np.exp(-shift)[:, None]
-            large = x > _LARGE
-            inner = np.where(large, 0.0, x)
-            far = np.exp(np.where(large, x - shift[:, None], -np.inf))
-            growth = np.where(large, far, np.abs(np.expm1(inner)) * scale)
-            total = (self.p * np.where(large, far, excess(inner) * scale)).sum(axis=1)
+            overflows, scale = bool(shift.any()), np.exp(-shift)[:, None]
+            large = x > _LARGE if overflows else None
+            inner = np.where(large, 0.0, x) if overflows else x
+            grown = np.expm1(inner)
+            growth, terms = np.abs(grown), excess(inner, grown)
+            if overflows:
+                far = np.exp(np.where(large, x - shift[:, None], -np.inf))
+                growth, terms = (np.where(large, far, part * scale) for part in (growth, terms))
+            total = (self.p * terms).sum(axis=1)
             eta = np.minimum(np.abs(s)[:, None] * self.slack, 600.0)  # |g(x+e) - g(x)| <= (|e^x-1| + e)(e^e - 1)
             error = (self.p * (growth + eta * scale) * np.expm1(eta)).sum(axis=1) + _TERM * total
             error += 16 * self.p.shape[1] * SUBNORMAL  # for products that are subnormal
             bounds = []
             for value in (np.maximum(total - error, 0.0), total + error):
-                log = np.where(shift > 0, shift + np.log(np.maximum(scale[:, 0] + value, 5e-324)), np.log1p(value))
+                log = np.log1p(value)
+                if overflows:
+                    log = np.where(shift > 0, shift + np.log(np.maximum(scale[:, 0] + value, 5e-324)), log)
                 bounds.append(np.where(self.identical, 0.0, log))
         off = 8 * ULP * shift
         low, high = np.maximum(bounds[0] * (1 - 4 * ULP) - off, 0.0), bounds[1] * (1 + 4 * ULP) + off
@@ -208,21 +214,32 @@ class PrivacyLoss:
             return self.top_lower, self.top_upper
         return self.divergence(np.full(len(self.p), s))
 
+    def renyi_at(self, s: Array) -> Iterator[tuple[Array, Array]]:
+        """As `renyi` at many finite s, (N,): (orders, n) each, block after block that fits in memory."""
+        pairs, step = np.arange(len(self.p)), max(1, ENTRIES // max(self.p.size, 1))
+        for some in (s[start : start + step] for start in range(0, len(s), step)):
+            low, high = self.rows(np.tile(pairs, len(some))).divergence(np.repeat(some, len(pairs)))
+            yield low.reshape(len(some), len(pairs)), high.reshape(len(some), len(pairs))
+
     def divergence(self, s: Array) -> tuple[Array, Array]:
-        """Lower and upper bounds on the Rényi divergence of order 1 + s, for s > 0 of shape (n,)."""
+        """Lower and upper bounds on the Rényi divergence of order 1 + s, for finite s >= 0 of shape (n,)."""
         low, high = self.cumulant(s)
-        low = (self.mean_lower + low / s) * (1 - 4 * ULP)
-        high = np.minimum((self.mean_upper + high / s) * (1 + 4 * ULP), self.top_upper)
+        none, s = s == 0, np.where(s == 0, 1.0, s)
+        low = np.where(none, self.mean_lower, (self.mean_lower + low / s) * (1 - 4 * ULP))
+        high = np.where(none, self.mean_upper, (self.mean_upper + high / s) * (1 + 4 * ULP))
+        high = np.minimum(high, self.top_upper)
         return np.where(self.infinite, np.inf, np.minimum(low, high)), np.where(self.infinite, np.inf, high)
 
 
-def excess(x: Array) -> Array:
-    """g(x) = exp(x) - 1 - x >= 0, to a few units in the last place."""
-    near = np.clip(x, -0.5, 0.5)
-    series = np.ones_like(near)
-    for n in range(17, 2, -1):
-        series = 1 + near / n * series
-    return np.where(np.abs(x) <= 0.5, near * near / 2 * series, np.expm1(x) - x)
+def excess(x: Array, grown: Array | None = None) -> Array:
+    """g(x) = exp(x) - 1 - x >= 0, to a few units in the last place; grown : exp(x) - 1 where it is known."""
+    near = np.minimum(np.maximum(x, -0.5), 0.5)
+    series, part = np.ones_like(near), np.empty_like(near)
+    for n in range(17, 2, -1):  # 1 + near / n * series
+        np.multiply(np.divide(near, n, out=part), series, out=series)
+        series += 1
+    grown = np.expm1(x) if grown is None else grown
+    return np.where(np.abs(x) <= 0.5, near * near / 2 * series, grown - x)
 
 
 def log_ratios(p: Array, q: Array) -> Array:

@@ -74,6 +74,11 @@ def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDE
     return privacy_loss(p, q, off).renyi(order - 1)
 
 
+def lowest(loss: PrivacyLoss, orders: Array) -> Array:
+    """(N, n) lower bounds on the Rényi divergences of N finite orders."""
+    return np.concatenate([low for low, _ in loss.renyi_at(orders - 1)])
+
+
 def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, float]:
     """The order a in [low, high] with the largest D_a / a of any pair, to 1e-4 of the range, and that rate.
 

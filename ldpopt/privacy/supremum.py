@@ -138,7 +138,8 @@ class _Spread:
     reach: Array
 
     def below(self, rows: Rows, k: Array, s: Array) -> Array:
-        return np.asarray(2 * k / (s * s))
+        with np.errstate(over="ignore"):
+            return np.asarray(2 * k / (s * s))
 
     above = below
 

@@ -20,7 +20,7 @@ from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
 from ldpopt.privacy import Guarantee, renyi, zcdp
 from ldpopt.privacy.loss import privacy_loss
-from ldpopt.privacy.renyi import SCANNED, highest_rate, renyi_order
+from ldpopt.privacy.renyi import SCANNED, highest_rate, lowest, renyi_order
 from ldpopt.tolerances import SAME_ORDER
 
 LARGE = 3.0
@@ -330,9 +330,8 @@ class ConcentratedLDP(ColumnConstraint):
         used = used / used.sum(axis=1, keepdims=True)
         usable = GRID[GRID * (GRID - 1) * self.rho <= 500]
         loss = privacy_loss(used[left], used[right])
-        divergences = np.array([loss.renyi(order - 1)[0] for order in usable])
+        rates = lowest(loss, usable) / usable[:, None]
         # Every peak of every pair is looked at: higher ones beside it may be at orders that are posed already.
-        rates = divergences / usable[:, None]
         beside = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
         peaks = (rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho)
         exceeded: dict[float, float] = {}
@@ -340,7 +339,7 @@ class ConcentratedLDP(ColumnConstraint):
             ends = float(usable[max(peak - 1, 0)]), float(usable[min(peak + 1, len(usable) - 1)])
             pairs = np.flatnonzero(peaks[peak])
             rows = loss.rows(pairs)
-            scan = np.array([rows.renyi(order - 1)[0] / order for order in np.linspace(*ends, SCANNED).tolist()])
+            scan = lowest(rows, orders := np.linspace(*ends, SCANNED)) / orders[:, None]
             for pair in pairs[scan.max(axis=0) > NEAR_RHO * self.rho].tolist():
                 order, rate = highest_rate(loss.rows(np.array([pair])), *ends)
                 new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)

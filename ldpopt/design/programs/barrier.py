@@ -241,15 +241,11 @@ class Linear:
         block = np.zeros((n, k, k))
         inputs = np.arange(k)
         weighted = bend * nu[:count]
-        for number, part in enumerate(pairs.parts):
-            left, right = pairs.left[part], pairs.right[part]
-            if number < len(pairs.moments):
-                both = -(weighted * t)[:, part]
-            else:
-                here = slice(part.start - count, part.stop - count)
-                both = stiff[:, here] * pairs.on_left[here] * pairs.on_right[here]
-            block[:, left, right] += both
-            block[:, right, left] += both
+        both = np.concatenate([-(weighted * t), stiff * pairs.on_left * pairs.on_right], axis=1)
+        cells = block.reshape(n, k * k)
+        for part in pairs.parts:
+            cells[:, pairs.left[part] * k + pairs.right[part]] += both[:, part]
+            cells[:, pairs.right[part] * k + pairs.left[part]] += both[:, part]
         first = np.concatenate([weighted, stiff * pairs.on_left**2], axis=1)
         second = np.concatenate([weighted * t * t, stiff * pairs.on_right**2], axis=1)
         block[:, inputs, inputs] += pairs.gather(first, second) + rate[0]

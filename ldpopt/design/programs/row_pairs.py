@@ -7,6 +7,8 @@ every round those that bind.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,7 @@ class Pairs:
         self.ends = np.cumsum(sizes, dtype=np.intp)
         self.parts = [slice(int(end) - size, int(end)) for end, size in zip(self.ends, sizes, strict=True)]
         self.count = sum(len(term) for term in self.moments)
+        self.orders = _in_runs(self.moments)
         self.caps = np.concatenate([np.zeros(0), *(term.cap * np.ones(len(term)) for term in each)])
         factors = [np.zeros(0), *(term.factor for term in sticks)]
         self.on_left, self.on_right = 1 / self.caps[self.count :], -np.concatenate(factors) / self.caps[self.count :]
@@ -60,22 +63,27 @@ class Pairs:
     def psi(self, q: Array) -> tuple[Array, Array, Array, Array, Array]:
         """psi, its two slopes, its second derivative in a, and t = a/b, each (n, moments)."""
         a, b = q[:, self.left[: self.count]], q[:, self.right[: self.count]]
-        parts = [np.zeros((5, len(q), 0))]
-        start = 0
         with np.errstate(all="ignore"):
-            for term in self.moments:
-                part = slice(start, start + len(term))
-                parts.append(_psi(term.order, term.cap, a[:, part], b[:, part]))
-                start += len(term)
-        level, on_left, on_right, bend, t = np.concatenate(parts, axis=2)
+            parts = [_psi(order, self.caps[part], a[:, part], b[:, part]) for part, order in self.orders]
+        level, on_left, on_right, bend, t = np.concatenate([np.zeros((5, len(q), 0)), *parts], axis=2)
         return level, on_left, on_right, bend, t
 
 
-def _psi(order: float, cap: float, a: Array, b: Array) -> Array:
+def _in_runs(moments: Sequence[Any]) -> list[tuple[slice, Any]]:
+    """Neighbouring moments whose psi is of one form, with their orders: 1, or an order for each pair."""
+    runs, start = [], 0
+    for first, group in groupby(moments, lambda term: term.order == 1):
+        orders = np.concatenate([np.full(len(term), float(term.order)) for term in group])
+        runs.append((slice(start, start + len(orders)), 1.0 if first else orders))
+        start += len(orders)
+    return runs
+
+
+def _psi(order: Any, cap: Array, a: Array, b: Array) -> Array:
     apart = (a - b) / b
     t = a / b
     log = np.where(np.abs(apart) < 0.5, np.log1p(np.where(np.abs(apart) < 0.5, apart, 0.0)), np.log(t))
-    if order == 1:
+    if np.ndim(order) == 0:  # order 1
         on_left, on_right, bend = log, -apart, 1 / a
         level = a * log - (a - b)
         series = b * apart**2 / 2 * (1 - apart / 3 + apart**2 / 6 - apart**3 / 10)
@@ -88,7 +96,7 @@ def _psi(order: float, cap: float, a: Array, b: Array) -> Array:
             b * order * (order - 1) / 2 * apart**2
             * (1 + (order - 2) / 3 * apart * (1 + (order - 3) / 4 * apart * (1 + (order - 4) / 5 * apart)))
         )  # fmt: skip
-    level = np.where(np.abs(apart) * max(order, 1.0) < SERIES_RATIO, series, level)
+    level = np.where(np.abs(apart) * order < SERIES_RATIO, series, level)
     return np.stack([level / cap, on_left / cap, on_right / cap, bend / cap, t])
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -102,6 +103,22 @@ class _Point(Iterate):
         )  # fmt: skip
 
 
+_SUM = "ip,jp,px->xij"
+
+
+@lru_cache(maxsize=1000)
+def _order(labels: int, pairs: int, inputs: int) -> Any:
+    """The order in which `_SUM` is fastest, False for all at once: to look for it takes longer than the sum."""
+    each = np.empty((labels, pairs))
+    path, _ = np.einsum_path(_SUM, each, each, np.empty((pairs, inputs)), optimize=True)
+    return path if len(path) > 2 else False
+
+
+def _summed(each: Array, on: Array) -> Array:
+    """(k, n, n) the products of what pairs do to labels (n, pairs), summed for the input (pairs, k) of each pair."""
+    return np.asarray(np.einsum(_SUM, each, each, on, optimize=_order(*each.shape, on.shape[1])))
+
+
 class _Newton:
     """The system of a step in the columns, in units of them, with the prices of pairs eliminated."""
 
@@ -115,8 +132,8 @@ class _Newton:
         on_left, on_right = linear.on_left * tight, linear.on_right * tight
         whole = np.zeros((n, k, n, k))
         inputs = np.arange(k)
-        whole[:, inputs, :, inputs] += np.einsum("ip,jp,px->xij", on_left, on_left, pairs.on[0], optimize=True)
-        whole[:, inputs, :, inputs] += np.einsum("ip,jp,px->xij", on_right, on_right, pairs.on[1], optimize=True)
+        whole[:, inputs, :, inputs] += _summed(on_left, pairs.on[0])
+        whole[:, inputs, :, inputs] += _summed(on_right, pairs.on[1])
         for part in pairs.parts:
             both = np.einsum("ip,jp->pij", on_left[:, part], on_right[:, part])
             whole[:, pairs.left[part], :, pairs.right[part]] += both

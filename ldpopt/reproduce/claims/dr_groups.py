@@ -257,7 +257,7 @@ def _chain_marks(ax: Any, table: Table) -> None:
 
 @claim(
     "dr-group-guess", "[DR, section 1]", PURE, CHAIN, ending=_guess_in_numbers,
-    points=grid(kind=["chain"], seed=Axis(400, 5))
+    points=grid(kind=["chain"], seed=Axis(400, 20))
     + grid(kind=["pure"], epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [1.0]), size=[2.0]),
     subject=Subject.QUESTION,
     draw=picture(panel("Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)",
