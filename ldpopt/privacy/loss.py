@@ -156,7 +156,7 @@ class PrivacyLoss:
             x = s[:, None] * self.centred
             shift = np.maximum(x.max(axis=1) - _LARGE, 0.0)
             overflows, scale = bool(shift.any()), np.exp(-shift)[:, None]
-            large = x > _LARGE if overflows else None
+            large = x > _LARGE
             inner = np.where(large, 0.0, x) if overflows else x
             grown = np.expm1(inner)
             growth, terms = np.abs(grown), excess(inner, grown)
