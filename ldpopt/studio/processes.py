@@ -10,6 +10,7 @@ import pkgutil
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import traceback
@@ -34,6 +35,9 @@ VIEW_SECONDS = 60
 
 FOLDER = "ldpopt-studio-"
 """The name of a process's folder of temporary files begins with this, and with the number of the studio's process."""
+METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""How processes begin: as copies of one that only imports, or each by importing."""
+PRELOADED = ["ldpopt.cli", "ldpopt.studio.tell", __name__]
 
 
 def sweep() -> None:
@@ -154,7 +158,8 @@ class _Job:
     """
 
     def __init__(self, lasting: bool = False) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context(METHOD)
+        context.set_forkserver_preload(PRELOADED)
         self.pipe, there = context.Pipe()
         # What is killed cannot remove what it wrote.
         self._folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
