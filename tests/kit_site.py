@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
 # The shell draws pages alone. A whole browser begins a window of its own for each of them.
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, PROGRAMS)), None)
@@ -106,6 +108,18 @@ def chromium() -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
+
+
+LOOK = """async () => (await axe.run({ resultTypes: ["violations"] })).violations
+  .map((one) => [one.id, one.nodes.map((node) => node.html.slice(0, 200))])"""
+
+
+def violations(page: Any) -> Any:
+    """What axe-core finds on the page as it is, each rule with the places; it is read once by each document."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe.Axe().axe_script)
+    return page.evaluate(LOOK)
 
 
 def begin(page: Any, address: str) -> None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from kit_site import violations
 from studio_asgi import packed
 from studio_site import repainted, state_of
 
@@ -43,12 +44,6 @@ def people(epsilon):
     """Those that reach 5 points, through the channel of the library's planner."""
     planner = QuestionPlanner(PILOT)
     return Together(0.05).respondents(planner.channel(epsilon), planner.pilot)
-
-
-def violations(page):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
-    found = axe.Axe().run(page).response["violations"]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
 
 
 def test_solve_epsilon_from_a_half_width(opened):
