@@ -35,7 +35,7 @@ VIEW_SECONDS = 60
 
 FOLDER = "ldpopt-studio-"
 """The name of a process's folder of temporary files begins with this, and with the number of the studio's process."""
-METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+CONTEXT = multiprocessing.get_context("forkserver") if sys.platform == "linux" else multiprocessing.get_context("spawn")
 """How processes begin: as copies of one that only imports, or each by importing."""
 PRELOADED = ["ldpopt.cli", "ldpopt.studio.tell", __name__]
 
@@ -158,12 +158,11 @@ class _Job:
     """
 
     def __init__(self, lasting: bool = False) -> None:
-        context = multiprocessing.get_context(METHOD)
-        context.set_forkserver_preload(PRELOADED)
-        self.pipe, there = context.Pipe()
+        CONTEXT.set_forkserver_preload(PRELOADED)
+        self.pipe, there = CONTEXT.Pipe()
         # What is killed cannot remove what it wrote.
         self._folder = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
-        self.process = context.Process(target=_work, args=(there, lasting, self._folder), daemon=True)
+        self.process = CONTEXT.Process(target=_work, args=(there, lasting, self._folder), daemon=True)
         self.process.start()
         there.close()
         self.progress, self.end = 0.0, dict[str, Any]()
