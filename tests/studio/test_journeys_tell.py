@@ -49,8 +49,8 @@ def test_drag_a_bar(opened):
     x, y = grip["x"] + 2, grip["y"] + grip["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 30, y, steps=5)
-    repainted(page, lambda: page.mouse.move(x + 60, y, steps=5))
+    page.mouse.move(x + 30, y)
+    repainted(page, lambda: page.mouse.move(x + 60, y, steps=2))
     page.mouse.up()
     assert ready(page) == "optimal, proof checked"
     state = state_of(page)
