@@ -56,7 +56,7 @@ print(f"all certified: {all(row.certified for row in table)}; largest relative g
 # %%
 for f in (TOTAL_VARIATION, KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON):
     for epsilon in (1.0, 2.0, 4.0):
-        caps = np.linspace(0.05, 1, 20) * np.tanh(epsilon / 2)
+        caps = np.linspace(0.1, 1, 10) * np.tanh(epsilon / 2)
         one = frontier(Divergence(f, p0, p1), [epsilon], caps)
         gaps = one.gap("erased_optimum")
         worst = int(np.argmax(gaps >= gaps.max() * (1 - 1e-9)))  # the first of those that are equal but for rounding

@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 from fractions import Fraction
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -75,6 +76,7 @@ def row(rng: random.Random, bits: int, m: int) -> list[int]:
     return [after - before for before, after in pairwise(steps)]
 
 
+@cache
 def districts(k: int) -> ExactChannel:
     """Randomized response over k answers in 62 bits."""
     other = (1 << 62) // (k + 20)

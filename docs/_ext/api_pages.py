@@ -176,7 +176,8 @@ def _source(value: Any) -> list[str]:
         return []
     path = Path(file).relative_to(Path(ldpopt.__file__).parents[1]).as_posix()
     build = _build()
-    address = build.file_address(path, inspect.findsource(written)[1] + 1) if build else None
+    # To find the line is to read the whole file.
+    address = build.file_address(path, inspect.findsource(written)[1] + 1) if build and repository() else None
     return [f"Source: [`{path}`]({address})" if address else f"Source: `{path}`", ""]
 
 

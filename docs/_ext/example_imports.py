@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import re
 from collections.abc import Mapping
 from doctest import DocTestParser, Example
@@ -46,9 +47,14 @@ def names_in(examples: list[Example]) -> tuple[set[str], set[str]]:
     return {name for name in used if not hasattr(builtins, name)}, stored
 
 
+@functools.cache
+def _exported() -> frozenset[str]:
+    return frozenset(ldpopt.__all__)
+
+
 def import_lines(names: list[str], spaces: list[Mapping[str, Any]], homes: Mapping[int, str]) -> list[str]:
     """The statements that import what `names` are in the first of `spaces` that has them; other names are left out."""
-    modules, parts = [], dict[str, list[str]]()
+    modules, parts, exported = [], dict[str, list[str]](), _exported()
     for name in names:
         space = next((one for one in spaces if name in one), None)
         if space is None:
@@ -60,7 +66,7 @@ def import_lines(names: list[str], spaces: list[Mapping[str, Any]], homes: Mappi
                 parts.setdefault(parent, []).append(name)
             else:
                 modules.append(f"import {value.__name__}" + ("" if name == value.__name__ else f" as {name}"))
-        elif name in ldpopt.__all__ and getattr(ldpopt, name) is value:
+        elif name in exported and getattr(ldpopt, name) is value:
             parts.setdefault("ldpopt", []).append(name)
         else:
             home = homes.get(id(value)) or getattr(value, "__module__", None) or str(space["__name__"])

@@ -9,14 +9,15 @@ from ldpopt import Divergence
 from ldpopt.divergences import KL
 
 P0, P1, FACTOR = np.array([0.6, 0.4]), np.array([0.3, 0.7]), 3.0
+POINTS = 125
 
 
 def draw() -> Any:
     """The rhombus of the limit on odds, shaded by the divergence that is kept, with the two best corners."""
     (ax,) = panels((5.6,), 4.3)
     utility = Divergence(KL, P0, P1)
-    side = np.linspace(0.004, 0.996, 125)
-    kept = np.full((125, 125), np.nan)
+    side = np.linspace(0.004, 0.996, POINTS)
+    kept = np.full((POINTS, POINTS), np.nan)
     for i, b in enumerate(side):
         for j, a in enumerate(side):
             if max(a / b, b / a, (1 - a) / (1 - b), (1 - b) / (1 - a)) <= FACTOR:

@@ -10,6 +10,7 @@ from ldpopt import Divergence, LocalDP, optimal_channel
 from ldpopt.divergences import KL
 
 FIRST_LAW, SECOND_LAW = stats.norm(0, 1), stats.norm(1, 1)
+CELLS = np.array([3, 4, 6, 8, 12, 16, 24, 32, 48, 64])
 
 
 def bracket(cells: int) -> tuple[float, float]:
@@ -41,11 +42,10 @@ def draw() -> Any:
     frame(left, "Two laws and the border between two reports", "answer", "density")
     left.set(ylim=(0, 0.45))
     beside(left)
-    sizes = np.array([3, 4, 6, 8, 12, 16, 24, 32, 48, 64])
-    below, above = np.array([bracket(int(cells)) for cells in sizes]).T
-    right.fill_between(sizes, below, above, color=FIRST, alpha=0.15, lw=0)
-    right.semilogx(sizes, above, "v-", color=SECOND, ms=5, label="from above: answers spread over two knots")
-    right.semilogx(sizes, below, "^-", color=FIRST, ms=5, label="from below: answers of a cell merged")
+    below, above = np.array([bracket(int(cells)) for cells in CELLS]).T
+    right.fill_between(CELLS, below, above, color=FIRST, alpha=0.15, lw=0)
+    right.semilogx(CELLS, above, "v-", color=SECOND, ms=5, label="from above: answers spread over two knots")
+    right.semilogx(CELLS, below, "^-", color=FIRST, ms=5, label="from below: answers of a cell merged")
     right.set_xticks([4, 8, 16, 32, 64], ["4", "8", "16", "32", "64"])
     right.minorticks_off()
     frame(right, "The optimum lies between", "cells of equal mass", "kept, in nats")

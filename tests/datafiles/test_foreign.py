@@ -53,7 +53,7 @@ def changed(path: Path, change: Callable[[bytes], bytes], name: str = SHEET) -> 
     entries[name] = change(entries.pop(SHEET))
     for other in ("[Content_Types].xml", "xl/_rels/workbook.xml.rels"):
         entries[other] = entries[other].replace(SHEET.encode(), name.encode())
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for entry, content in entries.items():
             archive.writestr(entry, content)
     return path

@@ -15,9 +15,11 @@ SCRIPTS = sorted(path.stem for path in IMAGES.glob("*.py") if "def draw()" in pa
 CONCEPTS = sorted(path for path in (ROOT / "docs" / "concepts").glob("*.md") if path.stem != "index")
 
 FEWER = {
+    "binary": {"POINTS": 32},
+    "bracket": {"CELLS": np.array([3, 16, 64])},
     "columns": {"POINTS": 30},
     "errata": {"POINTS": 8},
-    "questionnaires": {"COUNTS": (1, 4, 32)},
+    "questionnaires": {"COUNTS": (1, 32)},
     "shuffling": {"RESPONDENTS": np.array([10**3, 10**6])},
 }
 """Points between the same ends of curves that take long, of which letters, ticks and legends say nothing."""
