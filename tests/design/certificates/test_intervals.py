@@ -323,7 +323,7 @@ OTHERS = {"path": LocalDP(1.0, nx.path_graph(3)), "pure": ApproximateLDP(1.0, 0.
 
 @pytest.mark.parametrize(
     ("name", "f"),
-    [(name, f) for name in OTHERS for f in (KL, REVERSE_KL, CHI_SQUARED) if (name, f) != ("Renyi", KL)],
+    [*((name, f) for name in ("path", "pure") for f in (KL, REVERSE_KL, CHI_SQUARED)), ("Renyi", REVERSE_KL)],
     ids=lambda one: getattr(one, "name", one),
 )
 def test_hypotheses_with_zeros_have_finite_optima(name, f):
