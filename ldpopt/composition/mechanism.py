@@ -87,7 +87,7 @@ class Mechanism(ByValue):
     def renyi_at(self, s: Array) -> tuple[Array, Array]:
         """As `renyi`, at many s, (n,) each; all are computed at once where they are finite."""
         if isinstance(self.own, ContinuousPair) or not np.isfinite(s).all():
-            low, high = np.array([self.renyi(one) for one in s.tolist()]).T
+            low, high = np.array([self.renyi(each) for each in s.tolist()]).T
             return low, high
         low, high = np.zeros(len(s)), np.zeros(len(s))
         for loss in self._losses:
@@ -221,7 +221,7 @@ def _parameters_of(claim: Claim) -> tuple[float, ...]:
 
 def summed(parts: list[tuple[Mechanism, int]], s: Array) -> tuple[Array, Array]:
     """Bounds on the sum of count times the Rényi divergence of orders 1 + s, (n,), which add up [M, Prop 1]."""
-    low, high = np.sum([np.zeros((2, len(s))), *(n * np.array(one.renyi_at(s)) for one, n in parts)], axis=0)
+    low, high = sum((n * np.array(mechanism.renyi_at(s)) for mechanism, n in parts), np.zeros((2, len(s))))
     return low, high
 
 

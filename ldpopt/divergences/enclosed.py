@@ -25,7 +25,7 @@ from ldpopt.divergences.rules import Rule, mirror_of, own_rule, rule_of
 from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
 
-FEW = 4096  # Up to this many boxes all their points are looked at together, which takes half the time
+MAX_TOGETHER = 4096  # Up to this many boxes all their points are looked at together, which takes half the time
 
 
 def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure, a: Enclosure | None = None) -> Enclosure:
@@ -59,10 +59,10 @@ def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclos
     b_low, d_low = b_low.positive(), d_low.maximum(-b_high)
     d_high = d_high.maximum(d_low)
     nearest = arith.where(np.asarray(d_low.lower) > 0, d_low, arith.where(np.asarray(d_high.upper) < 0, d_high, 0.0))
-    if missed.size <= FEW:
+    if missed.size <= MAX_TOGETHER:
         points = (d_low, d_high, nearest), (b_low.maximum(-d_low), b_low.maximum(-d_high), b_high)
-        at = _at(rule, *(arith.concatenate([one[None] for one in each]) for each in points))
-        return at[2].positive(), at[0].maximum(at[1]), missed
+        values = _at(rule, *(arith.concatenate([end[None] for end in ends]) for ends in points))
+        return values[2].positive(), values[0].maximum(values[1]), missed
     left, right = (_at(rule, end, b_low.maximum(-end)) for end in (d_low, d_high))
     return _at(rule, nearest, b_high).positive(), left.maximum(right), missed
 

@@ -150,9 +150,9 @@ def pair_growth(t: Array, power: float) -> Array:
         coefficient *= (power - 2 * j + 2) * (power - 2 * j + 1) / ((2 * j) * (2 * j - 1))
         term = term * s
         series += 2 * coefficient * term
-    found = np.empty_like(t)
-    found[small], found[~small] = series, (1 + u) ** power + np.abs(1 - u) ** power - 2
-    return found
+    growth = np.empty_like(t)
+    growth[small], growth[~small] = series, (1 + u) ** power + np.abs(1 - u) ** power - 2
+    return growth
 
 
 def _scaled_growth(t: Array, power: float, top: float) -> Array:

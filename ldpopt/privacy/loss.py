@@ -31,14 +31,14 @@ BITS = 26
 
 BLOCK = 1 << 16
 """Entries that are split at a time."""
-FEW = 500
+MAX_SINGLE = 500
 """Up to so many entries are summed sooner one by one."""
 
 
 def defects(rows: Array) -> Array:
     """The sum of every row of an array (n, m) minus one, correctly rounded; shape (n,)."""
     n, m = rows.shape
-    if rows.size <= FEW or m >= 1 << BITS:
+    if rows.size <= MAX_SINGLE or m >= 1 << BITS:
         return np.array([math.fsum([*row, -1.0]) for row in rows.tolist()])
     step = max(1, BLOCK // m)
     return np.concatenate([np.empty(0), *(_defects(rows[start : start + step]) for start in range(0, n, step))])

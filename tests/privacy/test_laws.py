@@ -24,7 +24,7 @@ from ldpopt.privacy import (
     total_variation,
     zcdp,
 )
-from ldpopt.privacy.loss import FEW, centred, defects, scaled, shift
+from ldpopt.privacy.loss import MAX_SINGLE, centred, defects, scaled, shift
 
 OFF = np.array([[0.3, 0.7], [0.6, 0.4]]) * [[1 + 9e-10], [1 - 9e-10]]
 ULP = 2.0**-52
@@ -57,7 +57,7 @@ def test_defects_are_correctly_rounded_whatever_the_entries_are():
     large = np.array([[1e300, 3.0, 1e-300, 1.0, 0.0], [1.5, 2.5, 2.0**-60, 0.0, 0.0]])
     even = np.full((2, 1000), 1 / 1000)
     many = (wide, np.tile(ties, (60, 1)), np.tile(large, (60, 1)), even)
-    assert all(rows.size > FEW for rows in many)
+    assert all(rows.size > MAX_SINGLE for rows in many)
     for rows in (*many, wide[:5], ties, large, even[:, :200]):
         for row, found in zip(rows, defects(rows), strict=True):
             assert found == float(sum(Fraction(float(x)) for x in row) - 1)
