@@ -49,6 +49,21 @@ def test_upper_and_lower_enclose_the_enumeration(n, epsilon):
             assert n == 1 or lower >= value * (1 - 1e-3) - 1e-12
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5, 4.0])
+def test_only_what_is_at_most_a_delta_is_surely_at_most_it(epsilon):
+    """Without a tilt nothing is sure, and without a score above 0 that others send, what they never send decides."""
+    rng, sure = np.random.default_rng(1), 0
+    for trial in range(12):
+        p, q, w = rng.dirichlet(np.ones(3), 3)
+        if trial % 3 == 1:  # of the report that others never send, p has more, and less of the others
+            p, q, w = np.sort(p)[::-1], np.sort(q), np.array([0.0, w[1], 1 - w[1]])
+        value = float(exact_delta(p, q, w, 4, Fraction(math.exp(epsilon))))
+        crowd = Crowd.of(p, q, w, 4)
+        assert not value or not crowd.surely_at_most(epsilon, value * (1 - 1e-9))
+        sure += crowd.surely_at_most(epsilon, 0.5 + value / 2)
+    assert sure or epsilon == 0
+
+
 def test_reports_with_the_same_ratios_are_one():
     """Reports that tell the same are put together: 100 of them become 3."""
     p, q, w = np.full(100, 0.5 / 99), np.full(100, 0.5 / 99), np.full(100, 0.01)
