@@ -116,21 +116,10 @@ def _list_new_fonts() -> None:
 @cache
 def _characters(family: str) -> frozenset[int]:
     """The characters of a font; none if it cannot be read."""
-    from matplotlib.font_manager import FontProperties, fontManager, get_font
-
-    def score(font: Any) -> float:  # as matplotlib, which scores the fonts of all families each time
-        return float(
-            fontManager.score_style(asked.get_style(), font.style)
-            + fontManager.score_variant(asked.get_variant(), font.variant)
-            + fontManager.score_weight(asked.get_weight(), font.weight)
-            + fontManager.score_stretch(asked.get_stretch(), font.stretch)
-            + fontManager.score_size(asked.get_size(), font.size)
-        )
+    from matplotlib.font_manager import FontProperties, findfont, get_font
 
     try:
-        asked = FontProperties(family=family)
-        best = min((font for font in fontManager.ttflist if font.name == family), key=score)
-        return frozenset(get_font(best.fname).get_charmap())
+        return frozenset(get_font(findfont(FontProperties(family=family), fallback_to_default=False)).get_charmap())
     except (ValueError, OSError, RuntimeError):
         return frozenset()
 
