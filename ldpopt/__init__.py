@@ -3,7 +3,7 @@
 Here stands what people type. A problem is posed with utilities, the criteria, sets and neighbourhoods that they take,
 and constraints; `optimal_channel` solves it. Beside them are the divergences, the named mechanisms, the measures of a
 channel, and what work goes on with: `compose`, `k_fold`, `Ledger`, `audit`,
-`frontier`, `sweep`, `plan_survey`, `cite` and every error. Methods and certificates are in `ldpopt.design`, and
+`frontier`, `sweep`, `cite` and every error. Methods and certificates are in `ldpopt.design`, and
 everything else in its module. A name loads when it is first used, so importing the package stays fast.
 
 >>> import ldpopt
@@ -41,14 +41,13 @@ _HOMES = {
         "Guarantee", "approximate_dp", "approximate_zcdp", "audit", "capacity_bounded", "doeblin", "local_dp",
         "maximal_leakage", "mcdp", "mutual_information", "renyi", "total_variation", "trade_off", "zcdp",
     ),
-    "ldpopt.survey": ("Plan", "Survey", "plan_survey"),
 }  # fmt: skip
 """The modules of the names that pose no problem; `hockey_stick`, a divergence and a measure, is left to its modules."""
 
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _SUBMODULES = (
     "bounds", "channel", "composition", "datasets", "design", "divergences", "errors", "frontiers", "io", "mechanisms",
-    "plots", "privacy", "survey",
+    "plots", "privacy",
 )  # fmt: skip
 
 

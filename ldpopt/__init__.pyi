@@ -10,7 +10,6 @@ from ldpopt import io as io
 from ldpopt import mechanisms as mechanisms
 from ldpopt import plots as plots
 from ldpopt import privacy as privacy
-from ldpopt import survey as survey
 from ldpopt.channel import Channel as Channel
 from ldpopt.citation import cite as cite
 from ldpopt.composition import compose as compose
@@ -103,9 +102,6 @@ from ldpopt.privacy import total_variation as total_variation
 from ldpopt.privacy import trade_off as trade_off
 from ldpopt.privacy import zcdp as zcdp
 from ldpopt.privacy.guarantee import Guarantee as Guarantee
-from ldpopt.survey import plan_survey as plan_survey
-from ldpopt.survey.plan.plan import Plan as Plan
-from ldpopt.survey.survey import Survey as Survey
 from ldpopt.version import __version__ as __version__
 
 __all__ = [
@@ -147,12 +143,10 @@ __all__ = [
     "Marginals",
     "MutualInformation",
     "Outputs",
-    "Plan",
     "PrivateSampling",
     "RenyiLDP",
     "SolverError",
     "Support",
-    "Survey",
     "TotalVariation",
     "TotalVariationBall",
     "TradeOff",
@@ -186,7 +180,6 @@ __all__ = [
     "optimized_local_hashing",
     "optimized_unary_encoding",
     "piecewise",
-    "plan_survey",
     "randomized_response",
     "renyi",
     "sort_partition_randomize",

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strict
-from ldpopt.distribution import Array, distribution, proportional, stochastic, unit_interval
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.labels import ANSWER, Label, as_text, distinct_labels, grouped, matrix_labels, positions, to_jsonable
-from ldpopt.results import Pictured
-from ldpopt.tolerances import REGULAR, ROW_ROUNDING, ROW_SUM
+from ldpopt.files import strict
+from ldpopt.numbers.tolerances import REGULAR, ROW_ROUNDING, ROW_SUM
+from ldpopt.values.distribution import Array, distribution, proportional, stochastic, unit_interval
+from ldpopt.values.labels import ANSWER, Label, as_text, distinct_labels, grouped, matrix_labels, positions, to_jsonable
+from ldpopt.values.results import Pictured
 
 if TYPE_CHECKING:
     from ldpopt.exact import ExactChannel
-    from ldpopt.simulation import Rng
+    from ldpopt.values.simulation import Rng
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
 
@@ -224,7 +224,7 @@ class Channel(Pictured):
 
     def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: Rng = None) -> npt.NDArray[np.intp]:
         """Simulated report positions for an array of answer positions 0..k-1."""
-        from ldpopt.simulation import generator, simulate
+        from ldpopt.values.simulation import generator, simulate
 
         x = np.asarray(x)
         k = len(self.inputs)
@@ -267,7 +267,7 @@ class Channel(Pictured):
     @classmethod
     def from_json(cls, text: str | bytes) -> Channel:
         """Read a channel that `to_json` wrote. Raises `InvalidInput` for unknown fields, versions and wrong values."""
-        from ldpopt.schema import labelled, version_of
+        from ldpopt.values.schema import labelled, version_of
 
         what = "channel file"
         data = strict.json_value(text, what)

@@ -6,46 +6,13 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from ldpopt import bounds, composition, design, frontiers, survey
+from ldpopt import bounds, composition, design, frontiers
 from ldpopt.errors import invalid
-from ldpopt.references import REFERENCES, Reference, cited, reference
+from ldpopt.values.references import REFERENCES, Reference, cited, reference, registered_sources
 
-_ESTIMATED_BY = {
-    "generalised least squares": "[Rao, chapter 4]",
-    "least squares": "[Rao, chapter 4]",
-    "left inverse": "[Rao, chapter 4]",
-    "maximum likelihood": "[DLR; VR]",
-}
-"""The name of the estimator that an estimate states, and the papers of that estimator."""
-
-_INTERVALS = {
-    "sequence": "[WSR; WSWR]",
-    "Wald": "[Rao, chapter 6]",
-    "binomial": "[BCD]",
-    "simultaneous": "[HBW]",
-    "Bonferroni": "[Rao, chapter 6]",
-    "bootstrap percentile": "[Efron]",
-    "Woodruff": "[Woodruff]",
-}
-"""Words in the text `method` of intervals, and the papers of that method."""
-
-_TESTED_BY = {
-    "goodness of fit": survey.goodness_of_fit,
-    "two samples": survey.two_sample,
-    "independence": survey.two_way,
-    "all slopes zero": survey.logit_regression,
-}
-"""The name of a test, and the function whose documentation cites its papers."""
+__all__ = ["Citations", "cite"]
 
 _MADE_BY = {
-    survey.Difference: survey.difference,
-    survey.TwoWayTable: survey.two_way,
-    survey.MultiSelect: survey.multi_select,
-    survey.NumericQuestion: survey.numeric_question,
-    survey.Quantile: survey.quantile,
-    survey.Bootstrap: survey.parametric_bootstrap,
-    survey.Power: survey.goodness_of_fit_power,
-    survey.ProtocolTable: survey.compare_protocols,
     composition.KFold: composition.k_fold,
     composition.ComposedPair: composition.compose,
     composition.GaussianLimit: composition.gaussian_limit,
@@ -95,15 +62,9 @@ def _keys(result: Any) -> Iterator[str]:
         yield from cited(result) or [reference(result).key]
     elif isinstance(result, design.Design):
         yield from _of_design(result)
-    elif isinstance(result, survey.Estimate):
-        yield from _of_documentation(survey.estimate)
-        yield from cited(_ESTIMATED_BY[result.estimator])
-    elif isinstance(result, survey.Intervals):
-        yield from (key for word, papers in _INTERVALS.items() if word in result.method for key in cited(papers))
-    elif isinstance(result, survey.TestResult):
-        yield from _of_documentation(_TESTED_BY[result.name])
-    elif isinstance(result, survey.Regression):
-        yield from _of_documentation(survey.linear_regression if result.kind == "linear" else survey.logit_regression)
+    elif (sources := registered_sources(result)) is not None:
+        for source in sources:
+            yield from cited(source) if isinstance(source, str) else _of_documentation(source)
     elif isinstance(result, bounds.Comparison):
         yield from _keys(result.rows)
     elif type(result) in _MADE_BY:

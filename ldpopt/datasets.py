@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array, from_counts
 from ldpopt.errors import invalid
-from ldpopt.results import Result
+from ldpopt.values.distribution import Array, from_counts
+from ldpopt.values.results import Result
+
+__all__ = ["Column", "SurveyTable", "load_anes96"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -15,11 +19,11 @@ from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_c
 from ldpopt.design.files import design_text
 from ldpopt.divergences import KL
 from ldpopt.frontiers import Frontier, frontier
+from ldpopt.plots.channel import design_picture
 from ldpopt.privacy import total_variation
-from ldpopt.references import reference
-from ldpopt.reports import design_picture, guarantee_in_words, reports_in_words, verdict
-from ldpopt.reports.page import render
+from ldpopt.values.references import reference
 from ldpopt.version import __version__
+from ldpopt.words import guarantee_in_words, reports_in_words, verdict
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 CAPS = (None, 0.4, 0.2)
@@ -58,20 +62,20 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
     """Compute all designs, and the contents of every file of the demonstration by name. `step` reports progress."""
     survey = load_anes96()
     answered = [_answer(survey, name, title, step) for name, title in QUESTIONS.items()]
-    files: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     sections: list[tuple[Answered, dict[str, bytes], list[dict[str, Any]]]] = []
     for question in answered:
         pictures = _pictures(question, step)
-        files |= {f"{question.name}-{kind}.png": data for kind, data in pictures.items()}
-        files[f"{question.name}-frontier.csv"] = question.curves.to_csv().encode()
-        files[f"{question.name}-gaps.csv"] = question.grid.to_csv().encode()
+        contents |= {f"{question.name}-{kind}.png": data for kind, data in pictures.items()}
+        contents[f"{question.name}-frontier.csv"] = question.curves.to_csv().encode()
+        contents[f"{question.name}-gaps.csv"] = question.grid.to_csv().encode()
         for (epsilon, eta), design in question.designs.items():
-            files[channel_file(question.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
-            files[design_file(question.name, epsilon, eta)] = design_text(design).encode()
+            contents[channel_file(question.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
+            contents[design_file(question.name, epsilon, eta)] = design_text(design).encode()
         sections.append((question, pictures, [_shown(question, limits) for limits in question.designs]))
-    files["report.html"] = _report(survey, sections).encode()
+    contents["report.html"] = _report(survey, sections).encode()
     step()
-    return answered, files
+    return answered, contents
 
 
 def channel_file(question: str, epsilon: float, eta: float | None) -> str:
@@ -143,22 +147,102 @@ def _gap_maps(grid: Frontier) -> plots.Axes:
     return axes[0]
 
 
-def _report(survey: SurveyTable, sections: list[Any]) -> str:
+def _report(survey: SurveyTable, sections: list[tuple[Answered, dict[str, bytes], list[dict[str, Any]]]]) -> str:
+    """The page, which embeds its pictures and style and loads nothing else."""
     epsilon, eta = FEATURED
     counted = zip(survey.labels("vote"), survey.counts("vote"), strict=True)
-    return render(
-        "demo.html",
+    shipped = files("ldpopt").joinpath("data")
+    return Template(shipped.joinpath("demo.html").read_text("utf-8")).substitute(
         title="Telling two electorates apart from private answers",
-        survey=survey,
-        groups=" and ".join(f"{n} for {who}" for who, n in counted),
-        epsilon=epsilon,
-        eta=eta,
-        factor=math.exp(epsilon),
-        heads=[f"missed by {text}" for text in _TEXTBOOK.values()],
-        sections=sections,
-        papers=[str(reference(key)) for key in ("GI", "SPR", "KOV14")],
+        style=shipped.joinpath("page.css").read_text("utf-8"),
+        respondents=len(survey),
+        groups=escape(" and ".join(f"{count} for {candidate}" for candidate, count in counted)),
+        epsilon=f"{epsilon:g}",
+        eta=f"{eta:g}",
+        factor=f"{math.exp(epsilon):.3g}",
+        right=f"{50 * (1 + eta):g}",
+        sections="\n".join(_section(*section) for section in sections),
+        papers=_items(str(reference(key)) for key in ("GI", "SPR", "KOV14")),
+        provenance=escape(survey.provenance),
         version=__version__,
     )
+
+
+def _section(question: Answered, pictures: Mapping[str, bytes], designs: list[dict[str, Any]]) -> str:
+    """The part of the page about one question: its table, its pictures, and every design in words."""
+    (epsilon, eta), title = FEATURED, question.title
+    heads = [f"missed by {name}" for name in _TEXTBOOK.values()]
+    rows = [
+        [f"{shown['epsilon']:g}", shown["cap"], str(shown["design"].channel.shape[1]), f"{shown['design'].value:.4g}",
+         shown["judged"], *shown["missed"]]
+        for shown in designs
+    ]  # fmt: skip
+    sorted_answers = (
+        "Left: the answers sorted by how much likelier they are among {}’s voters (P0) than among {}’s (P1); "
+        "answers of one block are treated alike. Right: the channel."
+    ).format(*question.names)
+    parts = [
+        f"<h2>{escape(title)}: {len(question.utility.p0)} answers</h2>",
+        f"<p>Without any privacy the answers of the two groups are {question.utility.unprivate:.4g} nats apart.</p>",
+        _table(["ε", "cap η", "reports", "kept (nats)", "verdict", *heads], rows,
+               "The optimal channels, and what the textbook mechanisms miss of them.", (0, 1, 2, 3, 5, 6, 7)),
+        _figure(pictures["frontier"], f"Divergence kept against the cap on total variation, {title}",
+                "What the optimal channel keeps, and the mechanisms of the textbooks, as the cap η is raised."),
+        _figure(pictures["gaps"],
+                f"Maps of the optimality gap of randomized response and of the binary mechanism, {title}",
+                "The share of the optimum that the two textbook mechanisms miss, with erasure where η asks for it."),
+        f"<h3>One design close up: ε = {epsilon:g}, η = {eta:g}</h3>",
+        _figure(pictures["design"], f"Blocks of answers, and the channel as a heat map, {title}", sorted_answers),
+        "<h3>Every design in words</h3>",
+        *(_in_words(shown, question.utility.unprivate) for shown in designs),
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+def _in_words(shown: Mapping[str, Any], unprivate: float) -> str:
+    """One design: what it promises, what it keeps, and what each of its reports says."""
+    design: Design = shown["design"]
+    cap = "no cap" if shown["cap"] == "none" else f"η = {shown['cap']}"
+    summary = f"ε = {shown['epsilon']:g}, {cap} <span>· {design.value:.4g} nats · {escape(shown['judged'])}</span>"
+    missed = "; ".join(f"{name} {gap}" for name, gap in zip(_TEXTBOOK.values(), shown["missed"], strict=True))
+    argument = design.certificate.argument if design.certificate else "none"
+    kept = (
+        f"Keeps {design.value:.6g} nats, {100 * design.value / unprivate:.1f}% of what the answers carry; no channel "
+        f"within these limits keeps more than {design.upper_bound:.6g}. Found by {design.method}; proved by "
+        f"{argument}. Missed of the optimum: {missed}."
+    )
+    note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""
+    links = [f'<a href="{escape(name)}">{escape(name)}</a>' for name in (shown["file"], shown["proved"])]
+    return (
+        f"<details><summary>{summary}</summary>{_items(shown['promises'])}<p>{escape(kept)}</p>{note}\n"
+        f"{_table(['report', 'likeliest after', 'what it says'], shown['reports'])}"
+        f'<p class="soft">The channel: {links[0]}. The design with its proof: {links[1]}</p></details>'
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", numbers: Sequence[int] = ()) -> str:
+    """A table of text; the columns at the positions `numbers` are aligned to the right."""
+    kinds = [' class="number"' if place in numbers else "" for place in range(len(head))]
+    heads = "".join(f'<th scope="col"{kind}>{escape(cell)}</th>' for cell, kind in zip(head, kinds, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td{kind}>{escape(cell)}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>"
+        for row in rows
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    table = f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll" tabindex="0">{table}</div>'
+
+
+def _figure(png: bytes, description: str, caption: str) -> str:
+    """A PNG picture of 200 dots an inch, no larger than it was drawn."""
+    width = round(int.from_bytes(png[16:20]) / 200 * 96)  # the width field of the PNG header
+    source = f"data:image/png;base64,{b64encode(png).decode('ascii')}"
+    image = f'<img src="{source}" alt="{escape(description)}" width="{width}">'
+    return f'<figure tabindex="0">{image}<figcaption>{escape(caption)}</figcaption></figure>'
+
+
+def _items(lines: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
 def _shown(question: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:

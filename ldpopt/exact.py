@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import labels, strict
-from ldpopt.distribution import Array, number, positive_integer, stochastic, unit_interval
 from ldpopt.errors import CertificateError, invalid
-from ldpopt.labels import Label
-from ldpopt.results import Pictured, Result
-from ldpopt.rounding import float_up, up
-from ldpopt.schema import labelled, version_of
+from ldpopt.files import strict
+from ldpopt.numbers.rounding import float_up, up
+from ldpopt.values import labels
+from ldpopt.values.distribution import Array, number, positive_integer, stochastic, unit_interval
+from ldpopt.values.labels import Label
+from ldpopt.values.results import Pictured, Result
+from ldpopt.values.schema import labelled, version_of
 
 __all__ = ["MAXIMUM_BITS", "ExactChannel", "ExactProof", "RoundingLoss"]
 

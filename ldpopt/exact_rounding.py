@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array, number, stochastic
 from ldpopt.errors import invalid
 from ldpopt.exact import (
     MAXIMUM_BITS,
@@ -28,9 +27,12 @@ from ldpopt.exact import (
     log_up,
     row_sums,
 )
-from ldpopt.labels import Label
-from ldpopt.rounding import float_up, up
-from ldpopt.tolerances import FEASIBILITY
+from ldpopt.numbers.rounding import float_up, up
+from ldpopt.numbers.tolerances import FEASIBILITY
+from ldpopt.values.distribution import Array, number, stochastic
+from ldpopt.values.labels import Label
+
+__all__ = ["MAX_DENOMINATOR", "integers_near", "reach", "round_exact", "round_to_denominator"]
 
 
 def round_exact(

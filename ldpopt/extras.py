@@ -14,12 +14,18 @@ from typing import Any
 
 from ldpopt.errors import LdpoptError
 
+__all__ = [
+    "EXTRAS", "MissingExtra", "arrow_csv", "drawing", "load_with", "missing", "need", "pa", "pc", "pq", "register",
+    "uninstalled",
+]  # fmt: skip
+
 EXTRAS = {
-    "pyarrow": "",
-    "cryptography": "",
-    "fpdf": "",
+    "pyarrow": "survey",
+    "cryptography": "survey",
+    "fpdf": "survey",
+    "jinja2": "survey",
     "uharfbuzz": "paper",
-    "python_calamine": "",
+    "python_calamine": "survey",
     "pyreadstat": "spss",
     "dask": "dask",
     "distributed": "dask",
@@ -30,19 +36,22 @@ EXTRAS = {
     "psycopg": "collect",
     "sklearn": "sklearn",
 }
-"""The extra that installs each module; the empty string for a module that ldpopt itself installs."""
+"""The extra that installs each module."""
 
 
 class MissingExtra(LdpoptError, ImportError):
-    """A package is not installed that comes with ldpopt or with one of its extras."""
+    """Something is not installed that comes with an extra."""
 
 
 def missing(module: str, extra: str = "") -> MissingExtra:
     """The error for a module that is not installed. extra : the extra to name, where several install the module."""
     name = module.split(".")[0]
-    extra = extra or EXTRAS[name]
-    from_ = f"'ldpopt[{extra}]'" if extra else "ldpopt"
-    return MissingExtra(f"this needs the package {name}, which is not installed: python -m pip install {from_}")
+    return uninstalled(f"this needs the package {name}, which", extra or EXTRAS[name])
+
+
+def uninstalled(what: str, extra: str) -> MissingExtra:
+    """The error for something that an extra installs."""
+    return MissingExtra(f"{what} is not installed: python -m pip install 'ldpopt[{extra}]'")
 
 
 def need(*modules: str, extra: str = "") -> None:
@@ -72,8 +81,8 @@ _LOADERS: list[Callable[[], object]] = []
 
 
 def load_with(load: Callable[[], object]) -> None:
-    """Say what is called before the first picture is drawn: it must `register` the functions."""
-    _LOADERS[:] = [load]
+    """Add what is called before a picture is drawn that nobody has registered yet: it must `register` the functions."""
+    _LOADERS.append(load)
 
 
 def register(*functions: Callable[..., Any]) -> None:
@@ -84,5 +93,6 @@ def register(*functions: Callable[..., Any]) -> None:
 def drawing(name: str) -> Callable[..., Any]:
     """The function that draws the pictures of this name."""
     for load in _LOADERS:
-        load()
+        if name not in _DRAW:
+            load()
     return _DRAW[name]

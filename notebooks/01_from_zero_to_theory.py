@@ -24,7 +24,7 @@ from scipy.optimize import linprog
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel, plots
 from ldpopt.divergences import KL
 from ldpopt.privacy import local_dp, total_variation
-from ldpopt.survey import estimate
+from ldpopt_survey import estimate
 
 # %% [markdown]
 # ## A coin

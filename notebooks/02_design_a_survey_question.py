@@ -24,7 +24,7 @@ from ldpopt import Divergence, LocalDP, TotalVariation, audit, optimal_channel, 
 from ldpopt.datasets import load_anes96
 from ldpopt.divergences import KL
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
-from ldpopt.survey import estimate_contrasts, stein_exponent
+from ldpopt_survey import estimate_contrasts, stein_exponent
 
 survey = load_anes96()
 survey

@@ -24,8 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import plots
-from ldpopt.reports import survey_report
-from ldpopt.survey import (
+from ldpopt_survey import (
     QuestionSpec,
     Simulated,
     Survey,
@@ -35,6 +34,7 @@ from ldpopt.survey import (
     respondents_needed,
     two_way,
 )
+from ldpopt_survey.reports import survey_report
 
 # %% [markdown]
 # ## What is asked, and what is promised

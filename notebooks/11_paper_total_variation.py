@@ -21,11 +21,11 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.papers import EXPERIMENTS, compute
 from ldpopt import Divergence, frontier, k_fold
 from ldpopt.divergences import KL
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import trade_off
-from ldpopt.reproduce import EXPERIMENTS, compute
 
 
 def recomputed(name):

@@ -21,9 +21,9 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.papers import EXPERIMENTS, compute
 from ldpopt.mechanisms import Gaussian, dominating_pair, randomized_response
 from ldpopt.privacy import ZCDP, PureDP, conversions, renyi, zcdp
-from ldpopt.reproduce import EXPERIMENTS, compute
 
 
 def recomputed(name):

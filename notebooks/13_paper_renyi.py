@@ -21,10 +21,10 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.papers import EXPERIMENTS, compute
 from ldpopt import Ledger
 from ldpopt.mechanisms import randomized_response, subset_selection
 from ldpopt.privacy import RenyiDP, conversions, renyi
-from ldpopt.reproduce import EXPERIMENTS, compute
 
 
 def recomputed(name):

@@ -21,9 +21,9 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.papers import EXPERIMENTS, compute
 from ldpopt.mechanisms import laplace, randomized_response
 from ldpopt.privacy import Affine, Polynomial, RestrictedKL, RestrictedRenyi, capacity_bounded, renyi
-from ldpopt.reproduce import EXPERIMENTS, compute
 
 
 def recomputed(name):

@@ -21,10 +21,10 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.papers import EXPERIMENTS, compute
 from ldpopt.composition import advanced_composition, compose_mcdp, kov15
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import MCDP, PureDP, conversions, mcdp
-from ldpopt.reproduce import EXPERIMENTS, compute
 
 
 def recomputed(name):

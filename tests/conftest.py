@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +19,7 @@ settings.register_profile("ldpopt", derandomize=True, deadline=None, database=No
 settings.load_profile("ldpopt")
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))  # `experiments`, which is not installed; what is installed goes first
 SLOW = [HERE / name for name in (HERE / "slow_files.txt").read_text("utf-8").split()]
 """The files that take longest, of which several processes begin first, so that none waits at the end for another."""
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import ldpopt
-from ldpopt import Divergence, InvalidInput, LocalDP, TotalVariation, bounds, cite, design, optimal_channel, survey
+import ldpopt_survey as survey
+from ldpopt import Divergence, InvalidInput, LocalDP, TotalVariation, bounds, cite, design, optimal_channel
 from ldpopt.composition import compose, k_fold
 from ldpopt.design import (
     ApproximateLDP,
@@ -22,7 +23,7 @@ from ldpopt.divergences import KL
 from ldpopt.frontiers import frontier
 from ldpopt.privacy import PureDP, audit, local_dp
 from ldpopt.privacy.conversions import pure_to_zcdp
-from ldpopt.references import REFERENCES, cited
+from ldpopt.values.references import REFERENCES, cited
 
 WARNER = [[0.8, 0.2], [0.2, 0.8]]
 

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-import ldpopt
+from packages import PACKAGES, modules
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
 from api_pages import documented_in
@@ -16,12 +15,7 @@ from example_imports import import_lines, names_in
 sys.path.pop(0)
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS
-PACKAGE = Path(ldpopt.__file__).parent
-MODULES = sorted(
-    ".".join(["ldpopt", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
-    for path in PACKAGE.rglob("*.py")
-    if ">>> " in path.read_text("utf-8")
-)
+MODULES = sorted(name for name, path in modules(*PACKAGES).items() if ">>> " in path.read_text("utf-8"))
 """The modules that show an example."""
 
 

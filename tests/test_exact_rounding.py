@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt import strict
 from ldpopt.channel import Channel
 from ldpopt.divergences import KL
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel, exp_lower
 from ldpopt.exact_rounding import integers_near, round_exact, round_to_denominator
+from ldpopt.files import strict
 from ldpopt.io import read_channel, write_channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp, total_variation

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from packages import PACKAGES, modules
 
 from ldpopt.channel import Channel
 from ldpopt.io import read_channel, write_channel
@@ -97,11 +98,7 @@ def test_kill_9_while_writing(tmp_path):
 
 def test_no_module_reads_or_writes_pickles():
     """No file of the package imports a serialiser that runs code, and numpy is told not to."""
-    from pathlib import Path
-
-    import ldpopt
-
-    for path in sorted(Path(ldpopt.__file__).parent.rglob("*.py")):
+    for path in modules(*PACKAGES).values():
         # Worker processes of the same run are no files: only joblib's own reading and writing of files is refused.
         text = path.read_text("utf-8").replace("from joblib import Parallel, delayed\n", "")
         for name in ("pickle", "shelve", "marshal", "dill", "joblib", "yaml", "cloudpickle"):

@@ -2,12 +2,17 @@
 
 from pathlib import Path
 
-import ldpopt
+from packages import folder
 
-PACKAGE = Path(ldpopt.__file__).parent
 TESTS = Path(__file__).parent
 
-ROOMS = ["privacy", "design/certificates", "composition", "survey/collect"]
+ROOMS = {
+    "privacy": ("ldpopt", "privacy"),
+    "design/certificates": ("ldpopt", "design/certificates"),
+    "composition": ("ldpopt", "composition"),
+    "survey/collect": ("ldpopt_survey", "collect"),
+}
+"""Folders of `tests`, and the package and the folder of it whose modules are tested there."""
 
 ELSEWHERE = {
     "privacy/restricted.py": ("privacy/test_capacity.py", "its programs are the measures there"),
@@ -16,8 +21,12 @@ ELSEWHERE = {
 
 
 def modules() -> list[str]:
-    """The modules of these rooms, but for packages' own."""
-    found = (path.relative_to(PACKAGE).as_posix() for room in ROOMS for path in (PACKAGE / room).rglob("*.py"))
+    """The modules of these folders, but for packages' own, by where their tests are."""
+    found = [
+        f"{tests}/{path.relative_to(folder(package) / inner).as_posix()}"
+        for tests, (package, inner) in ROOMS.items()
+        for path in (folder(package) / inner).rglob("*.py")
+    ]
     return sorted(name for name in found if not name.endswith("__init__.py"))
 
 

@@ -12,7 +12,7 @@ from ldpopt.channel import Channel
 from ldpopt.errors import LdpoptError
 from ldpopt.exact import ExactChannel
 from ldpopt.privacy import hockey_stick, local_dp, renyi, total_variation
-from ldpopt.survey.plan.plan import Plan
+from ldpopt_survey.plan.plan import Plan
 
 MEASURES = [
     local_dp,

@@ -12,8 +12,8 @@ PROGRAM = """
 import numpy as np
 
 from ldpopt import (
-    Channel, Design, Divergence, FisherInformation, Guarantee, Ledger, LocalDP, MutualInformation, Plan,
-    TotalVariation, audit, compose, frontier, k_fold, load_design, optimal_channel, structures, sweep,
+    Channel, Design, Divergence, FisherInformation, Guarantee, Ledger, LocalDP, MutualInformation, TotalVariation,
+    audit, compose, frontier, k_fold, load_design, optimal_channel, structures, sweep,
 )
 from ldpopt.composition import to_dp_event
 from ldpopt.design import ColumnUtility, Constraint, Verification
@@ -22,7 +22,7 @@ from ldpopt.frontiers import Frontier, Sweep
 from ldpopt.io import to_opendp
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp, renyi
-from ldpopt.survey import Estimate, QuestionSpec, SurveySpec, estimate, plan_survey
+from ldpopt_survey import Estimate, Plan, QuestionSpec, SurveySpec, estimate, plan_survey
 
 
 def best(p: list[float], q: list[float], epsilon: float, eta: float) -> Design:

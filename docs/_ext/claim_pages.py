@@ -9,10 +9,9 @@ from pathlib import Path
 
 from docstrings import escaped
 
-import ldpopt
-from ldpopt.references import REFERENCES
-from ldpopt.reproduce import EXPERIMENTS, Experiment, recorded
-from ldpopt.reproduce.claims import HOMES
+from experiments.papers import EXPERIMENTS, Experiment, recorded
+from experiments.papers.claims import HOMES
+from ldpopt.values.references import REFERENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = {"envelope": "The envelope theorem", "survey": "What an optimal channel saves", "kov": "KOV14"}
@@ -39,7 +38,7 @@ def copy_pictures(folder: Path) -> None:
     """Put each experiment's picture beside its page."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in EXPERIMENTS:
-        shutil.copyfile(ROOT / "experiments" / name / "picture.png", folder / f"{name}.png")
+        shutil.copyfile(ROOT / "experiments" / "papers" / "records" / name / "picture.png", folder / f"{name}.png")
 
 
 def _heading(word: str) -> str:
@@ -65,16 +64,22 @@ def short_title(name: str) -> str:
 
 def _page(one: Experiment, module: str) -> str:
     verdict = recorded()[one.name]
-    readme = (ROOT / "experiments" / one.name / "README.md").read_text("utf-8")
+    readme = (ROOT / "experiments" / "papers" / "records" / one.name / "README.md").read_text("utf-8")
     numbers = "\n".join(line for line in readme.splitlines() if line.startswith("|"))
     source = Path(importlib.import_module(module).__file__ or "")
-    path = source.relative_to(Path(ldpopt.__file__).parents[1])  # the package may be installed elsewhere
+    path = source.relative_to(ROOT)
     lines = ["---", "orphan: true", "---", "", f"# {escaped(one.caption.rstrip('.'))}", ""]
     lines += [f"**Claim** ({one.subject.value}). {escaped(one.claim)} {one.source}", ""]
     lines += [f"**Verdict: {verdict['outcome']}.** {escaped(verdict['detail'])}", ""]
     lines += [f"```{{figure}} {one.name}.png", f":alt: {one.caption}", "```", "", numbers.replace("$", r"\$"), ""]
     lines += ["Compute it anew; the short form takes seconds and leaves nothing:", ""]
-    lines += ["```sh", f"ldpopt reproduce {one.name} --quick", f"ldpopt reproduce {one.name}", "```", ""]
+    lines += [
+        "```sh",
+        f"python -m experiments.papers {one.name} --quick",
+        f"python -m experiments.papers {one.name}",
+        "```",
+        "",
+    ]
     lines += [
         f":::{{dropdown}} The code, `{path}`",
         f"```{{literalinclude}} ../../{path}",

@@ -11,7 +11,7 @@ from public_names import public_modules, registry
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
-from ldpopt.references import REFERENCES
+from ldpopt.values.references import REFERENCES
 
 _KEYS = "|".join(sorted(map(re.escape, REFERENCES), key=len, reverse=True))
 _ONE = rf"(?:{_KEYS})(?:,?\s[^\[\];]+)?"

@@ -10,12 +10,12 @@ from api_pages import pages, summary_of
 from claim_pages import claim_pages, copy_pictures, gallery
 from docstrings import markdown
 
-from ldpopt.datafiles.delimited import Dialect
 from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import kinds
-from ldpopt.references import REFERENCES
-from ldpopt.schema import own_keys, reference
-from ldpopt.survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec
+from ldpopt.files.delimited import Dialect
+from ldpopt.values.references import REFERENCES
+from ldpopt.values.schema import own_keys, reference
+from ldpopt_survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ldpopt.references import REFERENCES, cited
+from ldpopt.values.references import REFERENCES, cited
 from ldpopt.version import __version__
 
 PAPERS = ("concepts/envelope", "concepts/questionnaires", "concepts/errata", "research/shuffling")

@@ -17,10 +17,14 @@ BESIDE = [
     "ldpopt.citation",
     "ldpopt.exact",
     "ldpopt.frontiers",
-    "ldpopt.references",
-    "ldpopt.reproduce",
-    "ldpopt.results",
-    "ldpopt.survey.server",
+    "ldpopt.values.references",
+    "ldpopt.values.results",
+    "ldpopt.words",
+    "ldpopt_survey",
+    "ldpopt_survey.pictures",
+    "ldpopt_survey.reports",
+    "ldpopt_survey.server",
+    "experiments.papers",
 ]
 """Public modules that the package does not name itself."""
 

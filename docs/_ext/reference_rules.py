@@ -25,7 +25,7 @@ from public_names import Public, is_class, public_modules, registry
 
 import ldpopt
 from ldpopt.design import Certificate
-from ldpopt.references import REFERENCES, cited
+from ldpopt.values.references import REFERENCES, cited
 
 sys.path.pop(0)
 

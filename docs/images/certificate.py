@@ -6,9 +6,9 @@ import numpy as np
 from drawn import FIRST, GREY, SECOND, SKY, TYPE, beside, frame, panels, save
 from scipy.optimize import linprog
 
+from experiments.papers.envelope import envelope_at, partition_points
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import LE_CAM
-from ldpopt.reproduce.envelope import envelope_at, partition_points
 
 FACTOR = 5.0
 P0, P1 = np.array([0.1, 0.3, 0.6]), np.array([0.6, 0.3, 0.1])

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.papers.drawing import COLOURS, finish
+from experiments.papers.envelope import Line, Problem, comb, distances, envelope_at, lay, partition_points, prove
 from ldpopt import plots
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import KL, LE_CAM
-from ldpopt.reproduce.drawing import COLOURS, finish
-from ldpopt.reproduce.envelope import Line, Problem, comb, distances, envelope_at, lay, partition_points, prove
 
 HERE = Path(__file__).parent
 NAMES = ("answer 1, ratio 1/6", "answer 2, ratio 1", "answer 3, ratio 6")

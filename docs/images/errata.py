@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from drawn import FIRST, GREEN, SECOND, beside, frame, panels, save
 
+from experiments.papers.claims.cim_noise import laplace_bound
 from ldpopt.mechanisms import laplace
-from ldpopt.reproduce.claims.cim_noise import laplace_bound
 
 POINTS = 40
 

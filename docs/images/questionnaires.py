@@ -4,7 +4,7 @@ from typing import Any
 
 from drawn import FIRST, GREEN, GREY, SECOND, beside, frame, panels, save
 
-from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from experiments.papers.drawing import COLOURS, LINES, finish, frames
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel, plots
 from ldpopt.divergences import KL
-from ldpopt.reproduce.drawing import COLOURS, LINES, finish, frames
 
 HERE = Path(__file__).resolve().parent
 SIZES = (17, 30, 60, 100, 200, 400, 1000, 2000, 4000, 10_000)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from ldpopt.exact_rounding import round_exact
-from ldpopt.survey.collect.coding import Sampler
-from ldpopt.survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
+from ldpopt_survey.collect.coding import Sampler
+from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
 
 N, K = 1 << 22, 24
 KEY = SecretKey(bytes(32))

@@ -20,9 +20,9 @@ import pyarrow as pa
 import run
 
 from ldpopt.exact_rounding import round_exact
-from ldpopt.survey import Plan
-from ldpopt.survey.collect.coding import Sampler
-from ldpopt.survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
+from ldpopt_survey import Plan
+from ldpopt_survey.collect.coding import Sampler
+from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
 
 N, K, REPEATS = 1 << 23, 24, 7
 HERE = Path(__file__).resolve().parent

@@ -17,10 +17,10 @@ from ldpopt.divergences import KL
 from ldpopt.exact_rounding import round_exact
 from ldpopt.mechanisms import optimized_local_hashing, optimized_unary_encoding, randomized_response, subset_selection
 from ldpopt.privacy import hockey_stick, local_dp, renyi, total_variation
-from ldpopt.survey import MaximumLikelihood, estimate
-from ldpopt.survey.collect.coding import Sampler
-from ldpopt.survey.collect.words import CHUNK, Keystream, SecretKey
-from ldpopt.survey.estimate.sampled import as_table
+from ldpopt_survey import MaximumLikelihood, estimate
+from ldpopt_survey.collect.coding import Sampler
+from ldpopt_survey.collect.words import CHUNK, Keystream, SecretKey
+from ldpopt_survey.estimate.sampled import as_table
 
 Work = Callable[[], Any]
 N = 1_000_000

@@ -31,6 +31,7 @@ import mpmath
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from honest_design_files import excess, normalised

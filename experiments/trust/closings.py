@@ -38,12 +38,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 
 import collectors
 import postgresql_server
 
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.server import (
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.server import (
     Outcome,
     Submission,
     Unavailable,
@@ -52,9 +53,9 @@ from ldpopt.survey.server import (
     draw_invitations,
     postgresql,
 )
-from ldpopt.survey.server import store as stores
-from ldpopt.survey.server.decide import drawn_mark, spent_mark
-from ldpopt.survey.server.submission import invitation_hash
+from ldpopt_survey.server import store as stores
+from ldpopt_survey.server.decide import drawn_mark, spent_mark
+from ldpopt_survey.server.submission import invitation_hash
 
 CODES = bytes([1, 0, 0, 0] * 3)
 DRAWN, USED = 20, 15
@@ -324,7 +325,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     multiprocessing.set_forkserver_preload(
-        ["collectors", "postgresql_server", "psycopg", "ldpopt.survey.server.databases"]
+        ["collectors", "postgresql_server", "psycopg", "ldpopt_survey.server.databases"]
     )
     closings, wrong = 2 if given.quick else given.closings, 0
     with ExitStack() as stack:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.mechanisms import randomized_response, subset_selection
-from ldpopt.survey import (
+from ldpopt_survey import (
     Jackknife,
     RescaledBootstrap,
     SampleDesign,

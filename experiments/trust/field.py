@@ -39,6 +39,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "cli"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 
 import collectors
 import every_command
@@ -46,14 +47,14 @@ import numpy as np
 import pandas as pd
 
 from ldpopt.errors import LdpoptError
-from ldpopt.survey.collect import answers
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Memoised
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.server import Submission, database, draw_invitations
-from ldpopt.survey.server.submission import invitation_hash
+from ldpopt_survey.collect import answers
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.plan.plan import make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.server import Submission, database, draw_invitations
+from ldpopt_survey.server.submission import invitation_hash
 
 NASTY = [
     *(
@@ -289,7 +290,7 @@ def dask(times: int) -> Counter[str]:
     """A cluster of which a worker is killed in mid-run."""
     import distributed
 
-    from ldpopt.survey.collect.runner import Dask, LostWork
+    from ldpopt_survey.collect.runner import Dask, LostWork
 
     counts = Counter[str]()
     for number in range(times):
@@ -429,8 +430,8 @@ def browser(times: int) -> Counter[str]:
     from kit_site import CHROMIUM, chromium, served, visit
     from studio_site import studio_running
 
-    from ldpopt.survey.kit.folder import kit_files
-    from ldpopt.survey.plan.plan import Plan
+    from ldpopt_survey.kit.folder import kit_files
+    from ldpopt_survey.plan.plan import Plan
 
     if CHROMIUM is None:
         return Counter({"skipped: no Chromium": 1})

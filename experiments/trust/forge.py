@@ -2,12 +2,12 @@
 
     python experiments/trust/forge.py [--forgeries 100000] [--seed 1] [--jobs 2] [--classes EnvelopeDual] [--out FILE]
 
-Honest designs of small problems, nice and nasty, give certificates of every class (tests/forging/bases.py). Each is
-forged: numbers replaced by others, by none, by infinite ones and by those one rounding apart; arrays cut, turned, and
-of other types; parts exchanged with those of other certificates and other problems; numbers moved step by step while
-the bound falls. Whole designs and design files are forged, too, and must not verify. What a forgery proves is compared
-with what tests/truth knows of the problem that it is put to: nothing that is accepted may lie on the wrong side of what
-a feasible channel attains, and nothing but the documented errors may be raised.
+Honest designs of small problems, nice and nasty, give certificates of every class (tests/helpers/forging/bases.py).
+Each is forged: numbers replaced by others, by none, by infinite ones and by those one rounding apart; arrays cut,
+turned, and of other types; parts exchanged with those of other certificates and other problems; numbers moved step by
+step while the bound falls. Whole designs and design files are forged, too, and must not verify. What a forgery proves
+is compared with what tests/truth knows of the problem that it is put to: nothing that is accepted may lie on the wrong
+side of what a feasible channel attains, and nothing but the documented errors may be raised.
 
 Each block of 100 forgeries is one line of the record, JSON, so that an interrupted run goes on where it stopped.
 `--only EnvelopeDual 17` forges one block and shows what came of it. Ends with exit code 1 if anything is wrong.
@@ -27,6 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 
 from forging.bases import bases, designs
 from forging.forgeries import BLOCK, Forger, Tally

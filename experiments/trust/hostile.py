@@ -33,11 +33,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
 
-from ldpopt.datafiles import foreign
-from ldpopt.datafiles.delimited import PLAIN, sniff
-from ldpopt.datafiles.pieces import batches_of, kind_of, names_of, ranges_of
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.answers import refuse_nested
+from ldpopt.files.delimited import PLAIN, sniff
+from ldpopt_survey.collect.answers import refuse_nested
+from ldpopt_survey.datafiles import foreign
+from ldpopt_survey.datafiles.pieces import batches_of, kind_of, names_of, ranges_of
 
 SECONDS, MEGABYTES = 2.0, 500
 CANARY = "CANARY"

@@ -39,8 +39,8 @@ from ldpopt.design.methods.partition import RAISED, Blocks
 from ldpopt.design.problems import reduction
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import KL, SQUARED_HELLINGER, TOTAL_VARIATION
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import LdpoptError
+from ldpopt.numbers.enclosures import FLOAT
 
 Array = np.ndarray[Any, Any]
 KEPT = {

@@ -53,7 +53,7 @@ AREAS = {
         ["tests/privacy", *(f"tests/test_{kind}_claims.py" for kind in ("measured", "converted", "class"))],
     ),
     "kernel": (
-        ["ldpopt/design/certificates", "ldpopt/rounding.py"],
+        ["ldpopt/design/certificates", "ldpopt/numbers/rounding.py"],
         [
             "tests/design/certificates",
             "tests/design/test_own_utility.py",
@@ -62,7 +62,7 @@ AREAS = {
         ],
     ),
     "composition": (["ldpopt/composition"], ["tests/composition"]),
-    "collection": (["ldpopt/survey/collect"], ["tests/survey/collect"]),
+    "collection": (["ldpopt_survey/collect"], ["tests/survey/collect"]),
 }  # fmt: skip
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
            ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}  # fmt: skip

@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 from kinds import CONSTRAINTS, UTILITIES, asked, checker, utility_of
 
-from ldpopt import deadline
 from ldpopt.design import optimal_channel
 from ldpopt.design.files import design_text
 from ldpopt.errors import LdpoptError
+from ldpopt.values import deadline
 
 COLUMNS = (
     "utility", "constraint", "k", "problems", "certified", "gap", "search seconds", "verify seconds", "checker seconds",

@@ -22,7 +22,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from ldpopt import deadline
 from ldpopt.design import (
     ApproximateLDP,
     ConcentratedLDP,
@@ -39,6 +38,7 @@ from ldpopt.design import (
 )
 from ldpopt.divergences import NAMED
 from ldpopt.errors import LdpoptError
+from ldpopt.values import deadline
 
 KINDS = (
     "renyi", "zcdp", "renyi and ldp", "zcdp and tv", "support", "invariant", "information along a graph",

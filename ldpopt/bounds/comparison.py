@@ -23,14 +23,14 @@ from ldpopt.bounds.published import (
     jeffreys_of_total_variation,
     kairouz_oh_viswanath,
 )
-from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import invalid
 from ldpopt.mechanisms import binary, randomized_response, subset_selection, truncated_geometric
 from ldpopt.privacy import total_variation
-from ldpopt.results import Pictured, Result, Rows
+from ldpopt.values.deadline import Deadline, Progress, watched
+from ldpopt.values.distribution import positive_epsilon, unit_interval
+from ldpopt.values.results import Pictured, Result, Rows
 
 
 @dataclass(frozen=True, eq=False)

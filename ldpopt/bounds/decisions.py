@@ -19,15 +19,15 @@ from ldpopt.bounds.comparison import limits_of
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.lattice import collect
 from ldpopt.composition.laws import LatticeLaw
-from ldpopt.deadline import watched
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, optimal_channel
-from ldpopt.distribution import number
 from ldpopt.divergences import KL, hockey_stick
 from ldpopt.divergences.named import alpha as alpha_divergence
 from ldpopt.errors import Phrase, invalid
+from ldpopt.numbers.rounding import ULP
 from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.results import Result
-from ldpopt.rounding import ULP
+from ldpopt.values.deadline import watched
+from ldpopt.values.distribution import number
+from ldpopt.values.results import Result
 
 _MAX_DESIGNS = 400
 _MAX_COMPOSED = 10**7

@@ -17,7 +17,6 @@ from ldpopt.design import Contraction, InformationDual, LocalDP, MutualInformati
 from ldpopt.design.certificates.capacity import information_capacity as enclosed_capacity
 from ldpopt.design.columns.sets import best_mass, level_of
 from ldpopt.design.programs.shares import SharesProgram
-from ldpopt.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -30,8 +29,9 @@ from ldpopt.divergences import (
     TOTAL_VARIATION,
     FDivergence,
 )
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.values.distribution import distribution, positive_epsilon, unit_interval
 
 
 def binary_share_kairouz(epsilon: float) -> float:

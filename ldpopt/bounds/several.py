@@ -22,15 +22,15 @@ from scipy.optimize import minimize_scalar
 
 from ldpopt.bounds.comparison import limits_of
 from ldpopt.channel import Channel
-from ldpopt.deadline import watched
 from ldpopt.design import Divergence, WeightedSum, optimal_channel
 from ldpopt.design.solve import solve_real
-from ldpopt.distribution import Array, number
 from ldpopt.divergences.named import alpha as alpha_divergence
 from ldpopt.errors import Phrase, invalid
-from ldpopt.labels import vectors
 from ldpopt.privacy import Guarantee, local_dp, total_variation
-from ldpopt.results import Result
+from ldpopt.values.deadline import watched
+from ldpopt.values.distribution import Array, number
+from ldpopt.values.labels import vectors
+from ldpopt.values.results import Result
 
 _ROUNDS = 60
 

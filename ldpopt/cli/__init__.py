@@ -1,12 +1,28 @@
-"""The command line: `main` is the program ``ldpopt``, `app` its commands."""
+"""The command line: `main` is the program ``ldpopt``, `app` its commands.
+
+The other names are what commands are made of, those of applications too: an application registers a `typer.Typer` as an
+entry point of the group ``ldpopt.commands``.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import Any
 
-__all__ = ["app", "main"]
+_HOMES = {
+    "ldpopt.cli.outputs": (
+        "Command", "Program", "ProgramCommand", "ShortHelp", "USAGE_ERROR", "claim", "claim_folder", "free_folder",
+        "from_arrow", "kind_of", "progress", "promise", "say", "visible", "write_all", "write_folder",
+    ),
+    "ldpopt.cli.parameters": ("FileFlags", "PairFlags", "bins", "number", "numbers", "options", "seconds"),
+    "ldpopt.cli.program": ("app",),
+    "ldpopt.cli.streams": ("FOLDER", "refuse_stream"),
+}  # fmt: skip
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["main", *_MODULES]
 
 
 def main() -> int:
@@ -33,8 +49,7 @@ def main() -> int:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "app":
-        from ldpopt.cli.program import app
-
-        return app
-    raise AttributeError(f"module 'ldpopt.cli' has no attribute {name!r}")
+    """A name when it is first used: `main` sets the number of threads before anything loads."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

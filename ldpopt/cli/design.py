@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ldpopt import strict
-from ldpopt.cli.options import PairFlags, declared, number, numbers, options, seconds
 from ldpopt.cli.outputs import Command, claim, kind_of, progress, promise, say, write_all
+from ldpopt.cli.parameters import PairFlags, declared, number, numbers, options, seconds
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import strict
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
@@ -144,7 +144,7 @@ def _as_json(design: Design, paths: list[Path]) -> None:
 
 def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: Path | None) -> None:
     from ldpopt.plots.figure import with_unit
-    from ldpopt.reports.words import reports_in_words, verdict
+    from ldpopt.words import reports_in_words, verdict
 
     k, m = design.channel.shape
     say(f"{k} answers -> {m} reports, {design.method}")
@@ -183,8 +183,8 @@ def frontier(
     """
     from ldpopt import plots
     from ldpopt.bounds import compare
-    from ldpopt.distribution import positive_epsilon, unit_interval
     from ldpopt.frontiers import frontier as tabulate
+    from ldpopt.values.distribution import positive_epsilon, unit_interval
 
     if picture is None:
         picture = out.with_suffix(".png")
@@ -271,7 +271,7 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
     """
     from ldpopt.design.design import Design
     from ldpopt.design.load import checked, load_proof
-    from ldpopt.reports.words import ARITHMETIC, proof_in_words, recomputed_in
+    from ldpopt.words import ARITHMETIC, proof_in_words, recomputed_in
 
     with progress("verifying"):
         design = load_proof(file, budget)

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ldpopt.cli.options import options
 from ldpopt.cli.streams import FOLDER, MESSAGES, refuse_stream
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
-from ldpopt.escapes import for_terminal
-from ldpopt.extras import EXTRAS, missing
-from ldpopt.files import UNFINISHED, write_bytes_atomically
+from ldpopt.extras import EXTRAS, missing, uninstalled
+from ldpopt.files.atomic import UNFINISHED, write_bytes_atomically
+from ldpopt.files.escapes import for_terminal
 
 if TYPE_CHECKING:
     from ldpopt.privacy import Guarantee
-    from ldpopt.reports.page import ResultTable
 
 
 def visible(text: str) -> str:
@@ -38,10 +35,10 @@ def visible(text: str) -> str:
 def progress(
     what: str, steps: int | None = None, *, shares: bool = False
 ) -> AbstractContextManager[Callable[..., None]]:
-    """The bar of every command, on standard error; the arguments are those of `ldpopt.deadline.bar`."""
+    """The bar of every command, on standard error; the arguments are those of `ldpopt.values.deadline.bar`."""
     if MESSAGES.quiet:
         return nullcontext(lambda *_: None)
-    from ldpopt.deadline import bar  # it loads numpy, which help and errors do without
+    from ldpopt.values.deadline import bar  # it loads numpy, which help and errors do without
 
     return bar(what, steps, shares=shares)
 
@@ -74,7 +71,7 @@ def say(*what: Any) -> None:
 
 def promise(guarantee: Guarantee) -> str:
     """The indented sentence below a printed guarantee; empty for a notion without a sentence."""
-    from ldpopt.reports.words import guarantee_in_words
+    from ldpopt.words import guarantee_in_words
 
     sentence = guarantee_in_words(guarantee)
     return "" if sentence == f"{guarantee}." else f"\n  {sentence}"
@@ -156,43 +153,6 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
         raise
 
 
-@options("""
-    # Results
-    format: --format -f FORMAT | text, csv, xlsx, html, md or json; by default from the name of --out, or text.
-    out: --out -o | Write to this file instead of standard output.
-    """)
-@dataclass(frozen=True)
-class ResultFlags:
-    """Where a table of results goes, and in which format."""
-
-    format: str | None = None
-    out: Path | None = None
-    force: bool = False
-
-    def chosen(self) -> str:
-        """The format. An unknown one, or one that cannot be printed, is refused before the work begins."""
-        from ldpopt.reports.page import FORMATS
-
-        if self.out is not None:
-            claim([self.out], self.force)
-        by_name = "" if self.out is None else self.out.suffix.removeprefix(".").lower()
-        kind = self.format or {"txt": "text", "": "text", "htm": "html", "markdown": "md"}.get(by_name, by_name)
-        if kind not in FORMATS:
-            raise invalid("--format", f"one of {', '.join(FORMATS)}", Phrase(kind))
-        if kind == "xlsx" and self.out is None:
-            raise invalid("--format xlsx", "a file to write to (--out results.xlsx)", Phrase("none"))
-        return kind
-
-    def show(self, table: ResultTable) -> None:
-        """Write the table, or print it."""
-        content = table.in_format(self.chosen())
-        if self.out is None:
-            text = content.decode()
-            sys.stdout.write(visible(text) if self.chosen() == "text" or sys.stdout.isatty() else text)
-        else:
-            write_all({self.out: content}, self.force)
-
-
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """The error that typer raises for bad arguments. It has no public name."""
 
@@ -203,7 +163,7 @@ def from_arrow(error: Exception) -> bool:
     return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
-class _Flags:
+class ShortHelp:
     """Commands whose help shows no type beside flags that take no value."""
 
     def get_params(self, context: Any) -> list[Any]:
@@ -215,43 +175,21 @@ class _Flags:
         return params
 
 
-class Discreet(_Flags, TyperGroup):
-    """The survey commands. For an unexpected error they print its kind and place, without its message.
-
-    A library may quote a value in its message, and a traceback with local variables shows a whole batch.
-    """
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except (LdpoptError, OSError, MemoryError, ModuleNotFoundError, USAGE_ERROR, typer.Exit, typer.Abort):
-            raise
-        except Exception as error:
-            if from_arrow(error):
-                raise
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
-            said = f"unexpected {type(error).__name__} in {place} (not shown, since it may quote answers)"
-        # Raised outside the except block, so that the first error is not the context of this one.
-        raise LdpoptError(said)
-
-
-class Command(_Flags, TyperCommand):
+class Command(ShortHelp, TyperCommand):
     """One command."""
 
 
-class Program(_Flags, TyperGroup):
-    """The group of commands; bad input ends it with one line and exit code 2."""
+class _Reported:
+    """What ends with one line on standard error and an exit code, whatever goes wrong that somebody may expect."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run, and exit with the code, or return the code if not `standalone_mode`."""
         try:
-            code = super().main(args, *rest, **extra | {"standalone_mode": False})
+            code = super().main(args, *rest, **extra | {"standalone_mode": False})  # type: ignore[misc]
         except typer.Abort:
             code = 130
         except BrokenPipeError:
-            raise  # the reader of the output went away, which `main` handles
+            raise  # the reader of the output went away, which `ldpopt.cli.main` handles
         except Exception as error:
             told = _told(error)
             if told is None:
@@ -263,6 +201,41 @@ class Program(_Flags, TyperGroup):
         if standalone_mode:
             sys.exit(code)
         return code
+
+
+class ProgramCommand(_Reported, Command):
+    """A command that is a program of its own."""
+
+
+APPLICATIONS = {"survey": "survey", "studio": "studio"}
+"""Commands that the applications of this repository register, and the extra that installs what each needs."""
+
+
+class Program(_Reported, ShortHelp, TyperGroup):
+    """The program's commands, with those that are registered as entry points of the group ``ldpopt.commands``.
+
+    A registered command is a `typer.Typer`; it is imported when it is called, or when all commands are listed.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands, the library's own first."""
+        own = super().list_commands(ctx)
+        return [*own, *(name for name in _registered() if name not in own)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; `MissingExtra` for one of an application that is not installed."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None and (entry := _registered().get(cmd_name)):
+            command = typer.main.get_command(entry.load())
+            command.name = cmd_name
+        if command is None and cmd_name in APPLICATIONS:
+            raise uninstalled(f"ldpopt {cmd_name}", APPLICATIONS[cmd_name])
+        return command
+
+
+def _registered() -> dict[str, EntryPoint]:
+    """The entry points of commands by name, in alphabetical order."""
+    return {entry.name: entry for entry in sorted(entry_points(group="ldpopt.commands"), key=lambda entry: entry.name)}
 
 
 def _told(error: Exception) -> tuple[str, int] | None:

@@ -28,9 +28,9 @@ import numpy as np
 
 from ldpopt.composition.crowd import Crowd
 from ldpopt.composition.lattice import collect
-from ldpopt.distribution import Array
-from ldpopt.rounding import ULP, up
-from ldpopt.tolerances import LEFT_OUT
+from ldpopt.numbers.rounding import ULP, up
+from ldpopt.numbers.tolerances import LEFT_OUT
+from ldpopt.values.distribution import Array
 
 _MAX_TRIPLES = 20_000
 _MAX_KINDS = 1000

@@ -15,16 +15,16 @@ from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_
 from ldpopt.composition.lattice import EXACT, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
 from ldpopt.composition.parametric import MAX_USES, rare_error, tally, union
-from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.noise import GaussianPair
+from ldpopt.numbers.rounding import ULP, down, up
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
-from ldpopt.results import Pictured
-from ldpopt.rounding import ULP, down, up
+from ldpopt.values.distribution import Array, nonnegative, positive_integer, unit_interval
+from ldpopt.values.results import Pictured
 
 REFERENCE = "[GI, Thm 2; KOV15]"
 

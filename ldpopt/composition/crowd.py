@@ -20,10 +20,10 @@ from scipy.special import erfcx, log_ndtr
 
 from ldpopt.composition.lattice import CELLS, collect
 from ldpopt.composition.laws import LatticeLaw
-from ldpopt.distribution import Array
-from ldpopt.results import ByValue
-from ldpopt.rounding import ULP, down, up
-from ldpopt.tolerances import FINE_LATTICE, NEVER_SENT
+from ldpopt.numbers.rounding import ULP, down, up
+from ldpopt.numbers.tolerances import FINE_LATTICE, NEVER_SENT
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 _ENTRY = 16 * ULP
 """A bound on the relative error of an entry of a row that was divided by its sum, and of a ratio of two of them."""

@@ -15,12 +15,12 @@ import numpy as np
 from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
 from ldpopt.composition.parametric import ParametricPair, rare_error, union_up
-from ldpopt.distribution import Array
 from ldpopt.mechanisms.noise import GaussianPair
+from ldpopt.numbers.rounding import ULP, bisected, down, exact_sum, float_down, float_up, up
+from ldpopt.numbers.tolerances import GAUSSIAN_INFINITE
 from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.results import ByValue
-from ldpopt.rounding import ULP, bisected, down, exact_sum, float_down, float_up, up
-from ldpopt.tolerances import GAUSSIAN_INFINITE
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 _POINTS = 2049
 

@@ -15,12 +15,12 @@ from ldpopt.composition.direction import variation
 from ldpopt.composition.ledger import Ledger
 from ldpopt.composition.mechanism import Mechanism, as_mechanism
 from ldpopt.composition.parametric import largest_integer, total, union
-from ldpopt.distribution import Checked, open_unit, positive_integer, unit_interval
 from ldpopt.errors import BudgetExceeded, invalid
 from ldpopt.privacy.calibrate import largest_rho_sharp
 from ldpopt.privacy.claims import TV, ZCDP, ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.renyi import renyi_order
-from ldpopt.results import Result
+from ldpopt.values.distribution import Checked, open_unit, positive_integer, unit_interval
+from ldpopt.values.results import Result
 
 Budget = PureDP | TV | RenyiDP | ZCDP | ApproximateDP
 

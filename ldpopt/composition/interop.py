@@ -18,15 +18,15 @@ from ldpopt.composition.lattice import exact_lattice, finite_part, grid
 from ldpopt.composition.laws import LatticeLaw
 from ldpopt.composition.ledger import Ledger
 from ldpopt.composition.mechanism import as_pair
-from ldpopt.distribution import positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import missing
 from ldpopt.mechanisms.noise import Gaussian, GaussianPair, Laplace, LaplacePair
+from ldpopt.numbers.rounding import down, up
+from ldpopt.numbers.tolerances import AFTER_RESPONSE, MASS_LEFT
 from ldpopt.privacy.claims import ZCDP, Claim, PureDP
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.rounding import down, up
-from ldpopt.tolerances import AFTER_RESPONSE, MASS_LEFT
+from ldpopt.values.distribution import positive_integer
 
 MAX_EVENTS = 10**6
 """The largest number of uses in a ledger; every use becomes an event."""

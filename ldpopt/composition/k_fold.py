@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.parametric import MAX_USES, ParametricPair, listed, union
-from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import ULP, up
 from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta
 from ldpopt.privacy.trade_off import type_one_errors
-from ldpopt.results import Result
-from ldpopt.rounding import ULP, up
+from ldpopt.values.distribution import Array, nonnegative, positive_integer, unit_interval
+from ldpopt.values.results import Result
 
 
 def trinomial_log_pmf(count: int, epsilon: float, erasure: float, kept: float | None = None) -> Array:

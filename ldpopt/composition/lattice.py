@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ldpopt.composition.laws import MAX_CELLS, AtomLaw, LatticeLaw
 from ldpopt.composition.parametric import RARE, ParametricPair, rare
-from ldpopt.distribution import Array
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import ON_LATTICE, ZERO_LOSS
 from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import ON_LATTICE, ZERO_LOSS
+from ldpopt.values.distribution import Array
 
 ATOMS = 20_000
 """Up to this many distinct outcomes, a composition is enumerated."""

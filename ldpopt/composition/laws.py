@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
-from ldpopt.results import ByValue
-from ldpopt.rounding import ULP
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)

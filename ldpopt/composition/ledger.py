@@ -18,8 +18,9 @@ from ldpopt.composition.compose import ComposedPair, composition
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, as_pair, summed
 from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, tally, total, union
 from ldpopt.composition.sums import compose_mcdp
-from ldpopt.distribution import Array, number, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import bisected, down, toward_privacy, up
+from ldpopt.numbers.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from ldpopt.privacy.capacity import (
     Affine,
     Polynomial,
@@ -35,9 +36,8 @@ from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.supremum import largest_slope
 from ldpopt.privacy.trade_off import TradeOffCurve
-from ldpopt.results import Result, Rows
-from ldpopt.rounding import bisected, down, toward_privacy, up
-from ldpopt.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
+from ldpopt.values.distribution import Array, number, positive_integer, unit_interval
+from ldpopt.values.results import Result, Rows
 
 Parts = list[tuple[Mechanism, int]]
 

@@ -18,21 +18,21 @@ import numpy as np
 
 from ldpopt.channel import Channel, as_channel
 from ldpopt.composition.parametric import ParametricPair, rare_error
-from ldpopt.distribution import Array
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.mechanisms.hashing import HadamardResponse, LocalHashing
 from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism
 from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.mechanisms.oracles import FrequencyOracle, UnaryEncoding
+from ldpopt.numbers.rounding import down, up
 from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
 from ldpopt.privacy.concentrated import mcdp
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
 from ldpopt.privacy.pairs import blocks, ordered_pairs
-from ldpopt.results import ByValue
-from ldpopt.rounding import down, up
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 Interval = tuple[float, float]
 

@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import float_up, up
+from ldpopt.numbers.tolerances import ROW_SUM
 from ldpopt.privacy.claims import Claim
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.least_pair import checked, kept_mass
-from ldpopt.rounding import float_up, up
-from ldpopt.tolerances import ROW_SUM
+from ldpopt.values.distribution import Array
 
 H = TypeVar("H", bound=Hashable)
 

@@ -30,14 +30,14 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.composition.any_crowd import AnyCrowd
 from ldpopt.composition.crowd import MAX_EXPONENT, Crowd
 from ldpopt.composition.laws import LatticeLaw
-from ldpopt.distribution import Array, nonnegative, positive_integer, unit_interval
+from ldpopt.numbers.rounding import ULP, up
+from ldpopt.numbers.tolerances import SHUFFLED_GAP
 from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.pairs import normalised, unlike
-from ldpopt.results import Result
-from ldpopt.rounding import ULP, up
-from ldpopt.tolerances import SHUFFLED_GAP
+from ldpopt.values.distribution import Array, nonnegative, positive_integer, unit_interval
+from ldpopt.values.results import Result
 
 NOTION = "shuffled_dp"
 

@@ -22,12 +22,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ldpopt.composition.parametric import MAX_USES, listed, tally, total, union
-from ldpopt.distribution import positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import ULP, sum_up, up
 from ldpopt.privacy.claims import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Claim, PureDP, RenyiDP, amount, need
 from ldpopt.privacy.conversions import zcdp_delta, zcdp_to_approximate_sharp
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP, sum_up, up
+from ldpopt.values.distribution import positive_integer, unit_interval
 
 Parts = Sequence[tuple[float, float, int]]
 """(mu, tau, count) of each mechanism."""

@@ -14,8 +14,8 @@ from ldpopt.design.methods.clean import mend
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.labels import posteriors
-from ldpopt.distribution import Array
-from ldpopt.tolerances import SILENT
+from ldpopt.numbers.tolerances import SILENT
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import ColumnUtility, Utility
-from ldpopt.distribution import Array
+from ldpopt.values.distribution import Array
 
 Ask = Callable[..., Any]
 """`optimal_channel` itself, handed to methods and proofs that need the optimum of another problem."""

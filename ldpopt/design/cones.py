@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
+from ldpopt.values.distribution import Array
 
 Kind = Literal["zero", "nonnegative", "second order", "semidefinite", "exponential"]
 """Of the second order, as of the exponential: one cone for every three numbers. Semidefinite: all numbers together."""

@@ -16,10 +16,10 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate, Unbounded, Unproved, Verification
 from ldpopt.design.certificates.numbers import expect, expect_each
 from ldpopt.design.constraints.base import Constraint
-from ldpopt.distribution import Array
+from ldpopt.numbers.tolerances import COARSE_GAP
 from ldpopt.privacy import Guarantee
-from ldpopt.results import Pictured
-from ldpopt.tolerances import COARSE_GAP
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import Pictured
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -11,7 +11,7 @@ from typing import Any
 
 from ldpopt.design.codec.kinds import RESPONDENTS, SCHEMA, VERSION
 from ldpopt.design.codec.records import certificate, encode, problem_part, record
-from ldpopt.files import PathLike, write_text
+from ldpopt.files.atomic import PathLike, write_text
 
 
 def write_design(design: Any, path: PathLike, force: bool = False) -> Path:

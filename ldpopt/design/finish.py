@@ -26,10 +26,10 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.tolerances import BRACKET_GAP, CERTIFIED_GAP, OTHER_PROCESSOR
 from ldpopt.privacy import Guarantee
-from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, OTHER_PROCESSOR
 
 LISTED: tuple[Method, ...] = (PatternLP(), MarginalPatterns(), LevelLP(), BalancedSets(), PolicyLP())
 """The methods whose certificates are prices that hold for every column that the constraints allow."""

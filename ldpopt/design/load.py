@@ -9,14 +9,14 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt import strict
 from ldpopt.design.certificates.base import Certificate, Verification
 from ldpopt.design.codec.kinds import FILE, RESPONDENTS, SCHEMA, VERSION, expect_keys
 from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
 from ldpopt.design.work import PARSED, Work
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.files import PathLike, naming, read_text
+from ldpopt.files import strict
+from ldpopt.files.atomic import PathLike, naming, read_text
 from ldpopt.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
     if isinstance(data, dict) and data.get("command") == "design":
         data = data.get("design")
     if not isinstance(data, dict) or data.get("schema") != schema:
-        from ldpopt.schema import schema_of  # only a refusal needs it
+        from ldpopt.values.schema import schema_of  # only a refusal needs it
 
         raise invalid(FILE, f'an object with "schema": "{schema}"', schema_of(data))
     if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):

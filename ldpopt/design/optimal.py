@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ldpopt.deadline import Progress, watched
 from ldpopt.design.candidate import Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.base import Constraint
@@ -18,6 +17,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.registry import kinds
 from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
+from ldpopt.values.deadline import Progress, watched
 
 METHODS: tuple[Method, ...]
 """All methods, in the order in which they are tried; those without a preference of their own only where named."""

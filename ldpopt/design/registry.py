@@ -30,8 +30,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
-from ldpopt.distribution import Checked, Reader
 from ldpopt.errors import InvalidInput
+from ldpopt.values.distribution import Checked, Reader
 
 _PACKAGE = __name__.rpartition(".")[0]
 _KINDS: dict[str, type[Kind]] = {}

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.cones import ConeProgram, Indices
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.values.distribution import Array
 
 SIMPLEX = ("HIGHS", "CLARABEL")
 """The solvers in turn, first the one that ends in a vertex: exact zeros and sharp dual values."""

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
-from ldpopt.deadline import Deadline, Progress, watched
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.methods.listed import MAX_INPUTS, pattern_program
 from ldpopt.design.problems.problem import pose
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import SolverError, invalid
-from ldpopt.results import Pictured, Result, Rows
+from ldpopt.values.deadline import Deadline, Progress, watched
+from ldpopt.values.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
+from ldpopt.values.results import Pictured, Result, Rows
 
 MAX_PIECES = 500  # More pieces than this are no structures, but ties that rounding decides.
 Pattern = tuple[Label, ...]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, distribution, plain
 from ldpopt.divergences.checked import (
     Function,
     check_derivative,
@@ -22,7 +21,8 @@ from ldpopt.divergences.checked import (
     vectorised,
 )
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.labels import together
+from ldpopt.values.distribution import Array, distribution, plain
+from ldpopt.values.labels import together
 
 
 class FDivergence:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.tolerances import CONVEXITY, EXTRAPOLATED
+from ldpopt.numbers.tolerances import CONVEXITY, EXTRAPOLATED
+from ldpopt.values.distribution import Array
 
 Function = Callable[[Any], Any]
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
 from ldpopt.divergences.base import FDivergence
 from ldpopt.divergences.rules import Rule, mirror_of, own_rule, rule_of
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 MAX_TOGETHER = 4096  # Up to this many boxes all their points are looked at together, which takes half the time
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy import exp, expm1, log, log1p, maximum, sqrt, where
 
-from ldpopt.distribution import finite_array, number, positive
 from ldpopt.divergences.base import FAMILIES, FDivergence
 from ldpopt.errors import invalid
+from ldpopt.values.distribution import finite_array, number, positive
 
 _INF = float("inf")
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from ldpopt.divergences.base import FDivergence
 from ldpopt.divergences.named import JENSEN_SHANNON, KL, REVERSE_KL, alpha
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure, Exact
-from ldpopt.rounding import SUBNORMAL, ULP
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, Exact
+from ldpopt.numbers.rounding import SUBNORMAL, ULP
 
 INF = math.inf
 LOGARITHMS = 2.0**-40

@@ -15,13 +15,13 @@ from ldpopt.channel import Channel
 from ldpopt.composition import shuffled
 from ldpopt.design import LocalDP, optimal_channel
 from ldpopt.design.utilities.base import Utility
-from ldpopt.distribution import positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.frontiers.run import posed_utility
 from ldpopt.mechanisms import randomized_response, subset_selection
+from ldpopt.numbers.tolerances import LOCAL_GAP
 from ldpopt.privacy import Guarantee
-from ldpopt.results import Result
-from ldpopt.tolerances import LOCAL_GAP
+from ldpopt.values.distribution import positive_epsilon, positive_integer, unit_interval
+from ldpopt.values.results import Result
 
 Family = Callable[[float], Channel]
 

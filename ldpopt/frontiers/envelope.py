@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.deadline import Progress, watched
 from ldpopt.design import Divergence, LocalDP
 from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.problems.problem import pose
-from ldpopt.distribution import positive_epsilon, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.results import Result, Rows
+from ldpopt.values.deadline import Progress, watched
+from ldpopt.values.distribution import positive_epsilon, unit_interval
+from ldpopt.values.results import Result, Rows
 
 MAX_INPUTS = 2000
 """The largest number of different likelihood ratios for which corners are searched; more would take minutes."""

@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, ghazi_issa_total_variation
-from ldpopt.deadline import Progress
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.utilities.base import ColumnUtility, Utility
-from ldpopt.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import Phrase, invalid
-from ldpopt.files import PathLike
+from ldpopt.files.atomic import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
-from ldpopt.results import Pictured, Result, Rows
+from ldpopt.values.deadline import Progress
+from ldpopt.values.distribution import Array, positive_epsilon, unit_interval
+from ldpopt.values.results import Pictured, Result, Rows
 
 BOUNDS = ("tv_bound", "thm6", "thm7")
 BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum")

@@ -18,15 +18,15 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ldpopt import strict
 from ldpopt.channel import Channel
-from ldpopt.deadline import Progress, checked, watched
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import is_frozen
-from ldpopt.distribution import number, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import LdpoptError, Phrase, invalid
-from ldpopt.files import UNFINISHED, PathLike, held, read_text, write_text
+from ldpopt.files import strict
+from ldpopt.files.atomic import UNFINISHED, PathLike, held, read_text, write_text
+from ldpopt.values.deadline import Progress, checked, watched
+from ldpopt.values.distribution import number, positive_integer
 from ldpopt.version import __version__
 
 Task = TypeVar("Task")

@@ -9,20 +9,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ldpopt import strict
 from ldpopt.channel import Channel
-from ldpopt.deadline import Progress
 from ldpopt.design import Constraint, Design, optimal_channel
 from ldpopt.design.candidate import Method
 from ldpopt.design.constraints.base import stated_guarantees
 from ldpopt.design.problems.problem import listed
 from ldpopt.design.utilities.base import Utility
-from ldpopt.distribution import Array, number
 from ldpopt.errors import Phrase, invalid
-from ldpopt.files import PathLike
+from ldpopt.files import strict
+from ldpopt.files.atomic import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.privacy import Guarantee
-from ldpopt.results import Pictured, Result, Rows, shown
+from ldpopt.values.deadline import Progress
+from ldpopt.values.distribution import Array, number
+from ldpopt.values.results import Pictured, Result, Rows, shown
 
 Parameter: TypeAlias = float | tuple[float, ...]
 Family: TypeAlias = Callable[[Any], Constraint | Iterable[Constraint]]

@@ -1,6 +1,6 @@
 """Files: channels, pairs of populations, and writing files whole or not at all."""
 
-from ldpopt.files import read_text, write_bytes_atomically, write_text
+from ldpopt.files.atomic import read_text, write_bytes_atomically, write_text
 from ldpopt.io.channels import read_channel, to_opendp, write_channel
 from ldpopt.io.populations import Populations, read_microdata, read_pair, seen_once
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strict
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.errors import Phrase, invalid
-from ldpopt.escapes import csv_text, for_csv, from_csv
 from ldpopt.exact import FORMAT as EXACT_FORMAT
 from ldpopt.exact import ExactChannel
 from ldpopt.extras import missing
-from ldpopt.files import PathLike, naming, read_text, write_text
+from ldpopt.files import strict
+from ldpopt.files.atomic import PathLike, naming, read_text, write_text
+from ldpopt.files.escapes import csv_text, for_csv, from_csv
 from ldpopt.io.table import is_number, parse_table
 from ldpopt.privacy.guarantee import Guarantee
 

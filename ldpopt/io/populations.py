@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt import strict
 from ldpopt.channel import Label
-from ldpopt.datafiles.columns import MOST_CATEGORIES, bin_labels, round_edges
-from ldpopt.datafiles.delimited import PLAIN, sniff
-from ldpopt.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, names_of, ranges_of
-from ldpopt.distribution import Array, distribution, finite_array, from_counts, number
 from ldpopt.errors import Phrase, invalid
-from ldpopt.files import PathLike, naming, read_text
+from ldpopt.extras import uninstalled
+from ldpopt.files import strict
+from ldpopt.files.atomic import PathLike, naming, read_text
+from ldpopt.files.delimited import PLAIN, sniff
 from ldpopt.io.table import ColumnKey, Table, is_number, parse_table, position_of
-from ldpopt.results import Result
-from ldpopt.schema import kind
+from ldpopt.values.bins import MOST_CATEGORIES, bin_labels, round_edges
+from ldpopt.values.distribution import Array, distribution, finite_array, from_counts, number
+from ldpopt.values.results import Result
+from ldpopt.values.schema import kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +150,6 @@ def _pair_from_csv(
 MOST_NUMBERS = 40
 """The most different numbers that can be answers without bins."""
 
-_BATCH = 1 << 16
-
 
 def read_microdata(
     path: PathLike, answer: ColumnKey, group: ColumnKey, bins: int | Sequence[float] | None = None
@@ -238,39 +237,59 @@ def _binned(
     return counts, [name for name in names if name in held]
 
 
+OTHER_FORMATS = (".parquet", ".xlsx", ".xlsm", ".sav", ".zsav", ".por", ".dta", ".sas7bdat")
+"""Endings of files that are no delimited text; what reads them is an entry point of the group ``ldpopt.readers``."""
+
+_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+
+
 def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Counter[tuple[str, str]], tuple[str, str]]:
     """Respondents by (group, answer), and the names of the two columns, answer first."""
     file = Path(path)
-    delimited = file.suffix.lower() in DELIMITED or file.suffix.lower() not in SUFFIXES
-    dialect = sniff(file) if delimited and file.is_file() else PLAIN
-    if delimited and dialect == PLAIN:
-        return _of_table(path, answer, group)
-    names = names_of(file, dialect)
-    answered, grouped = (names[position_of(file, key, names, len(names))] for key in (answer, group))
-    if answered == grouped:
-        raise invalid(str(path), "two different columns", answered)
-    pairs: Counter[tuple[str, str]] = Counter()
-    row = 1
-    for start, stop, rows in ranges_of(file, 1 << 20, 1 << 25, dialect):
-        for batch in batches_of(str(file), start, stop, rows, [grouped, answered], dialect, _BATCH):
-            cells = [[_text(cell) for cell in batch.column(side_number).to_pylist()] for side_number in range(2)]
-            for side, name in ((cells[0], grouped), (cells[1], answered)):
-                if "" in side:
-                    side_number = f"row {row + side.index('')}, column {name!r}"
-                    raise invalid(str(path), "a value", Phrase("an empty cell"), side_number)
-            pairs.update(zip(*cells, strict=True))
-            row += batch.num_rows
-    return pairs, (answered, grouped)
-
-
-def _of_table(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Counter[tuple[str, str]], tuple[str, str]]:
-    table = parse_table(str(path), read_text(path))
+    if file.suffix.lower() in OTHER_FORMATS:
+        return _of_batches(file, answer, group)
+    dialect = sniff(file) if file.is_file() else PLAIN
+    table = parse_table(str(path), read_text(path, dialect.encoding), dialect.delimiter)
     names = table.names()
-    a, g = table.position(answer, names), table.position(group, names)
-    if a == g:
-        raise invalid(table.path, "two different columns", names[a])
-    pairs = Counter((table.text(row, g), table.text(row, a)) for row in range(1, len(table.rows)))
-    return pairs, (names[a], names[g])
+    answered, grouped = table.position(answer, names), table.position(group, names)
+    if answered == grouped:
+        raise invalid(table.path, "two different columns", names[answered])
+    rows = range(1, len(table.rows))
+    pairs = Counter((table.text(row, grouped), table.text(row, answered)) for row in rows)
+    if dialect.decimal == ",":
+        pairs = Counter({(_pointed(first), _pointed(second)): count for (first, second), count in pairs.items()})
+    return pairs, (names[answered], names[grouped])
+
+
+def _pointed(text: str) -> str:
+    """A number with a decimal comma as one with a point; any other text as it is."""
+    return text.replace(",", ".") if _COMMA.fullmatch(text) else text
+
+
+def _of_batches(path: Path, answer: ColumnKey, group: ColumnKey) -> tuple[Counter[tuple[str, str]], tuple[str, str]]:
+    """The same from a file of another format, by what is registered to read it."""
+    readers = list(entry_points(group="ldpopt.readers"))
+    if not readers:
+        raise uninstalled(f"{path}: what reads *{path.suffix} files", "survey")
+    chosen: list[str] = []
+
+    def columns(names: Sequence[str]) -> list[str]:
+        chosen.extend(names[position_of(path, key, names, len(names))] for key in (answer, group))
+        if chosen[0] == chosen[1]:
+            raise invalid(str(path), "two different columns", chosen[0])
+        return chosen
+
+    pairs: Counter[tuple[str, str]] = Counter()
+    first_row = 2
+    for batch in readers[0].load()(path, columns):
+        answers, groups = ([_text(cell) for cell in cells] for cells in batch)
+        for cells, name in ((groups, chosen[1]), (answers, chosen[0])):
+            if "" in cells:
+                where = f"row {first_row + cells.index('')}, column {name!r}"
+                raise invalid(str(path), "a value", Phrase("an empty cell"), where)
+        pairs.update(zip(groups, answers, strict=True))
+        first_row += len(answers)
+    return pairs, (chosen[0], chosen[1])
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldpopt.errors import Phrase, invalid
-from ldpopt.files import PathLike
+from ldpopt.files.atomic import PathLike
+from ldpopt.files.delimited import delimiter_in_words
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -84,9 +85,9 @@ class Table:
         return cell
 
 
-def parse_table(path: str, text: str) -> Table:
-    """The table in the comma-separated `text` [RFC 4180] of the file at `path`, without blank lines."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+def parse_table(path: str, text: str, delimiter: str = ",") -> Table:
+    """The table in the delimited `text` [RFC 4180] of the file at `path`, without blank lines."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     rows: list[list[str]] = []
     lines: list[int] = []
     try:
@@ -98,7 +99,8 @@ def parse_table(path: str, text: str) -> Table:
             if len(row) != len(rows[0]):
                 raise invalid(path, f"{len(rows[0])} cells in each line", len(row), f"line {reader.line_num}")
     except csv.Error as error:
-        raise invalid(path, "comma-separated values", Phrase(str(error)), f"line {reader.line_num}") from None
+        expected = f"values separated by {delimiter_in_words(delimiter)}"
+        raise invalid(path, expected, Phrase(str(error)), f"line {reader.line_num}") from None
     if not rows:
         raise invalid(path, "a table", Phrase("blank lines"))
     return Table(path, tuple(rows), tuple(lines))

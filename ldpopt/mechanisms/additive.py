@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, Checked, number, plain, positive
 from ldpopt.errors import SolverError, invalid
+from ldpopt.numbers.rounding import ULP, down, up
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP, down, up
-from ldpopt.simulation import Rng, generator
+from ldpopt.values.distribution import Array, Checked, number, plain, positive
+from ldpopt.values.simulation import Rng, generator
 
 
 def guarantee(

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, number, plain, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.additive import guarantee
+from ldpopt.numbers.rounding import bisected, up
+from ldpopt.numbers.tolerances import DENSITY_SUM, LOSS_EXCESS, UNTOLD_LOSSES
 from ldpopt.privacy.concentrated import MeanConcentrated, bounded_order
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.supremum import each, largest_slope, largest_spread
 from ldpopt.privacy.trade_off import TradeOffCurve, type_one_errors
-from ldpopt.rounding import bisected, up
-from ldpopt.tolerances import DENSITY_SUM, LOSS_EXCESS, UNTOLD_LOSSES
+from ldpopt.values.distribution import Array, number, plain, positive_integer, unit_interval
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, Checked, at_least_two, positive_epsilon, positive_integer, unit_interval
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.oracles import FrequencyOracle, Reports, check_reports, check_size, counted
-from ldpopt.rounding import float_up, toward_privacy, up
-from ldpopt.simulation import Rng, generator
+from ldpopt.numbers.rounding import float_up, toward_privacy, up
+from ldpopt.values.distribution import Array, Checked, at_least_two, positive_epsilon, positive_integer, unit_interval
+from ldpopt.values.simulation import Rng, generator
 
 Integers = npt.NDArray[np.int64]
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, finite_array, positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.additive import answers, guarantee, log_growth
 from ldpopt.mechanisms.noise import Laplace, LaplacePair, laplace_noise
+from ldpopt.numbers.rounding import exact_sum, float_up
+from ldpopt.numbers.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPANNED, UNSEEN
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.results import ByValue
-from ldpopt.rounding import exact_sum, float_up
-from ldpopt.simulation import Rng, generator
-from ldpopt.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPANNED, UNSEEN
+from ldpopt.values.distribution import Array, finite_array, positive_epsilon
+from ldpopt.values.results import ByValue
+from ldpopt.values.simulation import Rng, generator
 
 LOWEST_ORDER = 1.5
 """Below this order the cosine integral is too singular at 0 to be computed accurately."""

@@ -9,12 +9,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ldpopt.distribution import Array, nonnegative, open_unit, positive, positive_epsilon
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.additive import AdditiveNoise, Noise, guarantee, near
 from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval, expm2
+from ldpopt.numbers.rounding import SUBNORMAL, ULP, bisected
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import SUBNORMAL, ULP, bisected
+from ldpopt.values.distribution import Array, nonnegative, open_unit, positive, positive_epsilon
 
 _LAPLACE, _NORMAL = 32 * ULP, 64 * ULP
 """The relative errors that the closed forms below may have."""

@@ -16,7 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import (
+from ldpopt.errors import invalid
+from ldpopt.exact import log_up
+from ldpopt.numbers.rounding import toward_privacy, up
+from ldpopt.values.distribution import (
     Array,
     Checked,
     at_least_two,
@@ -25,10 +28,7 @@ from ldpopt.distribution import (
     positive_integer,
     unit_interval,
 )
-from ldpopt.errors import invalid
-from ldpopt.exact import log_up
-from ldpopt.rounding import toward_privacy, up
-from ldpopt.simulation import Rng, generator
+from ldpopt.values.simulation import Rng, generator
 
 Answers = npt.NDArray[np.intp]
 Reports = npt.NDArray[Any]

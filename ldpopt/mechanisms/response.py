@@ -15,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel
-from ldpopt.distribution import (
+from ldpopt.divergences import FDivergence
+from ldpopt.errors import invalid
+from ldpopt.mechanisms.oracles import check_size
+from ldpopt.numbers.rounding import toward_privacy
+from ldpopt.numbers.tolerances import RATIO
+from ldpopt.values.distribution import (
     Array,
     Checked,
     at_least_two,
@@ -24,12 +29,7 @@ from ldpopt.distribution import (
     positive_integer,
     unit_interval,
 )
-from ldpopt.divergences import FDivergence
-from ldpopt.errors import invalid
-from ldpopt.labels import Label, distinct_labels, together
-from ldpopt.mechanisms.oracles import check_size
-from ldpopt.rounding import toward_privacy
-from ldpopt.tolerances import RATIO
+from ldpopt.values.labels import Label, distinct_labels, together
 
 Mask = npt.NDArray[np.bool_]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, plain, positive_epsilon, unit_interval
 from ldpopt.errors import SolverError, invalid
 from ldpopt.mechanisms.additive import AdditiveNoise, Noise, enlarge, guarantee
+from ldpopt.numbers.rounding import up
+from ldpopt.numbers.tolerances import MAXIMUM_EPSILON, RANGE_END
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import up
-from ldpopt.tolerances import MAXIMUM_EPSILON, RANGE_END
+from ldpopt.values.distribution import Array, plain, positive_epsilon, unit_interval
 
 
 def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array, Checked, finite_array, plain, positive_epsilon, positive_integer
 from ldpopt.errors import Phrase, invalid
 from ldpopt.mechanisms.additive import answers
 from ldpopt.mechanisms.continuous_pair import expm2
 from ldpopt.mechanisms.oracles import check_size
+from ldpopt.numbers.rounding import ULP, toward_privacy, up
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import ULP, toward_privacy, up
-from ldpopt.simulation import Rng, generator
+from ldpopt.values.distribution import Array, Checked, finite_array, plain, positive_epsilon, positive_integer
+from ldpopt.values.simulation import Rng, generator
 
 
 def _limited(epsilon: Any, what: str) -> float:

@@ -19,7 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import (
+from ldpopt.errors import invalid
+from ldpopt.exact import largest_loss
+from ldpopt.numbers.rounding import float_up, up
+from ldpopt.privacy.local_dp import local_dp
+from ldpopt.values.distribution import (
     Array,
     Checked,
     finite_array,
@@ -29,10 +33,6 @@ from ldpopt.distribution import (
     positive_integer,
     unit_interval,
 )
-from ldpopt.errors import invalid
-from ldpopt.exact import largest_loss
-from ldpopt.privacy.local_dp import local_dp
-from ldpopt.rounding import float_up, up
 
 YES, NO = "yes", "no"
 Law = tuple[Fraction, Fraction]

@@ -9,7 +9,6 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.problems.reduction import Cells
-from ldpopt.distribution import Array
 from ldpopt.errors import Phrase, invalid
 from ldpopt.plots.figure import (
     FIRST,
@@ -24,6 +23,7 @@ from ldpopt.plots.figure import (
     rows_written,
     written,
 )
+from ldpopt.values.distribution import Array
 
 if TYPE_CHECKING:
     from ldpopt.design import Design, Divergence, Structures

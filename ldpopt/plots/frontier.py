@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.distribution import Array
 from ldpopt.frontiers import Frontier, FrontierRow, Sweep
 from ldpopt.plots.figure import (
     FIRST,
@@ -22,6 +21,7 @@ from ldpopt.plots.figure import (
     with_unit,
     written,
 )
+from ldpopt.values.distribution import Array
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, Index, nonnegative, unit_interval
+from ldpopt.numbers.rounding import SUBNORMAL, ULP, exact_sum, first_largest
+from ldpopt.numbers.tolerances import EXACT_GAP, TIE
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.loss import Shift, centred, log_ratios, scaled, shift
 from ldpopt.privacy.pairs import Policy, distances, in_blocks, named_event, normalised, ordered_pairs, worst_pair
-from ldpopt.rounding import SUBNORMAL, ULP, exact_sum, first_largest
-from ldpopt.tolerances import EXACT_GAP, TIE
+from ldpopt.values.distribution import Array, Index, nonnegative, unit_interval
 
 REFERENCE = "[GI, Def 1]"
 TOTAL_VARIATION_REFERENCE = "[GI, Def 7]"

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt import strict
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.deadline import Progress, watched
 from ldpopt.exact import ExactChannel
+from ldpopt.files import strict
+from ldpopt.numbers.rounding import down
 from ldpopt.privacy.approximate_dp import TOTAL_VARIATION_REFERENCE, approximate_dp, hockey_stick, total_variation
 from ldpopt.privacy.capacity import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation, capacity_bounded
 from ldpopt.privacy.concentrated import approximate_zcdp, mcdp, zcdp
@@ -24,8 +24,8 @@ from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.pairs import Policy
 from ldpopt.privacy.renyi import renyi
 from ldpopt.privacy.trade_off import TradeOffCurve, trade_off
-from ldpopt.results import Pictured
-from ldpopt.rounding import down
+from ldpopt.values.deadline import Progress, watched
+from ldpopt.values.results import Pictured
 
 
 def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:

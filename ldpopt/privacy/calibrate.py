@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ldpopt.distribution import number, number_up_to
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import bisected, down
 from ldpopt.privacy.claims import ZCDP, ApproximateDP, PureDP, RenyiDP, need
 from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_approximate_sharp
 from ldpopt.privacy.least_divergence import least_divergence
-from ldpopt.rounding import bisected, down
+from ldpopt.values.distribution import number, number_up_to
 
 
 def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, Checked, finite_array, positive_integer
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import down, first_largest, up
+from ldpopt.numbers.tolerances import ATTAINED_GAP, IN_SPAN, TIE
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.pairs import Policy, blocks, normalised
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.restricted import Bracket, restricted_kl, restricted_power, restricted_total_variation
-from ldpopt.results import ByValue
-from ldpopt.rounding import down, first_largest, up
-from ldpopt.tolerances import ATTAINED_GAP, IN_SPAN, TIE
+from ldpopt.values.distribution import Array, Checked, finite_array, positive_integer
+from ldpopt.values.results import ByValue
 
 
 def _columns(features: Any, what: str) -> Array:

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from ldpopt.distribution import Checked, nonnegative, number, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import ceil_digits, floor_digits
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.results import Result
-from ldpopt.rounding import ceil_digits, floor_digits
+from ldpopt.values.distribution import Checked, nonnegative, number, unit_interval
+from ldpopt.values.results import Result
 
 C = TypeVar("C", bound="Claim")
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, number, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import SUBNORMAL, ULP, first_largest
 from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.local_dp import local_dp
@@ -22,8 +22,8 @@ from ldpopt.privacy.loss import privacy_loss, scaled, shift
 from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, worst_pair
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import largest_slope, largest_spread
-from ldpopt.results import Result
-from ldpopt.rounding import SUBNORMAL, ULP, first_largest
+from ldpopt.values.distribution import Array, number, unit_interval
+from ldpopt.values.results import Result
 
 REFERENCE = "[BS, Def 1.1]"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from ldpopt.distribution import nonnegative, number, number_up_to, unit_interval
+from ldpopt.numbers.rounding import SUBNORMAL, down, sum_up, up
 from ldpopt.privacy.claims import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, Given, PureDP, RenyiDP, need
 from ldpopt.privacy.least_divergence import least_epsilon
-from ldpopt.rounding import SUBNORMAL, down, sum_up, up
+from ldpopt.values.distribution import nonnegative, number, number_up_to, unit_interval
 
 
 def pure_to_tv(claim: Given) -> TV:

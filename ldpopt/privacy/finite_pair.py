@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.distribution import Array, distribution, unit_interval
 from ldpopt.errors import Phrase, invalid
-from ldpopt.labels import distinct_labels, together
+from ldpopt.numbers.rounding import ULP
 from ldpopt.privacy.approximate_dp import approximate_dp as approximate_dp_of
 from ldpopt.privacy.approximate_dp import hockey_stick as hockey_stick_of
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
@@ -27,8 +26,9 @@ from ldpopt.privacy.loss import log_ratios, shift
 from ldpopt.privacy.pairs import Policy, ordered_pairs
 from ldpopt.privacy.renyi import renyi as renyi_of
 from ldpopt.privacy.trade_off import trade_off as trade_off_of
-from ldpopt.results import Pictured
-from ldpopt.rounding import ULP
+from ldpopt.values.distribution import Array, distribution, unit_interval
+from ldpopt.values.labels import distinct_labels, together
+from ldpopt.values.results import Pictured
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ldpopt.channel import Label
-from ldpopt.results import Result, jsonable
-from ldpopt.rounding import ceil_digits, floor_digits
+from ldpopt.numbers.rounding import ceil_digits, floor_digits
+from ldpopt.values.results import Result, jsonable
 
 MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
 """Notions for which a larger value means more privacy, so that the lower bound is the guarantee."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ldpopt.distribution import positive, positive_integer, unit_interval
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import down, sum_up, up
 from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Given, PureDP, RenyiDP, amount, need
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.rounding import down, sum_up, up
+from ldpopt.values.distribution import positive, positive_integer, unit_interval
 
 MAX_SIZE = 2**53
 """The largest size of a group, up to which floats count exactly."""

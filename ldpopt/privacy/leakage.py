@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.distribution import Array, distribution, number
+from ldpopt.numbers.rounding import SUBNORMAL, ULP, down, up
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs, positive_event
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import centred, excess, log_ratios, shift
 from ldpopt.privacy.pairs import SCREENED, Policy, larger, normalised, ordered_pairs, worst_pair
-from ldpopt.rounding import SUBNORMAL, ULP, down, up
+from ldpopt.values.distribution import Array, distribution, number
 
 
 def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:

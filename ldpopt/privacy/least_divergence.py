@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 
-from ldpopt.rounding import ULP, sum_up
+from ldpopt.numbers.rounding import ULP, sum_up
 
 _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _STEPS = 12

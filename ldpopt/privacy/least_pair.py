@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, between, distribution, unit_interval
 from ldpopt.errors import invalid
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import MAXIMUM_EPSILON
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import MAXIMUM_EPSILON
+from ldpopt.values.distribution import Array, between, distribution, unit_interval
 
 
 def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
-from ldpopt.distribution import Array
+from ldpopt.numbers.rounding import ULP, first_largest
+from ldpopt.numbers.tolerances import ROUGH_SPREAD, TIE
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.loss import log_ratios, log_sums, shift
 from ldpopt.privacy.pairs import Policy, worst_pair
-from ldpopt.rounding import ULP, first_largest
-from ldpopt.tolerances import ROUGH_SPREAD, TIE
+from ldpopt.values.distribution import Array
 
 REFERENCE = "[GI, Def 6]"
 

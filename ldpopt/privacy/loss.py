@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
+from ldpopt.numbers.rounding import SUBNORMAL, ULP
 from ldpopt.privacy.pairs import ENTRIES, normalised
-from ldpopt.rounding import SUBNORMAL, ULP
+from ldpopt.values.distribution import Array
 
 _LN2 = math.log(2.0)
 

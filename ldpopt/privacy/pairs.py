@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.distribution import Array
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import ULP, first_largest
+from ldpopt.numbers.tolerances import EXACT_GAP, TIE
 from ldpopt.privacy.guarantee import Guarantee, Witness
-from ldpopt.rounding import ULP, first_largest
-from ldpopt.tolerances import EXACT_GAP, TIE
+from ldpopt.values.distribution import Array
 
 Policy = Any
 """A networkx Graph or DiGraph over input labels, or None for every pair of inputs. networkx is not imported here."""

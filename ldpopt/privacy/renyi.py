@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import ULP
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import ROUNDED, PrivacyLoss, log_ratios, log_sums, privacy_loss
 from ldpopt.privacy.pairs import Policy, larger, worst_pair
-from ldpopt.rounding import ULP
+from ldpopt.values.distribution import Array
 
 REFERENCE = "[M, Def 3]"
 SCANNED = 41  # Orders that are compared first when the highest rate is sought.

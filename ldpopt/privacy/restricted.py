@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import CLASS_RANK, FACE, MOMENTS, NULL_SPACE
 from ldpopt.privacy.loss import privacy_loss, shift
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import CLASS_RANK, FACE, MOMENTS, NULL_SPACE
+from ldpopt.values.distribution import Array
 
 Bracket = tuple[float, float]
 

@@ -21,9 +21,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import NARROW_ORDERS, SUPREMUM_GAP
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import NARROW_ORDERS, SUPREMUM_GAP
+from ldpopt.values.distribution import Array
 
 MAX_ROUNDS = 70
 MAX_INTERVALS = 200_000

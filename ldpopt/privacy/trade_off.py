@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.distribution import Array, distribution, finite_array, nonnegative
 from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import CURVE, TURN
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.pairs import Policy, blocks, normalised
-from ldpopt.results import Pictured
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import CURVE, TURN
+from ldpopt.values.distribution import Array, distribution, finite_array, nonnegative
+from ldpopt.values.results import Pictured
 
 REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
 

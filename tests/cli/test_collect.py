@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from collectors import habits
 
-from ldpopt.survey.server import Submission, database
+from ldpopt_survey.server import Submission, database
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_password_is_never_shown(run, plan):
 
 def test_a_collector_for_other_machines_says_what_that_means(run, plan, tmp_path, monkeypatch):
     """With any address but the loopback a line on standard error says so; the token is made for its owner alone."""
-    monkeypatch.setattr("ldpopt.survey.server.web.serve", lambda app, listener: None)
+    monkeypatch.setattr("ldpopt_survey.server.web.serve", lambda app, listener: None)
     quiet = run("survey", "collect", "plan.json", "--token", "token", "--port", 0)
     loud = run("survey", "collect", "plan.json", "--host", "0.0.0.0", "--token", "token", "--port", 0)
     assert quiet.exit_code == loud.exit_code == 0

@@ -256,7 +256,7 @@ def test_limits_that_are_none(run, options, message):
 
 def test_a_time_limit_is_passed_on(run, monkeypatch, tmp_path):
     """Out of time the design is what is known by then; the text says so and the files are those of a design."""
-    from ldpopt import deadline
+    from ldpopt.values import deadline
 
     now = iter(range(10**6))
     monkeypatch.setattr(deadline, "monotonic", lambda: float(next(now)))

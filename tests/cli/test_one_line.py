@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt.survey.collect.privatize import privatize_partition
-from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect.privatize import privatize_partition
+from ldpopt_survey.plan.plan import make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_answers_that_vanish_in_mid_run(answers, line, monkeypatch):
         answers.unlink()
         return privatize_partition(job, index)
 
-    monkeypatch.setattr("ldpopt.survey.collect.privatize.privatize_partition", late)
+    monkeypatch.setattr("ldpopt_survey.collect.privatize.privatize_partition", late)
     message, code = line(*privatize())
     assert message == f"{answers}: no such file or directory"
     assert code == 1

@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from ldpopt.survey import Plan, aggregate
-from ldpopt.survey.collect.runner import dask_runner
+from ldpopt_survey import Plan, aggregate
+from ldpopt_survey.collect.runner import dask_runner
 
 SURVEY = """
 [survey]
@@ -235,7 +235,7 @@ def sample(folder, run):
 
 def test_the_design_in_the_plan_is_followed(run, sampled):
     """What `[sample]` declares is what the estimate uses, and it equals the library's design of the same columns."""
-    from ldpopt.survey import Plan, SampleDesign, SampledReports, estimate, rake, read_rows
+    from ldpopt_survey import Plan, SampleDesign, SampledReports, estimate, rake, read_rows
 
     found = json.loads(run("survey", "estimate", "plan.json", "reports.csv", "--json").stdout)["smokes"]
     plan = Plan.from_json((sampled / "plan.json").read_text())

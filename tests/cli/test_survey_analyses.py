@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpopt.cli import app
-from ldpopt.survey import (
+from ldpopt_survey import (
     Plan,
     QuestionSpec,
     Respondents,
@@ -22,7 +22,7 @@ from ldpopt.survey import (
     plan_survey,
     two_way,
 )
-from ldpopt.survey.plan.reading import Reading
+from ldpopt_survey.plan.reading import Reading
 
 TOML = """
 [survey]

@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
 
 
 @pytest.fixture

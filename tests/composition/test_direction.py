@@ -17,8 +17,8 @@ from ldpopt.composition.direction import Direction, GaussianLaw, infinite_mass, 
 from ldpopt.composition.laws import UNDERFLOW
 from ldpopt.composition.parametric import ParametricPair
 from ldpopt.mechanisms.noise import GaussianPair
+from ldpopt.numbers.rounding import ULP
 from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.rounding import ULP
 
 
 def stick(mu, epsilon):

@@ -9,8 +9,8 @@ import pytest
 
 from ldpopt.composition.lattice import ATOMS, Rounding, atom_law, collect, exact_lattice, finite_part, grid
 from ldpopt.composition.parametric import RARE, ParametricPair
+from ldpopt.numbers.rounding import ULP
 from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.rounding import ULP
 
 
 def sums(parts):

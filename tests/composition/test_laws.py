@@ -14,7 +14,7 @@ from mpmath import mpf
 from ldpopt.composition import laws as windows
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw, Window
 from ldpopt.errors import InvalidInput
-from ldpopt.rounding import up
+from ldpopt.numbers.rounding import up
 
 
 def law(spacing=0.25, counts=(30, 12)):

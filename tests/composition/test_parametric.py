@@ -8,8 +8,8 @@ import pytest
 
 from ldpopt.composition import FinitePair, Ledger
 from ldpopt.composition.parametric import RARE, ParametricPair, rare, rare_error, total, union
-from ldpopt.rounding import float_down, float_up
-from ldpopt.tolerances import ROW_SUM
+from ldpopt.numbers.rounding import float_down, float_up
+from ldpopt.numbers.tolerances import ROW_SUM
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design import EnvelopeDual, Partition, PatternDual, PatternLP
-from ldpopt.design.problems.reduction import Pair
-from ldpopt.divergences import KL, NAMED, TOTAL_VARIATION, FDivergence, hockey_stick
-from ldpopt.mechanisms import binary_with_erasure
-from ldpopt.reproduce.envelope import (
+from experiments.papers.envelope import (
     Line,
     Problem,
     comb,
@@ -26,6 +21,11 @@ from ldpopt.reproduce.envelope import (
     prove,
     windows,
 )
+from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
+from ldpopt.design import EnvelopeDual, Partition, PatternDual, PatternLP
+from ldpopt.design.problems.reduction import Pair
+from ldpopt.divergences import KL, NAMED, TOTAL_VARIATION, FDivergence, hockey_stick
+from ldpopt.mechanisms import binary_with_erasure
 
 DIVERGENCES = [*NAMED.values(), hockey_stick(1.5), hockey_stick(0.4)]
 

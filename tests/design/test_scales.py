@@ -27,7 +27,7 @@ from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.labels import chord_gains, tangent_gains, value_of, values_of
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.divergences import TOTAL_VARIATION as VARIATION
-from ldpopt.enclosures import FLOAT
+from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.privacy import TradeOffCurve
 
 P, Q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from method_examples import design_of
 
-from ldpopt import deadline as module
 from ldpopt.design import (
     METHODS,
     AgainstSet,
@@ -46,6 +45,7 @@ from ldpopt.design.optimal import choose
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
+from ldpopt.values import deadline as module
 
 P = np.arange(1, 9.0) / 36
 Q = np.arange(1, 7.0) / 21

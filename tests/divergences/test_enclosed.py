@@ -23,8 +23,8 @@ from ldpopt.divergences import (
     hockey_stick,
 )
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
-from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 INF = math.inf
 mpf = mpmath.mpf

@@ -12,7 +12,7 @@ from ldpopt.design import ConvexProgram
 from ldpopt.divergences import TOTAL_VARIATION, hockey_stick, piecewise_linear
 from ldpopt.divergences.base import spelled, spelling
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import FLOAT, Exact
+from ldpopt.numbers.enclosures import FLOAT, Exact
 
 KNOTS, SLOPES = (0.5, 0.9, 1.0, 1.7), (-3.0, -1.0, 0.0, 0.5, 2.25)
 CROOKED = piecewise_linear(KNOTS, SLOPES)

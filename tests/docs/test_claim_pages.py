@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpopt.reproduce import EXPERIMENTS, recorded
+from experiments.papers import EXPERIMENTS, recorded
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
 from claim_pages import ROOT, claim_pages, gallery
@@ -22,6 +22,6 @@ def test_an_experiment_has_a_card_and_a_page(name):
     page, verdict = PAGES[f"{name}.md"], recorded()[name]
     assert f"**Verdict: {verdict['outcome']}.**" in page
     assert EXPERIMENTS[name].source in page
-    assert f"ldpopt reproduce {name} --quick" in page
-    assert "```{literalinclude} ../../ldpopt/reproduce/claims/" in page
+    assert f"python -m experiments.papers {name} --quick" in page
+    assert "```{literalinclude} ../../experiments/papers/claims/" in page
     assert f":link: claims/{name}\n" in CARDS

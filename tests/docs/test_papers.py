@@ -12,7 +12,7 @@ import papers
 
 sys.path.pop(0)
 
-from ldpopt.references import REFERENCES
+from ldpopt.values.references import REFERENCES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = """<html><head><link rel="stylesheet" href="_static/site.css"></head><body>

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ldpopt
-from ldpopt import Channel, Divergence, LocalDP, TotalVariation, audit, mechanisms, optimal_channel, privacy, survey
+import ldpopt_survey as survey
+from ldpopt import Channel, Divergence, LocalDP, TotalVariation, audit, mechanisms, optimal_channel, privacy
 from ldpopt.divergences import KL
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from experiments.papers import EXPERIMENTS, Table
 from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
 from ldpopt.design.certificates.respondents import even_limit
-from ldpopt.enclosures import FLOAT
-from ldpopt.reproduce import EXPERIMENTS, Table
-from ldpopt.survey.plan.units import rule
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt_survey.plan.units import rule
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "concepts" / "questionnaires.md").read_text("utf-8")

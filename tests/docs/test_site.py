@@ -129,7 +129,7 @@ def test_the_start_page_is_short_and_leads_to_the_limits():
 
 def test_cards_have_short_titles_and_pictures_wait():
     """A card's title is a few words, without an ellipsis; pictures load when they come into view."""
-    from ldpopt.reproduce import EXPERIMENTS
+    from experiments.papers import EXPERIMENTS
 
     assert short_title("gi-theorem-7") == "Theorem 7"
     assert short_title("bs-lemmas-3-5-to-3-7") == "Lemmas 3.5 to 3.7"

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ldpopt.cli import app
-from ldpopt.labels import as_text
-from ldpopt.reports.page import workbook
-from ldpopt.survey import Plan, Survey
+from ldpopt.values.labels import as_text
+from ldpopt_survey import Plan, Survey
+from ldpopt_survey.reports.page import workbook
 
 PAGE = Path(__file__).parents[2] / "docs" / "survey-tutorial.md"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from ldpopt import bounds
-from ldpopt import deadline as module
 from ldpopt.design import ApproximateLDP, Divergence, LocalDP, MutualInformation, TotalVariation
 from ldpopt.design.structure import structures
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.frontiers import envelope, frontier, sweep
+from ldpopt.values import deadline as module
 
 SMALL = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
 P = np.arange(1, 13.0) / 78

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.files import naming, read_text
+from ldpopt.files.atomic import naming, read_text
 from ldpopt.io.table import is_number, parse_table
 
 

@@ -9,7 +9,7 @@ from mpmath import mp
 from ldpopt.mechanisms import gaussian, laplace, staircase
 from ldpopt.mechanisms.additive import enlarge, guarantee, log_growth, pair_growth
 from ldpopt.mechanisms.noise import gaussian_noise, laplace_noise
-from ldpopt.rounding import toward_privacy
+from ldpopt.numbers.rounding import toward_privacy
 
 
 @pytest.mark.parametrize("value", [1e-9, 0.3, 1.0, 40.0, 500.0])

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import piecewise, square_wave
 from ldpopt.privacy import local_dp, total_variation
-from ldpopt.survey import MaximumLikelihood, estimate
+from ldpopt_survey import MaximumLikelihood, estimate
 
 EPSILONS = (1e-8, 1e-3, 0.5, 1.0, 4.0, 20.0)
 MECHANISMS = (piecewise, square_wave)

@@ -9,7 +9,7 @@ from plots.overlaps import cut_off, legends_on_data, touching
 from ldpopt import Divergence, LocalDP, TotalVariation, frontier, optimal_channel, plots, structures
 from ldpopt.divergences import KL
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 
 P0 = np.array([0.4, 0.3, 0.2, 0.1])
 UTILITY = Divergence(KL, P0, P0[::-1], inputs=("never", "once a year", "once a month", "more often"))

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import ndtr
 
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.rounding import up
 from ldpopt.privacy import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, FinitePair, Guarantee, PureDP, RenyiDP
 from ldpopt.privacy import conversions as c
-from ldpopt.rounding import up
 
 EPSILONS = [1e-6, 0.1, 1.0, 3.0, 20.0]
 ORDERS = np.concatenate([1 + np.geomspace(1e-6, 1, 40), np.geomspace(2.1, 500, 60)])

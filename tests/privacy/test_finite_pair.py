@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import staircase
+from ldpopt.numbers.rounding import ULP
 from ldpopt.privacy import (
     FinitePair,
     approximate_dp,
@@ -23,7 +24,6 @@ from ldpopt.privacy import (
     trade_off,
     zcdp,
 )
-from ldpopt.rounding import ULP
 
 
 def brute(p, q, epsilon):

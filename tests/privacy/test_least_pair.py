@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 from ldpopt.composition import compose, compose_same_input
-from ldpopt.distribution import nonnegative
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.tolerances import MAXIMUM_EPSILON
 from ldpopt.privacy import FinitePair, antipodal_pair, local_dp
 from ldpopt.privacy.least_pair import (
     checked,
@@ -29,7 +29,7 @@ from ldpopt.privacy.least_pair import (
     nonnegative_epsilon,
     pair_through,
 )
-from ldpopt.tolerances import MAXIMUM_EPSILON
+from ldpopt.values.distribution import nonnegative
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.0, 1e-300, 3, MAXIMUM_EPSILON])

@@ -18,9 +18,9 @@ from ldpopt.mechanisms import (
     subset_selection,
     truncated_geometric,
 )
+from ldpopt.numbers.rounding import first_largest
+from ldpopt.numbers.tolerances import TIE
 from ldpopt.privacy import RestrictedKL, RestrictedRenyi, audit, capacity_bounded, local_dp, renyi, total_variation
-from ldpopt.rounding import first_largest
-from ldpopt.tolerances import TIE
 
 CHANNELS = {
     "randomized response": randomized_response(4, 1.0),

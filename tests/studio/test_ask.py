@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ldpopt.design import Design
-from ldpopt.studio import ask
-from ldpopt.studio.fields import FieldError, plain
-from ldpopt.survey.estimate.intervals import two_sided
+from ldpopt_studio import ask
+from ldpopt_studio.fields import FieldError, plain
+from ldpopt_survey.estimate.intervals import two_sided
 
 Z = two_sided(0.95)
 PILOT = [0.45, 0.3, 0.15, 0.1]

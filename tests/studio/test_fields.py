@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpopt.distribution import positive_epsilon
-from ldpopt.studio import fields
-from ldpopt.studio.fields import FieldError, field, take, wrong
+from ldpopt.values.distribution import positive_epsilon
+from ldpopt_studio import fields
+from ldpopt_studio.fields import FieldError, field, take, wrong
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import audit, local_dp, total_variation
-from ldpopt.studio.fields import FieldError
-from ldpopt.studio.inspect import view
+from ldpopt_studio.fields import FieldError
+from ldpopt_studio.inspect import view
 
 P0, P1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
 DESIGN = optimal_channel(Divergence(KL, P0, P1, inputs=("low", "middle", "high")), [LocalDP(1.0), TotalVariation(0.3)])

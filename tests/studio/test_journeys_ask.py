@@ -9,10 +9,10 @@ from kit_site import violations
 from studio_asgi import packed
 from studio_site import repainted, state_of
 
-from ldpopt.studio.ask import Together
-from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
-from ldpopt.survey.plan.budget import Budget, split_budget
-from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt_studio.ask import Together
+from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt_survey.plan.budget import Budget, split_budget
+from ldpopt_survey.plan.question import QuestionPlanner
 
 PILOT, LABELS = [0.5, 0.3, 0.2], ["never", "sometimes", "often"]
 QUESTION = {"name": "How often?", "labels": LABELS, "pilot": PILOT, "half_width": 0.05}

@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 from studio_site import repainted, state_of
 
-from ldpopt.survey import respondents_to_tell
+from ldpopt_survey import respondents_to_tell
 
 ABOVE = ["#sentence", "[data-key=p0-0]", "[data-key=p1-0]", ".answer .svg > svg", ".guide", "#badge"]
 """One sentence, two bars to drag, one picture that answers; and the guide and the verdict."""
@@ -127,7 +127,7 @@ def lab(colour, matrix):
 @pytest.mark.parametrize("kind", SEEN)
 def test_the_populations_differ_for_the_colour_blind(kind):
     """In light and in dark the two populations are over ten just noticeable differences apart in L*a*b*."""
-    sheet = (files("ldpopt.studio") / "static" / "studio.css").read_text("utf-8")
+    sheet = (files("ldpopt_studio") / "static" / "studio.css").read_text("utf-8")
     both = list(zip(*(re.findall(rf"--{name}: (#\w{{6}})", sheet) for name in ("p0", "p1")), strict=True))
     assert len(both) == 2
     for one, other in both:

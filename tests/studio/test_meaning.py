@@ -10,12 +10,12 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.mechanisms import randomized_response
-from ldpopt.reports.words import as_typed, at_least, at_most
-from ldpopt.studio import meaning
-from ldpopt.studio.ask import asked as read
-from ldpopt.studio.ask import designed
-from ldpopt.studio.fields import FieldError, plain
-from ldpopt.studio.meaning import after, before
+from ldpopt_studio import meaning
+from ldpopt_studio.ask import asked as read
+from ldpopt_studio.ask import designed
+from ldpopt_studio.fields import FieldError, plain
+from ldpopt_studio.meaning import after, before
+from ldpopt_survey.reports.words import as_typed, at_least, at_most
 
 ZERO = [[1.0, 0.0, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 SKEW = [[0.6, 0.3, 0.1], [0.1, 0.2, 0.7], [0.35, 0.25, 0.4]]

@@ -11,11 +11,11 @@ import numpy as np
 import openpyxl
 import pytest
 
-from ldpopt.reports.page import workbook
-from ldpopt.studio import load
-from ldpopt.studio.fields import FieldError
-from ldpopt.studio.processes import FOLDER, Jobs, Views, sweep
-from ldpopt.studio.server import JOBS
+from ldpopt_studio import load
+from ldpopt_studio.fields import FieldError
+from ldpopt_studio.processes import FOLDER, Jobs, Views, sweep
+from ldpopt_studio.server import JOBS
+from ldpopt_survey.reports.page import workbook
 
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
 

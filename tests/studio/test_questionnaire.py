@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from ldpopt.studio import ask, questionnaire
-from ldpopt.studio.fields import FieldError, plain
-from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
-from ldpopt.survey.estimate.intervals import two_sided
+from ldpopt_studio import ask, questionnaire
+from ldpopt_studio.fields import FieldError, plain
+from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt_survey.estimate.intervals import two_sided
 
 
 def state(count=5, **more):

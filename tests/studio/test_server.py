@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("starlette", reason="starlette is not installed: the studio is not served here")
 from studio_asgi import HOST, OURS, PORT, TOKEN, ask, call, post
 
-from ldpopt.studio.server import JOBS, MAX_REQUEST, VIEWS, studio
+from ldpopt_studio.server import JOBS, MAX_REQUEST, VIEWS, studio
 
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
 KIND, GIVEN = (b"content-type", b"application/json"), (b"x-studio-token", TOKEN.encode())
@@ -159,7 +159,7 @@ def test_an_error_names_its_field(app, patch, field):
 def test_every_registered_function_is_there():
     """Each name that the page may call stands for a function."""
     for place in (*VIEWS.values(), *JOBS.values()):
-        assert callable(resolve_name(f"ldpopt.studio.{place}"))
+        assert callable(resolve_name(f"ldpopt_studio.{place}"))
 
 
 SCRAPS = [

@@ -23,10 +23,10 @@ from ldpopt.divergences.base import NAMED, spelled, spelling
 from ldpopt.errors import InvalidInput
 from ldpopt.io.channels import channel_of
 from ldpopt.mechanisms import randomized_response
-from ldpopt.studio import ask, inspect, meaning, source, takeaway, tell
-from ldpopt.studio.questionnaire import planned
-from ldpopt.studio.source import SHORT, here
-from ldpopt.survey.plan.plan import Plan
+from ldpopt_studio import ask, inspect, meaning, source, takeaway, tell
+from ldpopt_studio.questionnaire import planned
+from ldpopt_studio.source import SHORT, here
+from ldpopt_survey.plan.plan import Plan
 
 ODD = ["a,b", "it's", '"quoted"', "línea", "$HOME `x`", "back\\slash", "-x", "#", "🙂", "two  blanks", "%s {x}", "END"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldpopt.io import Populations
-from ldpopt.studio import load, tell
+from ldpopt_studio import load, tell
 
 THREE = {"p0": [0.6, 0.3, 0.1], "p1": [0.1, 0.3, 0.6]}
 

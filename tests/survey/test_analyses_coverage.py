@@ -1,4 +1,4 @@
-"""The quick form of experiments/analyses: a few settings, a hundred surveys, the same calls."""
+"""The quick form of experiments/surveys/analyses: a few settings, a hundred surveys, the same calls."""
 
 import importlib.util
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "experiments" / "analyses" / "run.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "experiments" / "surveys" / "analyses" / "run.py"
 QUICK = {
     "two-way, private and public, n 1000, epsilon 1": 100,
     "compare groups, n 400, epsilon 2": 150,

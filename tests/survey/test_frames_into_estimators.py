@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ldpopt.survey import (
+from ldpopt_survey import (
     CountTable,
     MaximumLikelihood,
     Plan,

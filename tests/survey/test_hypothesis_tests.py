@@ -8,7 +8,7 @@ from scipy.stats import chi2, chi2_contingency, chisquare, ncx2
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     CountTable,
     SampleDesign,
     SampledReports,
@@ -21,7 +21,7 @@ from ldpopt.survey import (
     two_sample_power,
     two_way_from_counts,
 )
-from ldpopt.survey.hypothesis_tests import compositions, log_multinomial
+from ldpopt_survey.hypothesis_tests import compositions, log_multinomial
 
 SQUARE = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
 WIDE = Channel([[0.5, 0.2, 0.2, 0.1], [0.1, 0.5, 0.1, 0.3]])

@@ -14,8 +14,8 @@ from ldpopt.datasets import load_anes96
 from ldpopt.design import FisherInformation
 from ldpopt.errors import LdpoptError
 from ldpopt.mechanisms import randomized_response, subset_selection
-from ldpopt.survey import CountTable, Memoised, Plan, Simultaneous, aggregate, estimate, privatize
-from ldpopt.survey.collect.words import SecretKey
+from ldpopt_survey import CountTable, Memoised, Plan, Simultaneous, aggregate, estimate, privatize
+from ldpopt_survey.collect.words import SecretKey
 
 PLAN = Path(__file__).parents[1] / "data" / "anes_plan.json"
 ROWS = 30_000
@@ -23,7 +23,7 @@ ROWS = 30_000
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    """Made by experiments/anes/end_to_end.py; reading it proves its guarantees again."""
+    """Made by experiments/surveys/anes/end_to_end.py; reading it proves its guarantees again."""
     return Plan.from_json(PLAN.read_bytes())
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     CountTable,
     MaximumLikelihood,
     Memoised,
@@ -34,7 +34,7 @@ from ldpopt.survey import (
     two_way,
     with_constant,
 )
-from ldpopt.survey.collect.words import create_key
+from ldpopt_survey.collect.words import create_key
 
 N = 3000
 LABELS = ("01", "true", "NA?", "1.0")

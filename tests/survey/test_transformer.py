@@ -12,8 +12,8 @@ from sklearn.preprocessing import OneHotEncoder
 from ldpopt import InvalidInput
 from ldpopt.channel import as_channel
 from ldpopt.privacy import local_dp
-from ldpopt.survey.collect.randomness import Simulated
-from ldpopt.survey.transformer import PrivatizingTransformer
+from ldpopt_survey.collect.randomness import Simulated
+from ldpopt_survey.transformer import PrivatizingTransformer
 
 RNG = np.random.default_rng(0)
 ANSWERS = pd.DataFrame(

@@ -7,8 +7,8 @@ from scipy.stats import binom
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import chernoff_exponent, neyman_pearson_power, respondents_to_tell, stein_exponent
-from ldpopt.survey.hypothesis_tests import compositions, log_multinomial
+from ldpopt_survey import chernoff_exponent, neyman_pearson_power, respondents_to_tell, stein_exponent
+from ldpopt_survey.hypothesis_tests import compositions, log_multinomial
 
 Q = Channel([[0.75, 0.25], [0.25, 0.75]])
 P0, P1 = [0.8, 0.2], [0.3, 0.7]

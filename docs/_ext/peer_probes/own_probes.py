@@ -68,7 +68,7 @@ def _() -> str:
 
 
 def _estimated() -> Any:
-    from ldpopt.survey import estimate
+    from ldpopt_survey import estimate
 
     return estimate({0: 100, 1: 300, 2: 200}, [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
 
@@ -89,7 +89,7 @@ def _() -> str:
 
 @probe("ldpopt", "bayes")
 def _() -> str:
-    from ldpopt.survey import MaximumLikelihood, estimate
+    from ldpopt_survey import MaximumLikelihood, estimate
 
     truth, channel = np.array([0.3, 0.7]), np.array([[0.9, 0.1], [0.4, 0.6]])
     counts = (10_000 * truth @ channel).round()
@@ -100,7 +100,7 @@ def _() -> str:
 
 @probe("ldpopt", "attributes")
 def _() -> str:
-    from ldpopt.survey import Budget, HalfWidth, split_budget
+    from ldpopt_survey import Budget, HalfWidth, split_budget
 
     asked = {name: ([0.3, 0.7], HalfWidth(0.05)) for name in ("a", "b")}
     near(sum(split_budget(asked, Budget(1.0)).epsilons.values()), 1.0, 1e-6)
@@ -109,7 +109,7 @@ def _() -> str:
 
 @probe("ldpopt", "samples")
 def _() -> str:
-    from ldpopt.survey import SampleDesign
+    from ldpopt_survey import SampleDesign
 
     design = SampleDesign(weights=[1.0, 3.0, 2.0, 2.0], strata=["a", "a", "b", "b"])
     near(float(np.sum(design.total([0, 1, 1, 0]))), 5.0, 1e-12)
@@ -118,7 +118,7 @@ def _() -> str:
 
 @probe("ldpopt", "replicates")
 def _() -> str:
-    from ldpopt.survey import Jackknife, SampleDesign, post_stratify
+    from ldpopt_survey import Jackknife, SampleDesign, post_stratify
 
     made = post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50})
     near(float(made.weights[0]), 50.0, 1e-9)
@@ -128,7 +128,7 @@ def _() -> str:
 
 @probe("ldpopt", "power")
 def _() -> str:
-    from ldpopt.survey import respondents_to_tell
+    from ldpopt_survey import respondents_to_tell
 
     if not respondents_to_tell(FLIP, [0.9, 0.1], [0.4, 0.6]).respondents > 1:
         raise AssertionError
@@ -137,7 +137,7 @@ def _() -> str:
 
 @probe("ldpopt", "regression")
 def _() -> str:
-    from ldpopt.survey import logit_regression
+    from ldpopt_survey import logit_regression
 
     data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     if not np.isfinite(logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).coefficients).all():

@@ -1,9 +1,9 @@
 """The certificate: numbers that prove a bound on every channel within some constraints, and their check.
 
 Nothing here trusts a solver. A certificate holds the problem, a channel, and the numbers that a solver or a search
-found. The kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.enclosures`): a bound from weak
-duality, which depends on problem and numbers alone and is right whatever the numbers are, and the channel's guarantees
-and utility, which `verify` compares with it.
+found. The kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.numbers.enclosures`): a bound from
+weak duality, which depends on problem and numbers alone and is right whatever the numbers are, and the channel's
+guarantees and utility, which `verify` compares with it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.work import PARSED, Work, size
-from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
-from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
 from ldpopt.errors import InvalidInput, LdpoptError
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure, arithmetic
 from ldpopt.privacy import Guarantee, local_dp, total_variation
-from ldpopt.results import Result
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import Result
 
 __all__ = ["Certificate", "Unproved", "Verification"]
 

@@ -29,10 +29,10 @@ import numpy.typing as npt
 from ldpopt.design.certificates.listed import shortfall
 from ldpopt.design.certificates.numbers import require
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import excess_above
-from ldpopt.rounding import ULP, exact_sum
+from ldpopt.numbers.rounding import ULP, exact_sum
+from ldpopt.values.distribution import Array, Index
 
 BAND = 32  # Blocks of up to this many inputs are looked at one by one, with sums of their own.
 LEAF = 8  # So are those of rectangles with this many first and last inputs.

@@ -51,11 +51,11 @@ from ldpopt.design.constraints.terms import Term
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.results import ByValue
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, Index
+from ldpopt.values.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,12 +49,12 @@ from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
-from ldpopt.rounding import ULP
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

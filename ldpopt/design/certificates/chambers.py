@@ -33,10 +33,10 @@ from ldpopt.design.certificates.numbers import Unproved, leaves_of, mixture, pai
 from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, variation_cap
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.results import ByValue
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, Index
+from ldpopt.values.results import ByValue
 
 SLACK = 2.0**-50  # What is computed of two entries and caps is off by less, of its size
 LARGE, SMALL = 1e9, 2.0**-500  # Larger caps on ratios are left out; smaller caps, and ends of intervals, are not used

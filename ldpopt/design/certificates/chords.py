@@ -22,10 +22,10 @@ from ldpopt.design.certificates.numbers import real_array, require
 from ldpopt.design.certificates.tails import tail_cost, tail_curve, tails
 from ldpopt.design.constraints.base import ColumnConstraint, least_spread
 from ldpopt.design.utilities.laws import Laws
-from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ from ldpopt.design.certificates.numbers import mixture as shares_of
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

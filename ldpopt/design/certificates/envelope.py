@@ -30,9 +30,9 @@ from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 MAX_POINTS = 2**21  # The most points.
 ALL = 5_000  # Up to so many blocks are all looked at in balls.

@@ -16,9 +16,9 @@ from ldpopt.design.columns.staircase import AnyRelaxation, Columns
 from ldpopt.design.constraints.base import plain_caps
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

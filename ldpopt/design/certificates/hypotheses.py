@@ -16,9 +16,9 @@ from ldpopt.design.certificates.numbers import nonnegative_array, positions, req
 from ldpopt.design.constraints.terms import scatter
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, Index
 
 
 def by_ratio(p0: Array, p1: Array) -> Index:

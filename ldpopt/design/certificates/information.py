@@ -30,11 +30,11 @@ from ldpopt.design.columns.sets import best_share, members
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, Index
 
 MAX_WHOLE = 20  # The most inputs that are taken whole: all sets of them are looked at.
 BLOCK = 4096  # Sets that are looked at together.

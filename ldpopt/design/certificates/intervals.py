@@ -58,9 +58,9 @@ from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws, law
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import Arithmetic, Enclosure
-from ldpopt.results import ByValue
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, Index
+from ldpopt.values.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)

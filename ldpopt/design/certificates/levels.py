@@ -33,8 +33,8 @@ from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure, arithmetic
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure, arithmetic
+from ldpopt.values.distribution import Array
 
 BLOCK = 2048  # Columns that are looked at together.
 

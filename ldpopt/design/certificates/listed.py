@@ -32,9 +32,9 @@ from ldpopt.design.certificates.numbers import pair_prices, real_array, require,
 from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, Index
 
 if TYPE_CHECKING:
     from ldpopt.design.columns.policy import PolicyColumns

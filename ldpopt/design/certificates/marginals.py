@@ -35,9 +35,9 @@ from ldpopt.design.certificates.numbers import pair_prices, real_array, weights_
 from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, Index
 
 Mask = npt.NDArray[np.bool_]
 PADDING = 2.0**-46  # The share by which a raise that was found in floats is increased before it is checked.

@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Enclosure
-from ldpopt.rounding import ULP
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array, Index
 
 WHOLE = 2.0**30  # Flows are computed in whole numbers below this.
 FINER = 2.0**-16  # A second pass routes what the first one left, in units this much finer: 2^-46 of the largest pair.

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import LdpoptError
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, Index
 
 
 class Unproved(LdpoptError, RuntimeError):

@@ -24,11 +24,11 @@ from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

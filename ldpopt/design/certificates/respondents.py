@@ -56,9 +56,9 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
-from ldpopt.results import Result
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import Result
 
 MAX_CELLS = 256
 """The most cells of all questions together for which a kernel is looked at."""

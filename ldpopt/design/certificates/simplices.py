@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from ldpopt.design.certificates.numbers import require
 from ldpopt.design.utilities.laws import Compared, Laws
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, Index
 
 Mask = npt.NDArray[np.bool_]
 MAX_LAWS = 5  # The most laws: there are n! simplices to begin with, each of which has n (n - 1)/2 edges.

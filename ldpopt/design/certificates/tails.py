@@ -43,11 +43,11 @@ from ldpopt.design.certificates.numbers import require
 from ldpopt.design.constraints.base import ColumnConstraint, moment_bound
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import scatter
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.tolerances import IDLE_MULTIPLIER, LITTLE_COST
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.tolerances import IDLE_MULTIPLIER, LITTLE_COST
+from ldpopt.values.distribution import Array, Index
 
 ORDERS = (1.0625, 1.125, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0)
 """The orders of moments that are tried, besides those that constraints name."""

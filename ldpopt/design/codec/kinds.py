@@ -19,12 +19,12 @@ from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.registry import Kind
 from ldpopt.design.registry import kind as registered_kind
 from ldpopt.design.registry import kinds as registered
-from ldpopt.distribution import number
 from ldpopt.divergences import NAMED, FDivergence
 from ldpopt.divergences.base import FAMILIES, rebuild
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.labels import Label, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.privacy.guarantee import Guarantee, Witness
+from ldpopt.values.distribution import number
+from ldpopt.values.labels import Label, distinct_labels, from_jsonable, to_jsonable
 
 UNTAGGED = (Guarantee, Witness)
 """The classes of fields that can hold nothing else, so that a file does not name their kind."""

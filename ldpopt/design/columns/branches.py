@@ -37,10 +37,10 @@ import numpy.typing as npt
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.relaxation import finite, least_eigenvalue
 from ldpopt.design.work import AFFORDED
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Enclosure
-from ldpopt.results import ByValue
-from ldpopt.rounding import ULP
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array, Index
+from ldpopt.values.results import ByValue
 
 NODES = 2**22  # Nodes that a search may be asked to look at, in about half a minute.
 DESCENT = 6  # Steps towards the least value over a node, where a first guess leaves it open.

@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
-from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput
-from ldpopt.tolerances import TIGHT_LIMIT
+from ldpopt.numbers.tolerances import TIGHT_LIMIT
+from ldpopt.values.distribution import Array
 
 PARTIAL = 2**21  # The most labelings of the inputs labeled so far.
 FARTHEST, MAX_INPUTS = 60, 100

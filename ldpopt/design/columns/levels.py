@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
+from ldpopt.values.distribution import Array
 
 Levels = npt.NDArray[np.integer[Any]]
 LIMIT = 8  # The most inputs whose columns are listed: 9 inputs have more than fourteen million.

@@ -37,9 +37,9 @@ from ldpopt.design.constraints.base import ColumnConstraint, plain_caps
 from ldpopt.design.constraints.local_dp import LocalDP, direct_limits, shortest_paths
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 APART = 35.0  # The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0.
 STARTS = 64  # The most columns from which a search starts.

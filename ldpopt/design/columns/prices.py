@@ -31,9 +31,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.utilities.laws import law
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array
 
 ROWS = 4096  # The number of columns that are priced at a time.
 

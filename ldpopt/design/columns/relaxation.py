@@ -36,10 +36,10 @@ from ldpopt.design.certificates.numbers import Unproved, real_array
 from ldpopt.design.columns.extreme import slack_of
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.constraints.local_dp import direct_limits
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Enclosure
-from ldpopt.results import ByValue
-from ldpopt.rounding import ULP
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 TRIES = 12  # The number of shifts that are tried, each sixteen times the one before.
 

@@ -31,11 +31,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.columns.prices import Charges
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Enclosure
-from ldpopt.results import ByValue
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import SAME_KAPPA
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import SAME_KAPPA
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 MAX_WORK = 1e10  # The most cones times rays times inputs that are looked at: about half a minute.
 MAX_DIRECTIONS = 10  # The most dimensions of cones that are looked at.

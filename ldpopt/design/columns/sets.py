@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.distribution import Array
 from ldpopt.divergences import KL
+from ldpopt.values.distribution import Array
 
 Masks = npt.NDArray[np.int64]
 Members = npt.NDArray[np.bool_]

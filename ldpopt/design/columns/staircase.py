@@ -31,10 +31,10 @@ from ldpopt.design.columns.prices import EXACT_LIMIT, Charges, Prices, in_halves
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.columns.scores import SymmetricScores
 from ldpopt.design.columns.thresholds import Scarf, Thresholds
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.errors import SolverError
-from ldpopt.rounding import ULP
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array
 
 BATCH = 200  # The most columns that join a design in one round.
 AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf | SymmetricScores

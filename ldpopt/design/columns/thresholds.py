@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.work import AFFORDED
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Enclosure
-from ldpopt.results import ByValue
-from ldpopt.rounding import ULP
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 CHUNK = 2**18  # Boxes that are bounded at a time, times the inputs of each: what memory holds.
 SETTLED = 2.0**-30  # Directions whose signs change G by no more than this share of all prices are searched on one side.

@@ -19,12 +19,12 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.registry import Asked, Kind
 from ldpopt.design.work import Work, of_pairs
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.tolerances import OTHER_PROCESSOR
 from ldpopt.privacy import Guarantee
-from ldpopt.results import ByValue
-from ldpopt.tolerances import OTHER_PROCESSOR
+from ldpopt.values.distribution import Array, Index
+from ldpopt.values.results import ByValue
 
 
 @runtime_checkable

@@ -13,9 +13,9 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, real_array
 from ldpopt.design.constraints.base import AlphabetConstraint
 from ldpopt.design.constraints.terms import all_pairs, pick
-from ldpopt.distribution import Array, number
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.tolerances import TRACE
 from ldpopt.privacy import Guarantee, capacity_bounded
 from ldpopt.privacy.capacity import (
     Affine,
@@ -26,7 +26,7 @@ from ldpopt.privacy.capacity import (
     RestrictedTotalVariation,
     feature_map,
 )
-from ldpopt.tolerances import TRACE
+from ldpopt.values.distribution import Array, number
 
 
 @dataclass(frozen=True, eq=False)

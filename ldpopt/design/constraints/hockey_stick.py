@@ -21,11 +21,11 @@ from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_ha
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
 from ldpopt.design.work import Work, distinct, of_pairs
-from ldpopt.distribution import Array, Index, nonnegative, unit_interval
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.tolerances import MAXIMUM_EPSILON
 from ldpopt.privacy import Guarantee, TradeOffCurve, hockey_stick, total_variation
-from ldpopt.tolerances import MAXIMUM_EPSILON
+from ldpopt.values.distribution import Array, Index, nonnegative, unit_interval
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,12 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.constraints.base import AlphabetConstraint
 from ldpopt.design.utilities.laws import law
-from ldpopt.distribution import Array, distribution
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import INVARIANT
 from ldpopt.privacy import Guarantee
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import INVARIANT
+from ldpopt.values.distribution import Array, distribution
 
 
 @dataclass(frozen=True, eq=False)

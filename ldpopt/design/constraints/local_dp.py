@@ -17,13 +17,13 @@ from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_ha
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.terms import Ratio, Term
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array, Index, number, positive_epsilon
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import SAME_PATH
 from ldpopt.privacy import Guarantee, local_dp
 from ldpopt.privacy.pairs import Policy
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import SAME_PATH
+from ldpopt.values.distribution import Array, Index, number, positive_epsilon
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from ldpopt.design.certificates.numbers import Unproved, real_numbers
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.registry import Asked
-from ldpopt.distribution import Array, Index, number_up_to, positive_epsilon
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.tolerances import SAME_ORDER
 from ldpopt.privacy import Guarantee, renyi, zcdp
 from ldpopt.privacy.loss import privacy_loss
 from ldpopt.privacy.renyi import SCANNED, highest_rate, lowest, renyi_order
-from ldpopt.tolerances import SAME_ORDER
+from ldpopt.values.distribution import Array, Index, number_up_to, positive_epsilon
 
 LARGE = 3.0
 """For caps above this, the power a^o b^(1-o) of psi is posed without its linear part, whose sum is a constant."""

@@ -11,10 +11,10 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.constraints.base import AlphabetConstraint, Measured
 from ldpopt.design.registry import Asked
-from ldpopt.distribution import Array, Index, positive_integer
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.privacy import Guarantee
 from ldpopt.privacy.guarantee import Witness
+from ldpopt.values.distribution import Array, Index, positive_integer
 
 
 @dataclass(frozen=True)

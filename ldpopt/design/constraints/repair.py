@@ -10,10 +10,10 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, within
 from ldpopt.design.constraints.terms import ByKind, Term
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.rounding import SUBNORMAL, ULP
-from ldpopt.tolerances import MAX_WEIGHT
+from ldpopt.numbers.rounding import SUBNORMAL, ULP
+from ldpopt.numbers.tolerances import MAX_WEIGHT
+from ldpopt.values.distribution import Array
 
 
 class Unrepairable(SolverError):

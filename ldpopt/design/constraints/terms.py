@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, Index
 
 
 class Term(ABC):
@@ -200,7 +200,7 @@ def scatter(values: Enclosure, index: Index, size: int) -> Enclosure:
 
     The values of a group are added pair by pair, so that a group of n costs log2(n) roundings.
 
-    >>> from ldpopt.enclosures import FLOAT
+    >>> from ldpopt.numbers.enclosures import FLOAT
     >>> scatter(FLOAT.of([1.0, 2.0, 4.0]), np.array([2, 0, 2]), 3).lower
     array([2., 0., 5.])
     """

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, proved_by
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.sets import Members, Orbit, best_mass, information_of, level_of, orbits, subsets_near
@@ -15,8 +14,9 @@ from ldpopt.design.methods.listed import pattern_matrix, with_erased
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh_sets
 from ldpopt.design.solve import SIMPLEX
-from ldpopt.distribution import Array, Index
-from ldpopt.tolerances import BALANCED_GAP
+from ldpopt.numbers.tolerances import BALANCED_GAP
+from ldpopt.values.deadline import Deadline
+from ldpopt.values.distribution import Array, Index
 
 ALL = 20  # Up to this many inputs, all of them are taken whole: the program is exact
 WHOLE = 16  # The most inputs that are taken whole among more

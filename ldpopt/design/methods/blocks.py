@@ -20,12 +20,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.certificates.blocks import RunningSums, SortedBlocks
 from ldpopt.design.columns.sets import level_of
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
 from ldpopt.design.certificates.chambers import ColumnLimit
@@ -29,11 +28,12 @@ from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.constraints.base import outputs_of
 from ldpopt.design.methods.local_search import STARTS, Climb, too_large_to_climb, without_budget
 from ldpopt.design.problems.problem import Problem
-from ldpopt.distribution import Array, optional, positive_integer
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
-from ldpopt.simulation import Rng, generator, random
-from ldpopt.tolerances import CERTIFIED_GAP, NARROW_BOX
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.tolerances import CERTIFIED_GAP, NARROW_BOX
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, optional, positive_integer
+from ldpopt.values.simulation import Rng, generator, random
 
 FAR = 40.0  # The log-ratio at which an infinite interval is taken to end when its middle is looked for
 WORK, MAX_BOXES = 150_000, 1500  # The default budget of boxes times entries and slacks of a program, and the most boxes

@@ -27,11 +27,11 @@ from ldpopt.design.methods.local_search import Climb, without_budget
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real
 from ldpopt.design.utilities.base import columns_of, gradients_of
-from ldpopt.distribution import Array, Index, optional, positive_integer
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
-from ldpopt.simulation import generator
-from ldpopt.tolerances import FINEST_CAP, KNOWN_ENTRY, SAME_ENTRY
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.tolerances import FINEST_CAP, KNOWN_ENTRY, SAME_ENTRY
+from ldpopt.values.distribution import Array, Index, optional, positive_integer
+from ldpopt.values.simulation import generator
 
 MAX_INPUTS, MAX_COLUMNS = 8, 20_000  # The most inputs, and the most columns of the first program
 BOXES, PAIRED = 400, 60  # The default budget of boxes, and that for two hypotheses

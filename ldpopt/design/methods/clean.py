@@ -15,11 +15,11 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.programs.labels import posteriors, value_of, values_of
-from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
-from ldpopt.rounding import ULP, toward_privacy
-from ldpopt.tolerances import CENTRE_WEIGHT, CLOSE_ROWS, MERGED_FREE, MERGED_SHARES, NOISE_SHARE, NOISE_SIZE
+from ldpopt.numbers.rounding import ULP, toward_privacy
+from ldpopt.numbers.tolerances import CENTRE_WEIGHT, CLOSE_ROWS, MERGED_FREE, MERGED_SHARES, NOISE_SHARE, NOISE_SIZE
+from ldpopt.values.distribution import Array
 
 
 def cleanest(problem: Problem, matrix: Array, improve: Callable[[Array], Array]) -> Array:

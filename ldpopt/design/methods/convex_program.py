@@ -29,9 +29,9 @@ from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of
 from ldpopt.design.utilities.criterion import Weights
 from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError, invalid
-from ldpopt.rounding import toward_privacy
+from ldpopt.numbers.rounding import toward_privacy
+from ldpopt.values.distribution import Array
 
 PATTERNS, LEVELED = 10, 6  # The most inputs all of whose staircase patterns, and columns of levels, are posed
 

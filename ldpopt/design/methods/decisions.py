@@ -21,8 +21,8 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram, sampling_program, stretched, tangents_at
 from ldpopt.design.programs.labels import FARTHEST, SPLIT, MatrixVariable, Solved, label_program
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.values.distribution import Array
 
 ENTRIES = 250_000  # The most decisions times inputs and constrained pairs of inputs
 DRAWS = 1000  # The most entries of the distributions of a private sampling: every round adds a tangent to each

@@ -30,10 +30,10 @@ from ldpopt.design.programs.columns import balanced
 from ldpopt.design.programs.fisher import fisher_program, kernel_at, least_multipliers, relax
 from ldpopt.design.utilities.criterion import criterion_at
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.rounding import ULP
-from ldpopt.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
+from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
+from ldpopt.values.distribution import Array
 
 IDLE = 2.0**-20  # Where row multipliers sum to less than this share of the bound, the constant report has weight
 MAX_SHARPER = 8  # The most rounds of sharper multipliers

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import only
 from ldpopt.design.columns.policy import MAX_START, PolicyColumns, columns_for
 from ldpopt.design.columns.prices import EXACT_LIMIT, Prices
@@ -28,10 +27,17 @@ from ldpopt.design.programs.survey_program import survey_program
 from ldpopt.design.utilities.criteria import COptimal, MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.rounding import ULP, toward_privacy
-from ldpopt.tolerances import DRAWN_WEIGHT, NEGLIGIBLE_EXACT, NEGLIGIBLE_WEIGHT, NEWTON_EPSILON, NEWTON_EPSILON_CAPPED
+from ldpopt.numbers.rounding import ULP, toward_privacy
+from ldpopt.numbers.tolerances import (
+    DRAWN_WEIGHT,
+    NEGLIGIBLE_EXACT,
+    NEGLIGIBLE_WEIGHT,
+    NEWTON_EPSILON,
+    NEWTON_EPSILON_CAPPED,
+)
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array
 
 MAX_ROUNDS = 60  # The most rounds of pricing; columns that still gain then make the gap wider, not the bound wrong
 DRAWN = 50  # The number of sets that are drawn at the start, for each category

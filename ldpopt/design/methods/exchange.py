@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Method, needs_ratios, too_many_pairs
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import posterior_range, residual
@@ -45,10 +44,11 @@ from ldpopt.design.programs.labels import (
     values_of,
 )
 from ldpopt.design.programs.row_pairs import first_pairs, tight_pairs, violated_pairs
-from ldpopt.distribution import Array, Index, positive, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.tolerances import CLIMB_GAIN, CONIC_GAP, EXCHANGE_GAP
+from ldpopt.numbers.tolerances import CLIMB_GAIN, CONIC_GAP, EXCHANGE_GAP
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index, positive, positive_integer
 
 MAX_CORRECTED_INPUTS = 100  # With more inputs than this, multipliers are taken from the solver without correction
 

@@ -39,10 +39,10 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.design.utilities.criterion import scores
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
 from ldpopt.exact_rounding import integers_near
-from ldpopt.tolerances import INTEGER_GAP
+from ldpopt.numbers.tolerances import INTEGER_GAP
+from ldpopt.values.distribution import Array
 
 KEPT = 300  # The most columns that the search may use: the best ones by their reduced costs
 NODES = 500  # The most nodes of the search tree

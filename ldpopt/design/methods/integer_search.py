@@ -30,11 +30,11 @@ from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import columns_of
-from ldpopt.distribution import Array
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance
 from ldpopt.exact_rounding import reach
-from ldpopt.tolerances import NOTHING
+from ldpopt.numbers.tolerances import NOTHING
+from ldpopt.values.distribution import Array
 
 MOVES = 400  # The most units that are moved
 

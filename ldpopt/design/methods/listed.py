@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, needs_patterns, only, proved_by
 from ldpopt.design.certificates.levels import LevelDual, LevelVariationDual, excesses
 from ldpopt.design.certificates.listed import PatternDual, PolicyDual
@@ -28,11 +27,12 @@ from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.columns import ColumnProgram, ExcessCaps, Weighed, with_erasure
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.errors import invalid
-from ldpopt.rounding import toward_privacy
-from ldpopt.tolerances import ERASED_MASS
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import toward_privacy
+from ldpopt.numbers.tolerances import ERASED_MASS
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index
 
 # The most inputs for which the pattern program applies, and for which 2^k patterns are priced fast.
 MAX_INPUTS, MAX_PRICED = 14, 16

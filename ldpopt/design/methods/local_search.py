@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proved_by, too_large
 from ldpopt.design.certificates.relaxed import Relaxed
 from ldpopt.design.constraints.base import outputs_of, within
@@ -21,10 +20,11 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.utilities.base import columns_of, gradients_of
 from ldpopt.design.utilities.divergence import tangents_apart
-from ldpopt.distribution import Array, optional, positive_integer
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.simulation import Rng, generator, random
-from ldpopt.tolerances import CLIMB_GAIN
+from ldpopt.numbers.tolerances import CLIMB_GAIN
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, optional, positive_integer
+from ldpopt.values.simulation import Rng, generator, random
 
 STARTS = 20  # The number of starts by default
 STEPS = 60

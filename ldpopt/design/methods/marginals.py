@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, proved_by
 from ldpopt.design.certificates.marginals import MarginalDual, Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
@@ -27,10 +26,11 @@ from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, balance
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
 from ldpopt.design.utilities.laws import Compared
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import MARGINALS_GAP, MARGINALS_GAP_CAPPED
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.tolerances import MARGINALS_GAP, MARGINALS_GAP_CAPPED
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array
 
 # The most inputs: without a cap on total variation, and with one, where every pair has a row in the program.
 MAX_INPUTS, MAX_CAPPED = 100, 40

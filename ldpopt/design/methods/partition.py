@@ -22,11 +22,11 @@ from ldpopt.design.certificates.hypotheses import by_ratio
 from ldpopt.design.methods.blocks import Blocks, merge_starts
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
-from ldpopt.distribution import Array, Index, at_least_two
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.rules import own_slack
 from ldpopt.errors import InvalidInput
-from ldpopt.rounding import ULP
+from ldpopt.numbers.rounding import ULP
+from ldpopt.values.distribution import Array, Index, at_least_two
 
 # The share by which the potential of each input is raised, so that rounding makes no difference of two too small.
 PADDING, LESS = 2.0**-49, 2.0**-51  # the second one for more than `QUICK` inputs

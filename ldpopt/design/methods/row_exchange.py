@@ -34,10 +34,10 @@ from ldpopt.design.programs.knots import far_from, first_labels, graded_knots, j
 from ldpopt.design.programs.labels import LabelGains, chord_gains, excess_at, posteriors, tangent_gains, tangents_at
 from ldpopt.design.programs.prices import LabelPrices, tangent_planes, tried_everywhere
 from ldpopt.design.programs.smooth import CLOSE_BOUND, moment_program, smooth_program
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import CERTIFIED_GAP, IDLE_PRICE, ORDER_PAID
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.tolerances import CERTIFIED_GAP, IDLE_PRICE, ORDER_PAID
+from ldpopt.values.distribution import Array, Index
 
 MAX_STALE = 5  # The most rounds in turn that bring bound and value no nearer
 MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs

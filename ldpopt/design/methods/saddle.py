@@ -25,9 +25,9 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import SIMPLEX
 from ldpopt.design.utilities.against_set import GRID, AgainstSet, least_pair
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import EXCHANGE_GAP
+from ldpopt.numbers.tolerances import EXCHANGE_GAP
+from ldpopt.values.distribution import Array
 
 ROUNDS = 100
 ENTRIES = 200_000  # The most entries of the tangents of one channel: every round adds a channel

@@ -17,7 +17,6 @@ from itertools import pairwise
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.relaxed import Dominated
@@ -30,10 +29,11 @@ from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.columns import ExcessCaps, Weighed, weigh, with_erasure
 from ldpopt.design.programs.labels import excess_apart, excess_at
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.distribution import Array, Index, at_least_two, positive_integer
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.tolerances import SHAPE_GAIN
+from ldpopt.numbers.tolerances import SHAPE_GAIN
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index, at_least_two, positive_integer
 
 JOIN = 40  # The most shapes of one kind that join in one round
 ROUNDS = 40  # The most rounds

@@ -27,7 +27,6 @@ from itertools import product
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
@@ -40,8 +39,9 @@ from ldpopt.design.methods.threshold_columns import tolerance_for
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.marginals import Marginals
-from ldpopt.distribution import Array, Index
-from ldpopt.tolerances import FREE_LOSS, JOINING_GAIN, LEVEL_ROOM, RARE_SHARES
+from ldpopt.numbers.tolerances import FREE_LOSS, JOINING_GAIN, LEVEL_ROOM, RARE_SHARES
+from ldpopt.values.deadline import Deadline
+from ldpopt.values.distribution import Array, Index
 
 # The most inputs, and the most answers of one question: a column of it has as many images as sets of half of them.
 MAX_INPUTS, MAX_ANSWERS = 1024, 16

@@ -21,9 +21,9 @@ from ldpopt.design.methods.local_search import LocalSearch
 from ldpopt.design.methods.row_exchange import row_exchange
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.labels import value_of
-from ldpopt.distribution import Array, optional, positive, positive_integer
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.tolerances import REPAIR_LOSS, ROW_GAP
+from ldpopt.numbers.tolerances import REPAIR_LOSS, ROW_GAP
+from ldpopt.values.distribution import Array, optional, positive, positive_integer
 
 
 def beside(problem: Problem, ask: Ask) -> Candidate:

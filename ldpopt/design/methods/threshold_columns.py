@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.deadline import Deadline
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
@@ -41,10 +40,11 @@ from ldpopt.design.utilities.criteria import AOptimal, COptimal, MVOptimal
 from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import CERTIFIED_GAP, COARSE_GAP, NEGLIGIBLE_EXACT
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.tolerances import CERTIFIED_GAP, COARSE_GAP, NEGLIGIBLE_EXACT
+from ldpopt.values.deadline import Deadline
+from ldpopt.values.distribution import Array
 
 # The most inputs, and the most directions of the contrasts.
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40

@@ -30,10 +30,10 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.fisher import fewer_columns
 from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.distribution import Array, optional, positive, positive_integer
 from ldpopt.errors import SolverError
-from ldpopt.simulation import Rng, generator, random
-from ldpopt.tolerances import BRACKET_GAP, COARSE_GAP, NEGLIGIBLE_WEIGHT, SETTLED_PRICE, SMALL_SETS_GAP
+from ldpopt.numbers.tolerances import BRACKET_GAP, COARSE_GAP, NEGLIGIBLE_WEIGHT, SETTLED_PRICE, SMALL_SETS_GAP
+from ldpopt.values.distribution import Array, optional, positive, positive_integer
+from ldpopt.values.simulation import Rng, generator, random
 
 
 class VarianceMethod(Method, solves=FisherInformation):

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.utilities.divergence import is_discrete, parameters
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Enclosure
 from ldpopt.errors import InvalidInput
-from ldpopt.rounding import float_down, float_up
-from ldpopt.tolerances import DISAGREEMENT, SAME_END, SEEN_MASS
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import float_down, float_up
+from ldpopt.numbers.tolerances import DISAGREEMENT, SAME_END, SEEN_MASS
+from ldpopt.values.distribution import Array
 
 Mask = npt.NDArray[np.bool_]
 End = Fraction | float

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.base import (
     AlphabetConstraint,
     ColumnConstraint,
@@ -28,8 +27,9 @@ from ldpopt.design.problems.reduction import Cells, Pair, Reduction, reduce
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.numbers.tolerances import EXPRESSED
 from ldpopt.privacy import Guarantee
-from ldpopt.tolerances import EXPRESSED
+from ldpopt.values.deadline import UNLIMITED, Deadline
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ import numpy.typing as npt
 from ldpopt.design.problems.likelihood import both_known, check_masses, posterior_range
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.rounding import exact_sum
-from ldpopt.tolerances import OUTER_SHARE, POSTERIOR_ROUNDING, WIDER_POINTS
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.numbers.tolerances import OUTER_SHARE, POSTERIOR_ROUNDING, WIDER_POINTS
+from ldpopt.values.distribution import Array, Index
 
 UNKNOWN_LAW = 1e7  # Operations for one probability of a law of `scipy.stats` that is integrated numerically.
 QUOTIENT_ERROR = 2.0**-50  # Quotients that are equal in exact numbers differ by at most this share in floats.

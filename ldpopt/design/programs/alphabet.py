@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.certificates.boxes import Leaf
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.constraints.base import AlphabetConstraint, Expression
@@ -34,9 +33,10 @@ from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.against_set import GRID
 from ldpopt.design.utilities.decisions import PrivateSampling
 from ldpopt.design.utilities.divergence import tangents_of_ratios
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import SAME_TANGENT, TANGENT_GAP
+from ldpopt.numbers.tolerances import SAME_TANGENT, TANGENT_GAP
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array
 
 PENALTY = 10.0  # The cost, in units of the utility, of a violated equation, in a program that must stay feasible
 # Ratios above the first are posed from the largest entry of each column; ratios above the second are not posed.

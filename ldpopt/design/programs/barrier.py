@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.programs.row_pairs import Pairs
-from ldpopt.distribution import Array
-from ldpopt.tolerances import LATE_GAP
+from ldpopt.numbers.tolerances import LATE_GAP
+from ldpopt.values.distribution import Array
 
 REACH = 0.99  # The share of the way to the boundary that a step goes
 LAG = 10.0  # Below `LATE_GAP`, the gap is kept until the residuals are at most LAG times it; else columns lose digits

@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
-from ldpopt.distribution import Array, Index
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import ASKED, CENTRAL_GAIN, COLUMN_GAP, VERTEX_GAIN
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.tolerances import ASKED, CENTRAL_GAIN, COLUMN_GAP, VERTEX_GAIN
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index
 
 # Up to how many columns are all in the program from the start, and the most columns that join in a round.
 FIRST, JOIN = 1100, 400

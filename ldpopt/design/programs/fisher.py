@@ -36,8 +36,8 @@ from ldpopt.design.columns.staircase import AnyRelaxation, Columns
 from ldpopt.design.cones import ConeProgram
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve, solve_cones
 from ldpopt.design.utilities.criterion import Criterion, Weights, differences, scores
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False)

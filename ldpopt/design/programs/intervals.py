@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.programs.labels import Solved
 from ldpopt.design.solve import SIMPLEX, solve
-from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import INTERVAL_GAIN, VIOLATED
+from ldpopt.numbers.tolerances import INTERVAL_GAIN, VIOLATED
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index
 
 ROUNDS = 200
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.distribution import Array
+from ldpopt.values.distribution import Array
 
 FINEST = 25  # Graded knots begin at an eighth of the step of this many even ones
 FAR = 21.0  # Even knots end at this log-ratio

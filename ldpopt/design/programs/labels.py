@@ -25,9 +25,9 @@ from ldpopt.design.constraints.base import Expression
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve
-from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
+from ldpopt.values.distribution import Array
 
 # Nearer to ratio one than this, slopes are computed from differences of the excess, which keep their digits there.
 NEAR_ONE = 2.0**-12

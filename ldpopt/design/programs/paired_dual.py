@@ -31,10 +31,10 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.distribution import Array, Index
-from ldpopt.tolerances import PAIRED_GAIN, PAIRED_GAP
+from ldpopt.numbers.tolerances import PAIRED_GAIN, PAIRED_GAP
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index
 
 ROUNDS = 8  # The most rounds in which pairs join.
 STEPS = 100  # The most Newton steps of a round.

@@ -17,10 +17,10 @@ import numpy as np
 from ldpopt.design.certificates.capacity import HIGHEST
 from ldpopt.design.constraints.base import ColumnConstraint, excess_cap, moment_bound
 from ldpopt.design.solve import SIMPLEX, solve
-from ldpopt.distribution import Array
 from ldpopt.divergences import KL
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import SolverError
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.values.distribution import Array
 
 # The orders whose moments are tried, besides the orders of the constraints.
 ORDERS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)

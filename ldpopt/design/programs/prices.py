@@ -25,9 +25,9 @@ from ldpopt.design.programs.barrier import GROWTH, LAG, Inside, Linear, PairsPri
 from ldpopt.design.programs.knots import parted_knots
 from ldpopt.design.programs.labels import chord_gains, excess_at, values_of
 from ldpopt.design.programs.row_pairs import Pairs
-from ldpopt.distribution import Array, Index
 from ldpopt.divergences import FDivergence
-from ldpopt.tolerances import LATE_GAP
+from ldpopt.numbers.tolerances import LATE_GAP
+from ldpopt.values.distribution import Array, Index
 
 STEPS = 80
 MAX_IDLE = 30  # The number of steps without progress after which a label is left as it is

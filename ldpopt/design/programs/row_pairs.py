@@ -14,8 +14,8 @@ import numpy as np
 
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.distribution import Array, Index
-from ldpopt.tolerances import SERIES_RATIO
+from ldpopt.numbers.tolerances import SERIES_RATIO
+from ldpopt.values.distribution import Array, Index
 
 
 class Pairs:

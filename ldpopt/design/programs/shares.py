@@ -22,13 +22,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.sets import best_share, information_of, members
 from ldpopt.design.programs.columns import PADDING, ExcessCaps, Weighed, weigh
 from ldpopt.design.solve import INTERIOR, SIMPLEX
-from ldpopt.distribution import Array, Index
 from ldpopt.errors import SolverError
-from ldpopt.tolerances import COLUMN_GAP, VERTEX_GAIN
+from ldpopt.numbers.tolerances import COLUMN_GAP, VERTEX_GAIN
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index
 
 JOIN = 300  # The most patterns that join in one round
 ROUNDS, INTERIOR_ROUNDS = 40, 25  # The most rounds of pricing, of which the first are at central dual values

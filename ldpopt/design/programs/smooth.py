@@ -24,7 +24,7 @@ from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.programs.barrier import Inside, Iterate, Linear, PairsPriced, cholesky, largest, longest_step
 from ldpopt.design.programs.row_pairs import Pairs
-from ldpopt.distribution import Array
+from ldpopt.values.distribution import Array
 
 STEPS, MOMENT_STEPS = 120, 150  # The most Newton steps of either program
 START = 4.0  # The first gap, in units of the optimum

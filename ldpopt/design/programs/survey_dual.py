@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.deadline import UNLIMITED, Deadline
 from ldpopt.design.columns.sets import Members, balanced_sets
 from ldpopt.design.solve import INTERIOR, solve
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array
 
 STEPS = 80  # The most Newton steps; half of them are enough in practice
 

@@ -28,8 +28,8 @@ import scipy.linalg
 from ldpopt.design.programs.fisher import FisherSolution
 from ldpopt.design.utilities.criteria import MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, LinearCriterion, differences
-from ldpopt.distribution import Array
 from ldpopt.errors import SolverError
+from ldpopt.values.distribution import Array
 
 STEPS = 80  # The most steps; about 20 are enough
 REACH = 0.99  # A step goes at most this share of the way to where a weight, a slack, a room or a price becomes zero

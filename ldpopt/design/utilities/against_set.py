@@ -22,14 +22,14 @@ from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import tangents_of_ratios
 from ldpopt.design.utilities.laws import f_divergence
 from ldpopt.design.utilities.sets import HypothesisSet, as_set
-from ldpopt.distribution import Array, Index, distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import SolverError, invalid
-from ldpopt.labels import distinct_labels, together
-from ldpopt.results import ByValue
-from ldpopt.tolerances import MEETING, SAME_TANGENT, TANGENT_GAP
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.tolerances import MEETING, SAME_TANGENT, TANGENT_GAP
+from ldpopt.values.distribution import Array, Index, distribution
+from ldpopt.values.labels import distinct_labels, together
+from ldpopt.values.results import ByValue
 
 ROUNDS = 40
 GRID = np.geomspace(0.05, 20.0, 12)  # The ratios of the first tangents.

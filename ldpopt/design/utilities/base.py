@@ -18,11 +18,11 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import Compared
 from ldpopt.design.work import Work, size
-from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.results import ByValue
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 TRUSTED = 2.0**-40  # The relative error that a value of a user's own float function is taken to have at most.
 

@@ -19,12 +19,12 @@ from ldpopt.channel import Label
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of, gradients_of
 from ldpopt.design.utilities.divergence import Divergence, tangents
 from ldpopt.design.utilities.laws import Compared, labelled_laws, law
-from ldpopt.distribution import Array, number
 from ldpopt.divergences import KL, FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
-from ldpopt.labels import together, vectors
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, number
+from ldpopt.values.labels import together, vectors
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,9 +32,9 @@ from ldpopt.design.utilities.criterion import (
     log_det_information,
     posed_above,
 )
-from ldpopt.distribution import Array, finite_array
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, finite_array
 
 MAX_WEIGHTS = 5000  # The most categories that have weights: these make a matrix.
 

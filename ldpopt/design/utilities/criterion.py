@@ -25,10 +25,10 @@ from ldpopt.channel import Channel
 from ldpopt.design.cones import ConeProgram, Indices, matrix_of, triangle
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
-from ldpopt.distribution import Array
-from ldpopt.enclosures import Arithmetic, Enclosure
-from ldpopt.results import ByValue
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
 
 
 @dataclass(frozen=True, eq=False)

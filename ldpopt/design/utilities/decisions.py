@@ -21,12 +21,12 @@ import numpy as np
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.laws import f_divergence, law
-from ldpopt.distribution import Array, distribution, finite_array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.labels import distinct_labels, matrix_labels, vectors
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, distribution, finite_array
+from ldpopt.values.labels import distinct_labels, matrix_labels, vectors
 
 MAX_MINIMAX = 5000  # The most answers each of which is a prior of its own.
 

@@ -15,12 +15,12 @@ from ldpopt.channel import ChannelLike, Label
 from ldpopt.design.registry import Asked
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.laws import Compared, Laws, f_divergence, labelled_laws
-from ldpopt.distribution import Array
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.base import spellings
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import InvalidInput, invalid
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 LARGEST_LOC = 1e12
 """The largest location of a law on the integers, so that floats tell its atoms apart."""

@@ -16,9 +16,9 @@ from ldpopt.design.utilities.criterion import Criterion, criterion_at, enclosed_
 from ldpopt.design.utilities.laws import labelled_laws
 from ldpopt.design.utilities.sets import Neighbourhood
 from ldpopt.design.work import Work
-from ldpopt.distribution import Array
-from ldpopt.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.errors import invalid
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array
 
 ENCLOSED = 1.001  # A criterion is enclosed if the upper end is at most so many times the lower one.
 MAX_CATEGORIES = 5000  # The most categories: estimates have a covariance of as many rows and columns.

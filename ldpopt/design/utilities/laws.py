@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.distribution import Array, Index, distribution
 from ldpopt.divergences import FDivergence
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
-from ldpopt.labels import Label, distinct_labels, together
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, Index, distribution
+from ldpopt.values.labels import Label, distinct_labels, together
 
 
 def f_divergence(f: Any, what: str) -> FDivergence:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.utilities.criterion import LinearCriterion
-from ldpopt.distribution import Array, distribution, finite_array
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import Phrase, invalid
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, distribution, finite_array
 
 MAX_CELLS = 4096  # The most cells of a product of answers: its factor is a matrix with a row for each.
 

@@ -12,11 +12,11 @@ import numpy as np
 from ldpopt.design.certificates.numbers import Unproved, weights_array
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
-from ldpopt.distribution import Array, distribution, number_up_to
-from ldpopt.enclosures import Arithmetic, Enclosure
 from ldpopt.errors import invalid
-from ldpopt.results import ByValue
-from ldpopt.rounding import exact_sum
+from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, distribution, number_up_to
+from ldpopt.values.results import ByValue
 
 
 class Neighbourhood(Kind, ABC):

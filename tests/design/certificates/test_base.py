@@ -13,8 +13,8 @@ from ldpopt.design import Contraction, Partition, WeightedSum
 from ldpopt.design.certificates.base import Bound, believed
 from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.divergences import KL, FDivergence
-from ldpopt.enclosures import FLOAT
-from ldpopt.reports import verdict
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.words import verdict
 from tests.design.certificates.forging import NO_RECORD
 
 

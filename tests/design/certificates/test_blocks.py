@@ -15,7 +15,7 @@ from ldpopt.design.problems.reduction import reduce
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
-from ldpopt.enclosures import FLOAT
+from ldpopt.numbers.enclosures import FLOAT
 
 
 def posed(f, p0, p1, epsilon, price, potentials):

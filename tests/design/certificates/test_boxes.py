@@ -29,7 +29,7 @@ from ldpopt.design.certificates.hypotheses import Classes
 from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.problems.problem import Problem
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 from ldpopt.privacy import RestrictedKL, RestrictedRenyi, RestrictedTotalVariation
 from tests.design.certificates.forging import NO_RECORD, fails_in_words, forged, tampered
 

@@ -28,7 +28,7 @@ from ldpopt.design import (
 from ldpopt.design.certificates.capacity import binary_information, information_capacity, nearest_half
 from ldpopt.design.programs.pairwise import pairwise_weights
 from ldpopt.divergences import KL
-from ldpopt.enclosures import FLOAT, arithmetic
+from ldpopt.numbers.enclosures import FLOAT, arithmetic
 from tests.design.certificates.forging import forged as every_forgery
 from tests.design.certificates.forging import tampered
 

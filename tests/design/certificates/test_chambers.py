@@ -21,7 +21,7 @@ from ldpopt.design import (
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.chambers import BoxPrices, Chambers, EntrySplit
 from ldpopt.divergences import CHI_SQUARED, KL
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 from tests.design.certificates.forging import NO_RECORD, fails_in_words, forged
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])

@@ -18,7 +18,7 @@ from ldpopt.design.certificates.tails import tail_curve
 from ldpopt.design.constraints import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, KL, REVERSE_KL, alpha
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def near(scale):

@@ -12,7 +12,7 @@ from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import EnvelopeDual, MergedPartition
 from ldpopt.design.certificates.blocks import SortedBlocks
 from ldpopt.divergences import KL, NAMED
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def dual(design, **changes):

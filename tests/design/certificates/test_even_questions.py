@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from ldpopt.design.certificates import respondents
 from ldpopt.design.certificates.respondents import even_limit
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def regular_sets(m):

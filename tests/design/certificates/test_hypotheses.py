@@ -14,7 +14,7 @@ from design_problems import random_pair
 from ldpopt.design.certificates.hypotheses import Rays, _sorted, by_ratio, dominates, log_ratios
 from ldpopt.design.problems.reduction import dominating
 from ldpopt.design.utilities.laws import Laws
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def truly_dominates(own, other):

@@ -12,7 +12,7 @@ from ldpopt.design import InformationDual, LocalDP, MutualInformation, PatternDu
 from ldpopt.design.certificates.information import _Masses
 from ldpopt.design.columns.sets import members
 from ldpopt.design.methods.balanced import BalancedSets
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 from tests.design.certificates.forging import fails_in_words, forged
 
 

@@ -32,7 +32,7 @@ from ldpopt.design import (
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.programs.labels import chord_gains
 from ldpopt.divergences import CHI_SQUARED, KL, REVERSE_KL
-from ldpopt.enclosures import EXACT
+from ldpopt.numbers.enclosures import EXACT
 from tests.design.certificates.forging import NO_RECORD, fails_in_words
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])

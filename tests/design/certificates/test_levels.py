@@ -23,7 +23,7 @@ from ldpopt.design.certificates.levels import LeveledColumns, excesses
 from ldpopt.design.columns.levels import level_columns
 from ldpopt.design.methods.listed import level_program
 from ldpopt.divergences import CHI_SQUARED, KL
-from ldpopt.enclosures import EXACT, FLOAT, arithmetic
+from ldpopt.numbers.enclosures import EXACT, FLOAT, arithmetic
 
 
 def dual(utility, epsilon, delta):

@@ -7,7 +7,7 @@ import pytest
 from ldpopt import LocalDP, TotalVariation
 from ldpopt.design import MutualInformation, PatternDual, PolicyDual, WorstOf, optimal_channel
 from ldpopt.divergences import KL
-from ldpopt.enclosures import arithmetic
+from ldpopt.numbers.enclosures import arithmetic
 
 LAWS = np.random.default_rng(3).dirichlet(np.ones(5), 3)
 UTILITIES = {

@@ -18,7 +18,7 @@ from ldpopt.design import (
 )
 from ldpopt.design.methods.listed import pattern_program
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
-from ldpopt.enclosures import arithmetic
+from ldpopt.numbers.enclosures import arithmetic
 from tests.design.certificates.forging import forged
 
 DIVERGENCES = (KL, TOTAL_VARIATION, CHI_SQUARED)

@@ -1,7 +1,7 @@
 """The kernel's answers to certificates on record, honest ones and such with one part changed, are as they were.
 
-Whether the answers are right is judged elsewhere, by brute force and in high precision (`tests/forging`); here none of
-the thousands changes unnoticed. `tests/certificates_on_record.py` writes the record anew.
+Whether the answers are right is judged elsewhere, by brute force and in high precision (`tests/helpers/forging`); here
+none of the thousands changes unnoticed. `tests/helpers/certificates_on_record.py` writes the record anew.
 """
 
 import math

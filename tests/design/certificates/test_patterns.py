@@ -22,7 +22,7 @@ from ldpopt.design import (
 )
 from ldpopt.design.methods.listed import pattern_program
 from ldpopt.divergences import CHI_SQUARED, KL, hockey_stick
-from ldpopt.enclosures import arithmetic
+from ldpopt.numbers.enclosures import arithmetic
 
 
 def dual(utility, epsilon, eta=1.0):

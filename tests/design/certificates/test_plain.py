@@ -11,7 +11,7 @@ from ldpopt.design import LocalDP, TotalVariation, WorstOf
 from ldpopt.design.certificates.base import Unproved
 from ldpopt.design.certificates.listed import Caps, Mixed, factor, shortfall
 from ldpopt.divergences import KL
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float", "exact"])

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from ldpopt import Channel, LocalDP, TotalVariation
 from ldpopt.design import Divergence, MutualInformation, PolicyDual, PolicyLP, WeightedSum, WorstOf, optimal_channel
 from ldpopt.divergences import CHI_SQUARED, KL
-from ldpopt.enclosures import arithmetic
+from ldpopt.numbers.enclosures import arithmetic
 from tests.design.certificates.forging import forged
 
 RNG = np.random.default_rng(8)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ldpopt.design.certificates.marginals import Raise
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 ETA = 0.25
 

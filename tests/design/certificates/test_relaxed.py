@@ -40,7 +40,7 @@ from ldpopt.design import (
 )
 from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.divergences import CHI_SQUARED, KL
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 from tests.design.certificates.forging import NO_RECORD, fails_in_words, forged, tampered
 
 

@@ -22,8 +22,8 @@ from ldpopt.design import (
     load_respondents,
 )
 from ldpopt.design.certificates.respondents import information_limit, root_trace
-from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 ARITHMETICS = pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float", "exact"])
 
@@ -278,7 +278,7 @@ def test_a_plan_and_the_command_say_what_is_proved(tmp_path):
 @cache
 def uneven_plan():
     """Three questions of 12 cells together, with different half-widths, at epsilon 2."""
-    from ldpopt.survey import QuestionSpec, SurveySpec, plan_survey
+    from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 
     pilots = {"a": (0.3, 0.7), "b": (0.6, 0.4), "c": (0.5, 0.2, 0.3)}
     asked = [

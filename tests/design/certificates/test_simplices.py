@@ -7,7 +7,7 @@ from ldpopt.design import WorstOf
 from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.certificates.simplices import LawShares, Simplices
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
-from ldpopt.enclosures import FLOAT
+from ldpopt.numbers.enclosures import FLOAT
 
 LEVEL = 1 / np.expm1(1.0)
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from ldpopt import deadline
 from ldpopt.channel import Channel
 from ldpopt.design import ConcentratedLDP, Divergence, RenyiLDP, optimal_channel
 from ldpopt.design.certificates.base import Unproved
@@ -21,7 +20,8 @@ from ldpopt.design.constraints.base import least_cap
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import all_pairs
 from ldpopt.divergences import CHI_SQUARED, KL, NEYMAN_CHI_SQUARED, REVERSE_KL, SQUARED_HELLINGER, alpha
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
+from ldpopt.values import deadline
 
 POWERS = [
     (KL, False, 1.0),

@@ -8,7 +8,7 @@ import pytest
 from ldpopt.design.columns import branches
 from ldpopt.design.columns.branches import Branches, Form, walk
 from ldpopt.design.columns.prices import Charges, Prices, subsets
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def some(k, seed, least=1e-2, slack=0.0):

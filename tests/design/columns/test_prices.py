@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ldpopt.design.columns.prices import Charges, Prices, line_sets, most_of_line, subsets
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def some_prices(k, seed):

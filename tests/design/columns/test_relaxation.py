@@ -13,7 +13,7 @@ from ldpopt.design.columns.policy import SearchedColumns, policy_limits
 from ldpopt.design.columns.prices import Charges, Prices
 from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation, least_eigenvalue
 from ldpopt.design.programs.fisher import relax_patterns, relax_policy
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def extreme_columns(limits, ordered=False):

@@ -9,7 +9,7 @@ from ldpopt.design import Marginals
 from ldpopt.design.columns import scores
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.scores import SymmetricScores
-from ldpopt.enclosures import FLOAT
+from ldpopt.numbers.enclosures import FLOAT
 
 EPSILON = 1.5
 

@@ -9,7 +9,7 @@ from ldpopt.design.columns.branches import Sizes
 from ldpopt.design.columns.prices import Charges, subsets
 from ldpopt.design.columns.staircase import StaircaseColumns, most_of_patterns
 from ldpopt.design.columns.thresholds import Scarf, Thresholds
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def some(k, seed, epsilon, least):

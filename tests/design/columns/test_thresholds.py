@@ -8,7 +8,7 @@ import pytest
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.thresholds import Scarf, Thresholds, climb
 from ldpopt.design.work import AFFORDED
-from ldpopt.enclosures import FLOAT
+from ldpopt.numbers.enclosures import FLOAT
 
 
 def problem(k, rows, seed, spread=1.0):

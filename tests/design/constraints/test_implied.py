@@ -10,7 +10,7 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.design import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP, TotalVariation, TradeOff
 from ldpopt.design.constraints.base import implied, symmetric, variation_cap
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 from ldpopt.privacy import TradeOffCurve, total_variation
 
 CONSTRAINTS = [

@@ -11,7 +11,7 @@ from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.constraints.hockey_stick import HockeyStick, approximate, every_pair
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Ratio, all_pairs, scatter
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 ARITHMETICS = [FLOAT, EXACT]
 

@@ -12,9 +12,9 @@ from ldpopt.design.columns.prices import Charges, subsets
 from ldpopt.design.load import load_design
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.variances import EvenPilot
-from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import subset_selection
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def even(k):

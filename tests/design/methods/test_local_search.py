@@ -24,7 +24,7 @@ from ldpopt.errors import InvalidInput
 def test_no_local_search_is_ahead_of_the_certified_optimum(k, constraint):
     """The optimum is at least the best of many local searches, and certified to 1e-5.
 
-    The full form, 30 instances and 50 searches each, is experiments/engine/run.py.
+    The full form, 30 instances and 50 searches each, is experiments/trust/engine/run.py.
     """
     rng = np.random.default_rng(k)
     utility = Divergence([KL, CHI_SQUARED][k % 2], *rng.dirichlet(np.ones(k), 2))

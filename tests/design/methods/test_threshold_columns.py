@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import ldpopt
-from ldpopt import deadline
 from ldpopt.design import FisherInformation, LocalDP, Marginals, MVOptimal, load_design, optimal_channel
 from ldpopt.design.methods.estimation import EstimationColumns
 from ldpopt.design.methods.threshold_columns import ThresholdColumns
 from ldpopt.design.programs.fisher import fisher_program
 from ldpopt.errors import InvalidInput
+from ldpopt.values import deadline
 
 
 def designed(shape, epsilon, *marginals):

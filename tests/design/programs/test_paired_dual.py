@@ -11,7 +11,7 @@ from ldpopt.design import FisherInformation, LocalDP, Marginals, load_design, op
 from ldpopt.design.columns.prices import Charges
 from ldpopt.design.columns.relaxation import Relaxation
 from ldpopt.design.programs.paired_dual import paired_dual
-from ldpopt.enclosures import EXACT, FLOAT
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
 def posed(shape, seed=1, spread=4.0):

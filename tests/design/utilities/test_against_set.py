@@ -7,7 +7,7 @@ from ldpopt import AgainstSet, InvalidInput
 from ldpopt.design import Around, Box, Contamination, Hull, TotalVariationBall
 from ldpopt.design.utilities.against_set import _distance, _surely_apart
 from ldpopt.divergences import KL
-from ldpopt.tolerances import MEETING
+from ldpopt.numbers.tolerances import MEETING
 
 
 def drawn(rng, k):

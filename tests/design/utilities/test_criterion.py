@@ -7,8 +7,8 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.design import AOptimal, COptimal, DOptimal, FisherInformation, MVOptimal
 from ldpopt.design.utilities.criterion import log_det
-from ldpopt.enclosures import EXACT, FLOAT
 from ldpopt.mechanisms import subset_selection
+from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 

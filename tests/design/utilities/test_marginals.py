@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ldpopt.design import FisherInformation, Marginals
-from ldpopt.enclosures import FLOAT
 from ldpopt.errors import InvalidInput
+from ldpopt.numbers.enclosures import FLOAT
 
 
 def covariance(prior):

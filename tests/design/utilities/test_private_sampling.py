@@ -10,8 +10,8 @@ import pytest
 from ldpopt import ApproximateLDP, Channel, InvalidInput, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import PrivateSampling
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, REVERSE_KL, SQUARED_HELLINGER, TOTAL_VARIATION
-from ldpopt.enclosures import FLOAT
 from ldpopt.mechanisms import PrivateSampler
+from ldpopt.numbers.enclosures import FLOAT
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,14 @@ import pytest
 from pyarrow import csv
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Survey, read_rows
-from ldpopt.survey.collect import answers
-from ldpopt.survey.collect.aggregate import Counts, aggregate
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Simulated
-from ldpopt.survey.collect.runner import Threads
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey import Survey, read_rows
+from ldpopt_survey.collect import answers
+from ldpopt_survey.collect.aggregate import Counts, aggregate
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Simulated
+from ldpopt_survey.collect.runner import Threads
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 
 def plan(name: str = "demo") -> Plan:

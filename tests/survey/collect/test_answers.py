@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.datafiles import delimited
-from ldpopt.datafiles.pieces import names_of
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect import answers
-from ldpopt.survey.collect.answers import ANSWERS, batches, input_files, partitions
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect import answers
+from ldpopt_survey.collect.answers import ANSWERS, batches, input_files, partitions
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.datafiles import delimited
+from ldpopt_survey.datafiles.pieces import names_of
+from ldpopt_survey.plan.plan import make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 
 def rows_of(path: Path, columns: list[str]) -> list[dict[str, str | None]]:

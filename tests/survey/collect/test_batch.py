@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.batch import (
+from ldpopt_survey.collect.batch import (
     Privatizer,
     bucket_count,
     duplicate_rows,
@@ -25,10 +25,10 @@ from ldpopt.survey.collect.batch import (
     require_columns,
     spilled,
 )
-from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.words import create_key, read_key
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt_survey.collect.words import create_key, read_key
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 EXACT = [[1.0 - 2.0**-40, 2.0**-40], [2.0**-40, 1.0 - 2.0**-40]]
 """A channel that nearly tells the answer, so that rows can be followed."""

@@ -19,11 +19,11 @@ from scipy import stats
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt.exact_rounding import round_exact
-from ldpopt.survey.collect.coding import Coder, Sampler, Tally
-from ldpopt.survey.collect.words import CHUNK, Given, Keystream, SecretKey
-from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect.coding import Coder, Sampler, Tally
+from ldpopt_survey.collect.words import CHUNK, Given, Keystream, SecretKey
+from ldpopt_survey.plan.plan import make_plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 
 def question(categories: tuple[Any, ...], **policies: Any) -> PlannedQuestion:

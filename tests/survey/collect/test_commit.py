@@ -18,19 +18,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpopt import strict
 from ldpopt.errors import InvalidInput
-from ldpopt.files import digest
-from ldpopt.survey.collect import commit
-from ldpopt.survey.collect.aggregate import aggregate
-from ldpopt.survey.collect.coding import Tally
-from ldpopt.survey.collect.commit import join, write_manifest, write_reports
-from ldpopt.survey.collect.manifest import Manifest, folder_manifest, in_table, with_manifest
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Memoised
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.files import strict
+from ldpopt.files.atomic import digest
+from ldpopt_survey.collect import commit
+from ldpopt_survey.collect.aggregate import aggregate
+from ldpopt_survey.collect.coding import Tally
+from ldpopt_survey.collect.commit import join, write_manifest, write_reports
+from ldpopt_survey.collect.manifest import Manifest, folder_manifest, in_table, with_manifest
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 PLAN = make_plan(SurveySpec("s", (QuestionSpec("q", ("no", "yes")),)), {"q": [[0.75, 0.25], [0.25, 0.75]]})
 
@@ -298,7 +298,7 @@ def test_a_run_that_ended_unseen_gives_its_tally_again(
         raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr("ldpopt.survey.collect.privatize.remove", killed)
+        patch.setattr("ldpopt_survey.collect.privatize.remove", killed)
         with pytest.raises(Stop):
             run(name)
     before = run.contents(name)

@@ -13,15 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Survey
-from ldpopt.survey.collect.aggregate import Counts, aggregate
-from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.manifest import Manifest
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey import Survey
+from ldpopt_survey.collect.aggregate import Counts, aggregate
+from ldpopt_survey.collect.batch import privatize_frame
+from ldpopt_survey.collect.manifest import Manifest
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 ROWS = 60
 

@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ldpopt.datafiles.columns import profile
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.promises import consent_paragraph, question_in_words
-from ldpopt.survey import Reading, SurveySpec, Wishes, plan_survey, propose
-from ldpopt.survey.collect.answers import partitions
-from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.leaks import find_leaks, find_routes, refuse_leaks, routed, sampled_rows, tells
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Fresh, Simulated
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import ORDER, PERSON, QuestionSpec
+from ldpopt_survey import Reading, SurveySpec, Wishes, plan_survey, propose
+from ldpopt_survey.collect.answers import partitions
+from ldpopt_survey.collect.batch import privatize_frame
+from ldpopt_survey.collect.leaks import find_leaks, find_routes, refuse_leaks, routed, sampled_rows, tells
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Fresh, Simulated
+from ldpopt_survey.datafiles.columns import profile
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import ORDER, PERSON, QuestionSpec
+from ldpopt_survey.reports.promises import consent_paragraph, question_in_words
 
 N = 800
 LEFT_OUT = Reading(missing_answers="left out")

@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.ledger import Ledger, Marking, Marks, ledger_of
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect.ledger import Ledger, Marking, Marks, ledger_of
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 N = 600
 

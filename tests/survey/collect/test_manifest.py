@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from fuzzing import mutate
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.manifest import (
+from ldpopt_survey.collect.manifest import (
     FOLDER,
     NO_ROWS,
     Manifest,
@@ -31,10 +31,10 @@ from ldpopt.survey.collect.manifest import (
     total,
     with_manifest,
 )
-from ldpopt.survey.collect.randomness import WordSource
-from ldpopt.survey.collect.words import SecretKey, tag
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect.randomness import WordSource
+from ldpopt_survey.collect.words import SecretKey, tag
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 KEY = SecretKey(bytes(range(32)))
 

@@ -14,20 +14,20 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.delivery import verify_delivery
-from ldpopt.reports.promises import consent_paragraph
-from ldpopt.reports.survey import survey_report
-from ldpopt.rounding import ceil_digits
-from ldpopt.survey.collect import privatize as module
-from ldpopt.survey.collect.aggregate import Counts, aggregate
-from ldpopt.survey.collect.ledger import Ledger, Marks, ledger_of
-from ldpopt.survey.collect.manifest import Manifest
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Fresh, Memoised
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.plan.plan import Plan, make_plan, together
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.survey import Survey
+from ldpopt.numbers.rounding import ceil_digits
+from ldpopt_survey.collect import privatize as module
+from ldpopt_survey.collect.aggregate import Counts, aggregate
+from ldpopt_survey.collect.ledger import Ledger, Marks, ledger_of
+from ldpopt_survey.collect.manifest import Manifest
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Fresh, Memoised
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.plan.plan import Plan, make_plan, together
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.reports.delivery import verify_delivery
+from ldpopt_survey.reports.promises import consent_paragraph
+from ldpopt_survey.reports.survey import survey_report
+from ldpopt_survey.survey import Survey
 
 
 @cache
@@ -125,7 +125,7 @@ class _InMemory(Ledger):
 
     def enter(self, plan: Plan, words: str, marks: Any, alike: bool, people: Any = None) -> Any:
         """As the file's, without its lock."""
-        from ldpopt.survey.collect.ledger import Entry
+        from ldpopt_survey.collect.ledger import Entry
 
         self._standing(entry := Entry.of(plan, words, marks, people), self._kept, alike).refuse(plan, self.path)
         self._write(b"", [*self._kept, entry])
@@ -337,7 +337,7 @@ def test_reports_of_people_who_were_not_told_fail(tmp_path: Path) -> None:
     assert verify_delivery(tmp_path)
     import pyarrow.parquet as pq
 
-    from ldpopt.survey.collect.manifest import in_table, with_manifest
+    from ldpopt_survey.collect.manifest import in_table, with_manifest
 
     table = pq.read_table(tmp_path / "r.parquet")
     said = in_table(table.schema, "")

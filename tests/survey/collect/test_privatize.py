@@ -26,18 +26,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from ldpopt import strict
 from ldpopt.errors import InvalidInput
-from ldpopt.files import UNFINISHED
-from ldpopt.survey.collect import privatize as tasks
-from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.privatize import Job, privatize, privatize_partition
-from ldpopt.survey.collect.randomness import Fresh, Memoised, Simulated
-from ldpopt.survey.collect.runner import Threads
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.collect.workfolder import WorkFolder, description
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt.files import strict
+from ldpopt.files.atomic import UNFINISHED
+from ldpopt_survey.collect import privatize as tasks
+from ldpopt_survey.collect.batch import privatize_frame
+from ldpopt_survey.collect.privatize import Job, privatize, privatize_partition
+from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt_survey.collect.runner import Threads
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.collect.workfolder import WorkFolder, description
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 FILES, ROWS = 6, 400
 
@@ -212,9 +212,9 @@ CHILDREN = """
 import json, os, signal, sys
 import numpy as np
 from pathlib import Path
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Memoised, Simulated
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Memoised, Simulated
 
 def run(plan, answers, output, key, moment):
     left, sync = moment, os.fsync

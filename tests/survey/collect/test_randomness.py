@@ -15,12 +15,12 @@ from cryptography.hazmat.primitives.ciphers import algorithms
 from cryptography.hazmat.primitives.cmac import CMAC
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.randomness import Memoised, WordSource
-from ldpopt.survey.collect.words import CHUNK, Respondents, SecretKey, create_key, tag
-from ldpopt.survey.plan.plan import Plan, make_plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect.batch import privatize_frame
+from ldpopt_survey.collect.randomness import Memoised, WordSource
+from ldpopt_survey.collect.words import CHUNK, Respondents, SecretKey, create_key, tag
+from ldpopt_survey.plan.plan import Plan, make_plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 KEY = SecretKey(bytes(range(32)))
 ANSWERS = ("never", "some", "daily")

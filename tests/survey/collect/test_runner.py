@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Memoised
-from ldpopt.survey.collect.runner import Dask, LostWork, Threads, dask_runner, every
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.runner import Dask, LostWork, Threads, dask_runner, every
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.plan.plan import make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 
 @pytest.mark.parametrize("workers", [1, 3])

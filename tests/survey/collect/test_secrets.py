@@ -22,13 +22,13 @@ from typer.testing import CliRunner
 
 from ldpopt.cli import app
 from ldpopt.errors import LdpoptError
-from ldpopt.survey import Survey, aggregate
-from ldpopt.survey.collect.batch import privatize_frame
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Memoised
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey import Survey, aggregate
+from ldpopt_survey.collect.batch import privatize_frame
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.plan.plan import make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 N = 30
 SPEC = SurveySpec(
@@ -306,7 +306,7 @@ def test_an_error_that_nobody_thought_of_is_one_line(
     def broken(*_: Any, **__: Any) -> Any:
         raise KeyError(canary("vote"))
 
-    monkeypatch.setattr("ldpopt.survey.collect.coding.Sampler.reports", broken)
+    monkeypatch.setattr("ldpopt_survey.collect.coding.Sampler.reports", broken)
     made = CliRunner().invoke(app, ["survey", "privatize", "plan.json", "a.csv", "-o", "r", "--key", str(key)])
     assert made.exit_code == 1
     assert made.output.count("\n") == 1
@@ -316,7 +316,7 @@ def test_an_error_that_nobody_thought_of_is_one_line(
 
 def test_tracebacks_show_no_locals() -> None:
     """Typer's own tracebacks, which older versions fill with local variables, are told not to."""
-    from ldpopt.cli.survey import app as survey
+    from ldpopt_survey.cli import app as survey
 
     for one_app in (app, survey):
         assert one_app.pretty_exceptions_show_locals is False

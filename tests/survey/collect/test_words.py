@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.words import (
+from ldpopt_survey.collect.words import (
     CHUNK,
     LONGEST,
     Keystream,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.collect.coding import Tally
-from ldpopt.survey.collect.workfolder import WorkFolder, remove, remove_left_aside, tally_of
+from ldpopt_survey.collect.coding import Tally
+from ldpopt_survey.collect.workfolder import WorkFolder, remove, remove_left_aside, tally_of
 
 STATE: dict[str, Any] = {"kind": "csv", "partitions": [{"first_row": 1, "pieces": [["a.csv", 2, 9, 3]]}] * 2}
 

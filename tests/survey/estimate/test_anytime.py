@@ -13,13 +13,13 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import SampleDesign, difference, estimate
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.groups import Source, estimate_booklets
-from ldpopt.survey.estimate.intervals import Binomial
-from ldpopt.survey.estimate.sampled import SampledReports
+from ldpopt_survey import SampleDesign, difference, estimate
+from ldpopt_survey.estimate.counts import CountTable
+from ldpopt_survey.estimate.groups import Source, estimate_booklets
+from ldpopt_survey.estimate.intervals import Binomial
+from ldpopt_survey.estimate.sampled import SampledReports
 
-EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+EXPERIMENTS = Path(__file__).parents[3] / "experiments" / "surveys"
 WARNER = randomized_response(2, 1.0)
 
 

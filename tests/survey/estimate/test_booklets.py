@@ -10,19 +10,19 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import QuestionSpec, Reading, Simulated, Survey, SurveySpec, plan_survey
-from ldpopt.survey.collect.aggregate import aggregate, read_rows
-from ldpopt.survey.collect.privatize import privatize
-from ldpopt.survey.collect.randomness import Memoised, booklet_steps
-from ldpopt.survey.collect.words import Respondents as WordsOf
-from ldpopt.survey.collect.words import create_key
-from ldpopt.survey.kit.folder import public_plan
-from ldpopt.survey.sample.analysis import Analysis
-from ldpopt.survey.sample.respondents import Respondents
-from ldpopt.survey.sample.spec import SampleSpec
+from ldpopt_survey import QuestionSpec, Reading, Simulated, Survey, SurveySpec, plan_survey
+from ldpopt_survey.collect.aggregate import aggregate, read_rows
+from ldpopt_survey.collect.privatize import privatize
+from ldpopt_survey.collect.randomness import Memoised, booklet_steps
+from ldpopt_survey.collect.words import Respondents as WordsOf
+from ldpopt_survey.collect.words import create_key
+from ldpopt_survey.kit.folder import public_plan
+from ldpopt_survey.sample.analysis import Analysis
+from ldpopt_survey.sample.respondents import Respondents
+from ldpopt_survey.sample.spec import SampleSpec
 
 YES_NO = ("no", "yes")
-EXPERIMENTS = Path(__file__).parents[3] / "experiments"
+EXPERIMENTS = Path(__file__).parents[3] / "experiments" / "surveys"
 SHARES = {"drug": [0.7, 0.3], "smokes": [0.68, 0.32], "party": [0.5, 0.3, 0.2]}
 
 
@@ -95,7 +95,7 @@ def test_estimates_are_unbiased_and_their_errors_true(planned: Survey) -> None:
 
 
 def _counts(planned: Survey, counts: dict[str, np.ndarray], rows: int):
-    from ldpopt.survey import Counts
+    from ldpopt_survey import Counts
 
     return Counts(planned.plan.checksum, rows, {(name,): table for name, table in counts.items()})
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.estimate.counts import CountTable, column, factor, merge, positions
-from ldpopt.survey.estimate.sampled import as_table
+from ldpopt_survey.estimate.counts import CountTable, column, factor, merge, positions
+from ldpopt_survey.estimate.sampled import as_table
 
 
 def test_positions_invert_labels():

@@ -6,7 +6,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     Binomial,
     CountTable,
     GeneralizedLeastSquares,

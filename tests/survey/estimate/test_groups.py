@@ -6,7 +6,7 @@ from scipy.stats import beta
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     CountTable,
     MaximumLikelihood,
     SampleDesign,

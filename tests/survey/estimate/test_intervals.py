@@ -9,7 +9,7 @@ from scipy.stats import beta, binom, multivariate_normal, multivariate_t, norm
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     Binomial,
     Bonferroni,
     CountTable,
@@ -20,8 +20,8 @@ from ldpopt.survey import (
     Wald,
     estimate,
 )
-from ldpopt.survey.estimate.intervals import correlation, max_normal_quantile, moments, two_sided
-from ldpopt.survey.sample.design import SamplingVariance
+from ldpopt_survey.estimate.intervals import correlation, max_normal_quantile, moments, two_sided
+from ldpopt_survey.sample.design import SamplingVariance
 
 
 def test_moments_are_those_of_the_loadings():
@@ -354,8 +354,8 @@ def test_intervals_of_few_reports_say_so():
 
 
 def test_measured_settings_below_93_5_are_told():
-    """Wherever the simulations of experiments/coverage saw less than 93.5 %, the estimate says that reports are few."""
-    table = Path(__file__).parents[3] / "experiments/coverage/coverage.csv"
+    """Where simulations (experiments/surveys/coverage) saw less than 93.5 %, the estimate says that reports are few."""
+    table = Path(__file__).parents[3] / "experiments/surveys/coverage/coverage.csv"
     spec = importlib.util.spec_from_file_location("coverage_run", table.with_name("run.py"))
     run = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(run)

@@ -4,7 +4,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.survey import (
+from ldpopt_survey import (
     CountTable,
     GeneralizedLeastSquares,
     LeastSquares,
@@ -15,7 +15,7 @@ from ldpopt.survey import (
     estimate,
     parametric_bootstrap,
 )
-from ldpopt.survey.estimate.likelihood import fit_many, maxima
+from ldpopt_survey.estimate.likelihood import fit_many, maxima
 
 
 def randomized_response(k, epsilon):

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     GeneralizedLeastSquares,
     LeastSquares,
     LeftInverse,
@@ -17,9 +17,9 @@ from ldpopt.survey import (
     estimate,
     fisher_information,
 )
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.linear import contrast_name, efficient_loadings
-from ldpopt.survey.estimate.results import norm_sub, simplex_projection
+from ldpopt_survey.estimate.counts import CountTable
+from ldpopt_survey.estimate.linear import contrast_name, efficient_loadings
+from ldpopt_survey.estimate.results import norm_sub, simplex_projection
 
 VECTORS = st.lists(st.floats(-2, 2), min_size=1, max_size=8)
 

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp
-from ldpopt.survey import (
+from ldpopt_survey import (
     CHEATS,
     MaximumLikelihood,
     NotIdentifiable,
@@ -183,7 +183,7 @@ def test_one_group_never_identifies_cheaters():
 
 def test_groups_within_epsilon():
     """Both channels keep epsilon, and no other split of the sample leaves a smaller sum of variances."""
-    from ldpopt.survey import asymptotic_covariance
+    from ldpopt_survey import asymptotic_covariance
 
     pilot = np.array([0.7, 0.2, 0.1])
     made = compliance_groups(1.5, pilot)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from ldpopt.channel import Channel
-from ldpopt.datafiles.columns import bin_labels
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import estimate, mean, population_total, quantile
-from ldpopt.survey.estimate.numbers import bin_edges, scores_of
+from ldpopt.values.bins import bin_labels
+from ldpopt_survey import estimate, mean, population_total, quantile
+from ldpopt_survey.estimate.numbers import bin_edges, scores_of
 
 BINS = ["[0, 10)", "[10, 20)", "[20, 40)", "[40, 80)"]
 CHANNEL = randomized_response(4, 1.5, inputs=BINS)

@@ -3,10 +3,10 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import estimate
-from ldpopt.survey.estimate.counts import CountTable
-from ldpopt.survey.estimate.sampled import SampledReports, sampling_variance
-from ldpopt.survey.sample.design import SampleDesign
+from ldpopt_survey import estimate
+from ldpopt_survey.estimate.counts import CountTable
+from ldpopt_survey.estimate.sampled import SampledReports, sampling_variance
+from ldpopt_survey.sample.design import SampleDesign
 
 Q = Channel([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
 

@@ -5,7 +5,7 @@ from scipy.stats import chi2_contingency
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     MaximumLikelihood,
     SampleDesign,
     SampledReports,

@@ -12,13 +12,13 @@ from kit_plans import CLIENT, NODE, WITHOUT_NODE, booklet_plan, node, ten_plans
 from scipy.stats import chi2
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Device, Memoised, Simulated, privatize_frame
-from ldpopt.survey.collect.coding import JointCoder, Tally
-from ldpopt.survey.collect.randomness import booklet_steps
-from ldpopt.survey.collect.words import create_key, read_key
-from ldpopt.survey.kit.device import answer_at, booklet_at
-from ldpopt.survey.kit.folder import languages, public_plan, vectors
-from ldpopt.survey.server.submission import CODE, Reader, Refused
+from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
+from ldpopt_survey.collect.coding import JointCoder, Tally
+from ldpopt_survey.collect.randomness import booklet_steps
+from ldpopt_survey.collect.words import create_key, read_key
+from ldpopt_survey.kit.device import answer_at, booklet_at
+from ldpopt_survey.kit.folder import languages, public_plan, vectors
+from ldpopt_survey.server.submission import CODE, Reader, Refused
 
 PLAN, MEMOISED = booklet_plan(), booklet_plan("id")
 SINGLE = {one.name: one for question in PLAN.questions for one in question.answers}

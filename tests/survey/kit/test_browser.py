@@ -11,12 +11,12 @@ from kit_site import CHROMIUM, DUMP, answer_all, begin, choose, chromium, press,
 
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import AnyOfSpec, NumberSpec, QuestionSpec, SurveySpec, plan_survey
-from ldpopt.survey.kit.device import report
-from ldpopt.survey.kit.folder import kit_files
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
-from ldpopt.survey.plan.public_question import PublicQuestion
+from ldpopt_survey import AnyOfSpec, NumberSpec, QuestionSpec, SurveySpec, plan_survey
+from ldpopt_survey.kit.device import report
+from ldpopt_survey.kit.folder import kit_files
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.public_question import PublicQuestion
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the questionnaire is not opened here")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the questionnaire is not opened here")

@@ -8,9 +8,9 @@ import pytest
 from kit_plans import CLIENT, NODE, WITHOUT_NODE, drawn_by_node, node, ten_plans
 from scipy.stats import chi2
 
-from ldpopt.survey.collect.coding import Sampler
-from ldpopt.survey.collect.words import Given
-from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
+from ldpopt_survey.collect.coding import Sampler
+from ldpopt_survey.collect.words import Given
+from ldpopt_survey.kit.folder import boundary_words, public_plan, vectors
 
 PLANS = ten_plans()
 pytestmark = pytest.mark.skipif(NODE is None, reason=WITHOUT_NODE)

@@ -11,14 +11,14 @@ from kit_plans import districts, ten_plans
 
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt.survey import Device, Memoised, Simulated, privatize_frame
-from ldpopt.survey.collect.coding import Sampler
-from ldpopt.survey.collect.words import Given, create_key
-from ldpopt.survey.kit.device import report
-from ldpopt.survey.kit.folder import boundary_words, public_plan, vectors
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
-from ldpopt.survey.server.submission import CODE, Reader
+from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
+from ldpopt_survey.collect.coding import Sampler
+from ldpopt_survey.collect.words import Given, create_key
+from ldpopt_survey.kit.device import report
+from ldpopt_survey.kit.folder import boundary_words, public_plan, vectors
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.server.submission import CODE, Reader
 
 PLANS = ten_plans()
 WARNER = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])

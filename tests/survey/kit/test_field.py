@@ -1,4 +1,4 @@
-"""The quick form of `experiments/field/run.py` for booklets: 200 devices, a collector, and what comes out of it."""
+"""The quick form of `experiments/surveys/field/run.py` for booklets: 200 devices and a collector."""
 
 import csv
 import importlib.util
@@ -8,7 +8,7 @@ import pytest
 from kit_plans import NODE, WITHOUT_NODE
 from kit_site import CHROMIUM
 
-FIELD = Path(__file__).resolve().parents[3] / "experiments" / "field"
+FIELD = Path(__file__).resolve().parents[3] / "experiments" / "surveys" / "field"
 pytestmark = pytest.mark.skipif(NODE is None, reason=WITHOUT_NODE)
 
 

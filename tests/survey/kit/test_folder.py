@@ -11,10 +11,10 @@ from kit_plans import CLIENT, WITHOUT_NODE
 
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt.survey import QuestionSpec, SurveySpec, kit_files, plan_survey
-from ldpopt.survey.kit.folder import LANGUAGES, languages, left_in_english, shipped
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey import QuestionSpec, SurveySpec, kit_files, plan_survey
+from ldpopt_survey.kit.folder import LANGUAGES, languages, left_in_english, shipped
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
 
 CHANNEL = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])
 PLAN = Plan('A "plan" <b>', (PlannedQuestion("vote", "vote", CHANNEL),))

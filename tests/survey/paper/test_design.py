@@ -11,8 +11,8 @@ from ldpopt import LocalDP, optimal_channel
 from ldpopt.design import FisherInformation
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import exp_lower
-from ldpopt.survey import Plan, QuestionSpec, SurveySpec, paper_survey, plan_survey
-from ldpopt.survey.paper.design import DICE, TWO_D10, TWO_DICE, design_sheet, device_named
+from ldpopt_survey import Plan, QuestionSpec, SurveySpec, paper_survey, plan_survey
+from ldpopt_survey.paper.design import DICE, TWO_D10, TWO_DICE, design_sheet, device_named
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.paper.design import DEVICES, device_named
+from ldpopt_survey.paper.design import DEVICES, device_named
 
 
 @pytest.mark.parametrize(

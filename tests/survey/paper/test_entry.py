@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.survey import survey_report
-from ldpopt.simulation import simulate
-from ldpopt.survey import (
+from ldpopt.values.simulation import simulate
+from ldpopt_survey import (
     Analysis,
     QuestionSpec,
     Reading,
@@ -17,8 +16,9 @@ from ldpopt.survey import (
     paper_survey,
     plan_survey,
 )
-from ldpopt.survey.paper.design import TWO_DICE
-from ldpopt.survey.plan.public_question import PublicQuestion
+from ldpopt_survey.paper.design import TWO_DICE
+from ldpopt_survey.plan.public_question import PublicQuestion
+from ldpopt_survey.reports.survey import survey_report
 
 
 @pytest.fixture(scope="module")

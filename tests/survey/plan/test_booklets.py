@@ -19,11 +19,11 @@ from ldpopt.channel import Channel
 from ldpopt.design import load_respondents
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.privacy import local_dp
-from ldpopt.survey import QuestionSpec, Reading, SurveySpec, plan_survey
-from ldpopt.survey.estimate.linear import contrast_variances
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.planned_question import NOT_APPLICABLE
-from ldpopt.survey.plan.units import respondents_bound, rule, units_of
+from ldpopt_survey import QuestionSpec, Reading, SurveySpec, plan_survey
+from ldpopt_survey.estimate.linear import contrast_variances
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import NOT_APPLICABLE
+from ldpopt_survey.plan.units import respondents_bound, rule, units_of
 
 YES_NO = ("no", "yes")
 Z = 1.959963984540054
@@ -92,7 +92,7 @@ def test_a_plan_says_how_many_respondents_it_and_others_need(pilot: tuple[float,
 def test_a_plan_below_the_least_number_of_respondents_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     """No survey of fewer people meets the targets, so a plan that says so is refused and not told as the least."""
     forged = replace(respondents_bound(units_of(yes_no(2)), 1.0), least=10**9)
-    monkeypatch.setattr("ldpopt.survey.plan.survey.respondents_bound", lambda *_: forged)
+    monkeypatch.setattr("ldpopt_survey.plan.survey.respondents_bound", lambda *_: forged)
     with pytest.raises(SolverError, match="mistake of the planner"):
         plan_survey(SurveySpec("s", yes_no(2), epsilon=1.0))
 

@@ -11,7 +11,7 @@ import pytest
 from ldpopt.composition import k_fold
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import subset_selection
-from ldpopt.survey import (
+from ldpopt_survey import (
     QuestionSpec,
     SurveySpec,
     TestPower,
@@ -21,9 +21,9 @@ from ldpopt.survey import (
     plan_survey,
     respondents_needed,
 )
-from ldpopt.survey.plan.budget import Budget, _Curve, _split, split_budget, variance_at_uniform
-from ldpopt.survey.plan.precision import HalfWidth
-from ldpopt.survey.plan.question import QuestionPlanner
+from ldpopt_survey.plan.budget import Budget, _Curve, _split, split_budget, variance_at_uniform
+from ldpopt_survey.plan.precision import HalfWidth
+from ldpopt_survey.plan.question import QuestionPlanner
 
 YES_NO = np.array([0.2, 0.8])
 

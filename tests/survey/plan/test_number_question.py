@@ -10,7 +10,7 @@ import pytest
 from pyarrow.parquet import write_table as write_parquet
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     Analysis,
     Counts,
     NumberSpec,
@@ -25,8 +25,8 @@ from ldpopt.survey import (
     privatize_frame,
     second_spec,
 )
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.sample.respondents import against_wave
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.sample.respondents import against_wave
 
 TOML = """
 [survey]

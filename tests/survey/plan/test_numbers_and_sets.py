@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp
-from ldpopt.survey import multi_select, numeric_question
+from ldpopt_survey import multi_select, numeric_question
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import AnyOfSpec, Simulated, Survey, SurveySpec, multi_select, plan_survey, privatize_frame
-from ldpopt.survey.plan.plan import Plan
+from ldpopt_survey import AnyOfSpec, Simulated, Survey, SurveySpec, multi_select, plan_survey, privatize_frame
+from ldpopt_survey.plan.plan import Plan
 
 OPTIONS = ("cash", "card", "phone", "cheque")
 TOML = """

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from ldpopt.channel import Channel
 from ldpopt.errors import CertificateError, InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt.survey.plan.plan import Plan, make_plan, over_rounds
-from ldpopt.survey.plan.planned_question import PlannedQuestion
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.plan.plan import Plan, make_plan, over_rounds
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 
 def randomized_response(k: int, epsilon: float) -> np.ndarray:

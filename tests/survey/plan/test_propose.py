@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldpopt.datafiles.columns import profile, round_edges
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.promises import consent_paragraph
-from ldpopt.survey import Reading, SurveySpec, Wishes, plan_survey, propose
-from ldpopt.survey.plan.draft import draft, draft_spec
-from ldpopt.survey.plan.propose import Proposal
+from ldpopt.values.bins import round_edges
+from ldpopt_survey import Reading, SurveySpec, Wishes, plan_survey, propose
+from ldpopt_survey.datafiles.columns import profile
+from ldpopt_survey.plan.draft import draft, draft_spec
+from ldpopt_survey.plan.propose import Proposal
+from ldpopt_survey.reports.promises import consent_paragraph
 
 
 def proposed(folder: Path, columns: dict[str, list[object]], wishes: Wishes | None = None) -> Proposal:

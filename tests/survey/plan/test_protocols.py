@@ -3,10 +3,11 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
-from ldpopt.plots import picture, protocols
-from ldpopt.survey.estimate.linear import asymptotic_covariance
-from ldpopt.survey.plan.precision import HalfWidth
-from ldpopt.survey.plan.protocols import compare_protocols
+from ldpopt.plots import picture
+from ldpopt_survey.estimate.linear import asymptotic_covariance
+from ldpopt_survey.pictures import protocols
+from ldpopt_survey.plan.precision import HalfWidth
+from ldpopt_survey.plan.protocols import compare_protocols
 
 SKEWED = [0.9, 0.025, 0.025, 0.025, 0.025]
 

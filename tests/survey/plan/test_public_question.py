@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports.promises import consent_paragraph, promises_in_words
-from ldpopt.survey import SurveySpec, plan_survey
-from ldpopt.survey.collect.leaks import find_leaks
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.public_question import FEW_PEOPLE, PublicQuestion, many_combinations
+from ldpopt_survey import SurveySpec, plan_survey
+from ldpopt_survey.collect.leaks import find_leaks
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.public_question import FEW_PEOPLE, PublicQuestion, many_combinations
+from ldpopt_survey.reports.promises import consent_paragraph, promises_in_words
 
 TOML = """
 [survey]

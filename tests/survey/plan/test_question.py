@@ -4,9 +4,9 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp
-from ldpopt.survey.plan.precision import HalfWidth, TestPower
-from ldpopt.survey.plan.protocols import compare_protocols
-from ldpopt.survey.plan.question import QuestionPlanner, _smallest
+from ldpopt_survey.plan.precision import HalfWidth, TestPower
+from ldpopt_survey.plan.protocols import compare_protocols
+from ldpopt_survey.plan.question import QuestionPlanner, _smallest
 
 Z = 1.959963984540054
 QUESTION = QuestionPlanner([0.1, 0.9])

@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ldpopt.deadline import Deadline
 from ldpopt.design import AOptimal, Design, FisherInformation, LocalDP, optimal_channel
 from ldpopt.errors import InvalidInput
-from ldpopt.labels import Label
-from ldpopt.schema import key, listed, text
-from ldpopt.survey import QuestionSpec, Simulated, Survey, estimate_contrasts, plan_survey, privatize_frame
-from ldpopt.survey import plan as plan_room
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.spec import SurveySpec, question_types
+from ldpopt.values.deadline import Deadline
+from ldpopt.values.labels import Label
+from ldpopt.values.schema import key, listed, text
+from ldpopt_survey import QuestionSpec, Simulated, Survey, estimate_contrasts, plan_survey, privatize_frame
+from ldpopt_survey import plan as plan_room
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.spec import SurveySpec, question_types
 
 TOML = """
 [survey]
@@ -77,8 +77,8 @@ def test_a_type_goes_from_the_file_through_the_plan_to_its_estimate(set_of: type
 
 RATING = """
 from dataclasses import dataclass
-from ldpopt.schema import key, whole
-from ldpopt.survey.plan.spec import QuestionSpec
+from ldpopt.values.schema import key, whole
+from ldpopt_survey.plan.spec import QuestionSpec
 
 @dataclass(frozen=True, eq=False)
 class Rating(QuestionSpec, type="rating"):
@@ -101,7 +101,7 @@ def test_a_file_in_the_folder_is_a_type(tmp_path: Path, monkeypatch: pytest.Monk
         assert SurveySpec.from_toml(asked).questions[0].categories == (1, 2, 3)
     finally:
         QuestionSpec.types.pop("rating", None)
-        sys.modules.pop("ldpopt.survey.plan.rating_of_a_test", None)
+        sys.modules.pop("ldpopt_survey.plan.rating_of_a_test", None)
 
 
 def test_other_types_are_refused(set_of: type[QuestionSpec]) -> None:

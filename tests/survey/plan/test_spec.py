@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldpopt.datafiles.delimited import Dialect
 from ldpopt.errors import InvalidInput
-from ldpopt.schema import reference
-from ldpopt.survey import (
+from ldpopt.files.delimited import Dialect
+from ldpopt.values.schema import reference
+from ldpopt_survey import (
     Reading,
     Simulated,
     Survey,
@@ -30,11 +30,11 @@ from ldpopt.survey import (
     privatize,
     privatize_frame,
 )
-from ldpopt.survey.collect.aggregate import Counts
-from ldpopt.survey.plan.plan import Plan
-from ldpopt.survey.plan.public_question import PublicQuestion
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.sample.spec import SampleSpec
+from ldpopt_survey.collect.aggregate import Counts
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.public_question import PublicQuestion
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.sample.spec import SampleSpec
 
 FULL = """
 [survey]

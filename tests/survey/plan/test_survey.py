@@ -6,13 +6,13 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.composition import compose
 from ldpopt.datasets import load_anes96
-from ldpopt.deadline import UNLIMITED
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Counts, Simulated, Survey, plan_survey
-from ldpopt.survey.plan.booklets import BookletPlanner
-from ldpopt.survey.plan.plan import Plan, composed_epsilon, make_plan
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.plan.units import units_of
+from ldpopt.values.deadline import UNLIMITED
+from ldpopt_survey import Counts, Simulated, Survey, plan_survey
+from ldpopt_survey.plan.booklets import BookletPlanner
+from ldpopt_survey.plan.plan import Plan, composed_epsilon, make_plan
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.plan.units import units_of
 
 
 def anes(half):

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ldpopt import deadline as module
 from ldpopt.errors import SolverError
-from ldpopt.survey import (
+from ldpopt.values import deadline as module
+from ldpopt_survey import (
     Budget,
     HalfWidth,
     QuestionPlanner,

@@ -6,7 +6,7 @@ import pytest
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import subset_selection
 from ldpopt.privacy import local_dp
-from ldpopt.survey import estimate, estimate_waves, pilot_shares, plan_two_stages, second_channel
+from ldpopt_survey import estimate, estimate_waves, pilot_shares, plan_two_stages, second_channel
 
 SKEWED = np.array([0.9, 0.025, 0.025, 0.025, 0.025])
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.regress.formula import in_order, parse_formula
+from ldpopt_survey.regress.formula import in_order, parse_formula
 
 
 def shown(text):

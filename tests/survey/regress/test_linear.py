@@ -5,7 +5,7 @@ import statsmodels.formula.api as smf
 
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import SampleDesign, linear_regression
+from ldpopt_survey import SampleDesign, linear_regression
 
 Q = [[0.8, 0.2], [0.2, 0.8]]
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.survey import logistic_regression, with_constant
+from ldpopt_survey import logistic_regression, with_constant
 
 Q = Channel([[0.8, 0.2], [0.2, 0.8]], inputs=["no", "yes"], outputs=["N", "Y"])
 WIDE = Channel([[0.5, 0.2, 0.2, 0.1], [0.1, 0.5, 0.1, 0.3]])

@@ -9,7 +9,7 @@ from scipy.special import expit
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response, subset_selection
-from ldpopt.survey import NotIdentifiable, SampleDesign, logistic_regression, logit_regression, with_constant
+from ldpopt_survey import NotIdentifiable, SampleDesign, logistic_regression, logit_regression, with_constant
 
 Q = np.array([[0.8, 0.2], [0.2, 0.8]])
 THREE = randomized_response(3, 2.0, inputs=["no", "rarely", "often"])

@@ -11,10 +11,10 @@ import statsmodels.api as sm
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import SampleDesign
-from ldpopt.survey.estimate.groups import Source
-from ldpopt.survey.regress.moments import linear_regression, logit_by_moments, moment_regression
-from ldpopt.survey.regress.result import Subsample
+from ldpopt_survey import SampleDesign
+from ldpopt_survey.estimate.groups import Source
+from ldpopt_survey.regress.moments import linear_regression, logit_by_moments, moment_regression
+from ldpopt_survey.regress.result import Subsample
 
 YES_NO = ("no", "yes")
 ANSWERS = {"a": YES_NO, "b": YES_NO}

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     Analysis,
     Condition,
     QuestionSpec,
@@ -23,7 +23,7 @@ from ldpopt.survey import (
     make_plan,
     read_rows,
 )
-from ldpopt.survey.sample.spec import groups_of
+from ldpopt_survey.sample.spec import groups_of
 
 TABLE = {"age": ["29", 30, 30.0, None, "", float("nan")], "città": ["Łódź", "a = b", "x", None, "", "x"]}
 

@@ -37,7 +37,7 @@ def test_ignoring_the_design_does_not_cover():
     import numpy as np
 
     from ldpopt.channel import Channel
-    from ldpopt.survey import SampleDesign, SampledReports, estimate
+    from ldpopt_survey import SampleDesign, SampledReports, estimate
 
     q, rng, hits = Channel([[0.9, 0.1], [0.1, 0.9]]), np.random.default_rng(3), np.zeros(2)
     for _ in range(200):

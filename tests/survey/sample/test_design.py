@@ -10,7 +10,7 @@ import pytest
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.survey import (
+from ldpopt_survey import (
     GivenReplicates,
     Jackknife,
     LonelyUnit,

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import (
+from ldpopt_survey import (
     Analysis,
     QuestionSpec,
     Reading,
@@ -25,7 +25,7 @@ from ldpopt.survey import (
     plan_survey,
     privatize,
 )
-from ldpopt.survey.sample.r_bridge import for_r
+from ldpopt_survey.sample.r_bridge import for_r
 
 N = 600
 PRINTED = r"^(.+?) +(-?[\d.]+) +([\d.]+)$"

@@ -8,7 +8,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
-from ldpopt.survey import (
+from ldpopt_survey import (
     Analysis,
     Condition,
     CountTable,
@@ -29,9 +29,9 @@ from ldpopt.survey import (
     privatize,
     two_way,
 )
-from ldpopt.survey.estimate.groups import Source
-from ldpopt.survey.plan.reading import Reading
-from ldpopt.survey.regress.moments import moment_regression
+from ldpopt_survey.estimate.groups import Source
+from ldpopt_survey.plan.reading import Reading
+from ldpopt_survey.regress.moments import moment_regression
 
 FLIP = [[0.9, 0.1], [0.1, 0.9]]
 N = 1200

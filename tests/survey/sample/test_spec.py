@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Jackknife, Linearization, RescaledBootstrap, SampleDesign, SampleSpec, SurveySpec, plan_survey
-from ldpopt.survey.plan.plan import Plan
+from ldpopt_survey import Jackknife, Linearization, RescaledBootstrap, SampleDesign, SampleSpec, SurveySpec, plan_survey
+from ldpopt_survey.plan.plan import Plan
 
 SURVEY = """
 [survey]

@@ -8,9 +8,9 @@ import logging
 import httpx
 from collectors import body_of, habits
 
-from ldpopt.survey.server import Unavailable, collector, database, draw_invitations, static_files
-from ldpopt.survey.server import app as application
-from ldpopt.survey.server.progress import Progress
+from ldpopt_survey.server import Unavailable, collector, database, draw_invitations, static_files
+from ldpopt_survey.server import app as application
+from ldpopt_survey.server.progress import Progress
 
 PLAN = habits()
 TOKEN = "a-token-of-some-length"
@@ -218,8 +218,8 @@ def test_a_database_that_cannot_store_is_503(tmp_path, monkeypatch):
         raise Unavailable("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("ldpopt.survey.server.databases.SqliteStore.write", gone)
-        patch.setattr("ldpopt.survey.server.databases.SqliteStore.probe", gone)
+        patch.setattr("ldpopt_survey.server.databases.SqliteStore.write", gone)
+        patch.setattr("ldpopt_survey.server.databases.SqliteStore.probe", gone)
         asked = [get("/readyz"), post(body_of(PLAN, (1, 1, 1))), get("/readyz"), get("/healthz")]
         assert statuses(tmp_path, *asked) == [503, 503, 503, 200]
     assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/readyz")) == [201, 200]

@@ -9,11 +9,11 @@ import pytest
 from kit_plans import booklet_plan
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports import verify_delivery
-from ldpopt.survey import Device, Simulated, Survey, aggregate, privatize_frame
-from ldpopt.survey.collect.aggregate import read_rows
-from ldpopt.survey.server import Submission, database, export, export_reports
-from ldpopt.survey.server.submission import Reader
+from ldpopt_survey import Device, Simulated, Survey, aggregate, privatize_frame
+from ldpopt_survey.collect.aggregate import read_rows
+from ldpopt_survey.reports import verify_delivery
+from ldpopt_survey.server import Submission, database, export, export_reports
+from ldpopt_survey.server.submission import Reader
 
 PLAN = booklet_plan()
 PEOPLE = 400
@@ -110,7 +110,7 @@ def test_damaged_reports_of_booklets_are_refused(tmp_path, wrong):
 def test_a_cluster_counts_an_export_as_this_process_does(stored, tmp_path):
     """On a Dask worker the files of an export have the counts and estimates of the database."""
     pytest.importorskip("distributed", reason="distributed is not installed")
-    from ldpopt.survey.collect.runner import dask_runner
+    from ldpopt_survey.collect.runner import dask_runner
 
     export_reports(PLAN, stored, tmp_path / "reports")
     with dask_runner(workers=1) as runner:

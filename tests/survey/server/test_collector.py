@@ -21,7 +21,7 @@ from collectors import (
     stored_reports,
 )
 
-from ldpopt.survey.server.submission import Reader, Refused
+from ldpopt_survey.server.submission import Reader, Refused
 
 
 def test_every_acknowledged_report_is_there_once(location, plan, tmp_path):

@@ -10,11 +10,11 @@ import pytest
 from collectors import habits
 
 from ldpopt.errors import InvalidInput
-from ldpopt.reports import verify_delivery
-from ldpopt.survey import Analysis, Device, Respondents, Survey, SurveySpec, aggregate, plan_survey
-from ldpopt.survey.collect.manifest import in_table
-from ldpopt.survey.server import Submission, database, export, export_reports
-from ldpopt.survey.server.submission import Reader
+from ldpopt_survey import Analysis, Device, Respondents, Survey, SurveySpec, aggregate, plan_survey
+from ldpopt_survey.collect.manifest import in_table
+from ldpopt_survey.reports import verify_delivery
+from ldpopt_survey.server import Submission, database, export, export_reports
+from ldpopt_survey.server.submission import Reader
 
 SIZES = (3, 2, 4)
 ROUNDS = itertools.count(1)

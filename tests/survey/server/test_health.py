@@ -6,9 +6,9 @@ import re
 import pytest
 from collectors import habits
 
-from ldpopt.survey.server import Unavailable, database
-from ldpopt.survey.server.decide import RoundState
-from ldpopt.survey.server.health import BUCKETS, FRESH, Health, checks
+from ldpopt_survey.server import Unavailable, database
+from ldpopt_survey.server.decide import RoundState
+from ldpopt_survey.server.health import BUCKETS, FRESH, Health, checks
 
 PLAN = habits()
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ldpopt.survey.server import limits
+from ldpopt_survey.server import limits
 
 pytest.importorskip("uvicorn")
 

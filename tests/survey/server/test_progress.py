@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey import Counts, QuestionSpec, Survey, SurveySpec, plan_survey
-from ldpopt.survey.server.progress import in_words, page, progress_of
+from ldpopt_survey import Counts, QuestionSpec, Survey, SurveySpec, plan_survey
+from ldpopt_survey.server.progress import in_words, page, progress_of
 
 
 def test_it_may_be_stopped_when_every_sequence_is_narrow_enough():

@@ -14,10 +14,10 @@ import statements
 from collectors import habits, stored_reports
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.server import Outcome, RoundState, Submission, Unavailable, database, databases, draw_invitations
-from ldpopt.survey.server.app import Writer
-from ldpopt.survey.server.decide import drawn_mark, spent_mark
-from ldpopt.survey.server.submission import invitation_hash
+from ldpopt_survey.server import Outcome, RoundState, Submission, Unavailable, database, databases, draw_invitations
+from ldpopt_survey.server.app import Writer
+from ldpopt_survey.server.decide import drawn_mark, spent_mark
+from ldpopt_survey.server.submission import invitation_hash
 
 DAY = "2026-01-31"
 ROUNDS = itertools.count(5000)
@@ -229,8 +229,8 @@ def rows_of(location, statement):
 @pytest.fixture
 def mixing(monkeypatch):
     """Five submissions with invitations are mixed, as soon as they are there."""
-    monkeypatch.setattr("ldpopt.survey.server.store.MIXED", 5)
-    monkeypatch.setattr("ldpopt.survey.server.store.PAUSE", 0.0)
+    monkeypatch.setattr("ldpopt_survey.server.store.MIXED", 5)
+    monkeypatch.setattr("ldpopt_survey.server.store.PAUSE", 0.0)
 
 
 @pytest.mark.usefixtures("mixing")
@@ -312,8 +312,8 @@ def test_no_page_tells_which_rows_were_read(postgresql, plan):
 @pytest.mark.parametrize("waiting", [4, 5])
 def test_what_waits_is_mixed_though_nobody_else_comes(location, plan, monkeypatch, waiting):
     """Five that came within the pause between two looks are mixed after it; four wait, and are lost with nobody."""
-    monkeypatch.setattr("ldpopt.survey.server.store.MIXED", 5)
-    monkeypatch.setattr("ldpopt.survey.server.app.PAUSE", 0.05)
+    monkeypatch.setattr("ldpopt_survey.server.store.MIXED", 5)
+    monkeypatch.setattr("ldpopt_survey.server.app.PAUSE", 0.05)
     with database(location, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, waiting)]
 
@@ -540,7 +540,7 @@ def raw(folder, name):
 
 def test_a_reader_keeps_a_round_in_a_file_from_being_closed(tmp_path, plan, monkeypatch):
     """While a reader's snapshot holds the log, closing says so and fails; afterwards no hash is in any file."""
-    monkeypatch.setattr("ldpopt.survey.server.databases.WAIT", 0.1)
+    monkeypatch.setattr("ldpopt_survey.server.databases.WAIT", 0.1)
     with database(tmp_path / "reports.db", plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
         reader = sqlite3.connect(tmp_path / "reports.db", isolation_level=None)
@@ -630,8 +630,8 @@ def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan
     """ANALYZE keeps no hash; of an older database, where it did, closing erases them from every page, or refuses."""
     import psycopg
 
-    monkeypatch.setattr("ldpopt.survey.server.store.MIXED", 1)
-    monkeypatch.setattr("ldpopt.survey.server.store.PAUSE", 0.0)
+    monkeypatch.setattr("ldpopt_survey.server.store.MIXED", 1)
+    monkeypatch.setattr("ldpopt_survey.server.store.PAUSE", 0.0)
     with database(postgresql.url, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
         marks = [mark for hash in hashes for mark in marks_of(hash)]
@@ -678,7 +678,7 @@ def test_a_reader_of_the_tables_keeps_a_round_from_being_closed(postgresql, plan
     """A dump that holds a table is waited for, for a limited time; then closing fails, says so, and can be repeated."""
     import psycopg
 
-    monkeypatch.setattr("ldpopt.survey.server.postgresql._LOCK_WAIT", 1)
+    monkeypatch.setattr("ldpopt_survey.server.postgresql._LOCK_WAIT", 1)
     with database(postgresql.url, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 3)]
         with psycopg.connect(postgresql.url) as reader:

@@ -7,11 +7,11 @@ import pytest
 from collectors import body_of, habits
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.kit.device import Device
-from ldpopt.survey.plan.plan import make_plan
-from ldpopt.survey.plan.public_question import PublicQuestion
-from ldpopt.survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt.survey.server.submission import Reader, Refused, invitation_hash
+from ldpopt_survey.kit.device import Device
+from ldpopt_survey.plan.plan import make_plan
+from ldpopt_survey.plan.public_question import PublicQuestion
+from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.server.submission import Reader, Refused, invitation_hash
 
 PLAN = habits()
 GOOD = body_of(PLAN, (2, 1, [1, 0]), "0123456789abcdef" * 2)

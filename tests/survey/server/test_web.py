@@ -15,10 +15,10 @@ from collectors import habits
 from starlette.requests import Request
 
 from ldpopt.errors import InvalidInput
-from ldpopt.survey.kit.folder import kit_files
-from ldpopt.survey.server import static_files, web
-from ldpopt.survey.server.submission import Refused
-from ldpopt.survey.server.web import HEADERS, LogLine, Sender, body, encoded, refusal, said
+from ldpopt_survey.kit.folder import kit_files
+from ldpopt_survey.server import static_files, web
+from ldpopt_survey.server.submission import Refused
+from ldpopt_survey.server.web import HEADERS, LogLine, Sender, body, encoded, refusal, said
 
 pytest.importorskip("starlette")
 

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from ldpopt.survey.server import app
-from ldpopt.survey.server.app import Unexpected, Writer
-from ldpopt.survey.server.decide import Outcome, RoundState
-from ldpopt.survey.server.store import Unavailable
-from ldpopt.survey.server.submission import Refused, Submission
+from ldpopt_survey.server import app
+from ldpopt_survey.server.app import Unexpected, Writer
+from ldpopt_survey.server.decide import Outcome, RoundState
+from ldpopt_survey.server.store import Unavailable
+from ldpopt_survey.server.submission import Refused, Submission
 
 
 class Slow:

@@ -1,5 +1,0 @@
-"""Recompute this claim: `python run.py`, or `python run.py --quick` for a short form that leaves nothing."""
-
-from ldpopt.reproduce.folder import main
-
-main(__file__)

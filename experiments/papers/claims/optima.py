@@ -1,0 +1,256 @@
+"""Optimal channels beside bounds: contraction, capacity, subset selection in surveys, and m questions of one person."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from experiments.papers.drawing import curves, line, panel, picture
+from experiments.papers.experiment import Axis, Row, Single, Table, Verdict, grid
+from experiments.papers.laws import worst_pair
+from experiments.papers.statements import bounded, claim, holds_if, off_by
+from ldpopt.bounds import asoodeh_zhang, information_capacity
+from ldpopt.design import Divergence, FisherInformation, LocalDP, MutualInformation, optimal_channel
+from ldpopt.design.certificates.respondents import even_limit
+from ldpopt.design.columns.sets import information_of, level_of, members
+from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
+from ldpopt.mechanisms import optimized_unary_encoding, subset_selection
+from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.tolerances import CLAIM_ATTAINED
+from ldpopt.values.distribution import Array
+from ldpopt_survey.estimate.linear import efficient_loadings
+from ldpopt_survey.plan.units import rule
+
+F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER)}
+
+
+def _reached(table: Table) -> float:
+    return max(float(rows.column("ratio").min()) for _, rows in table.groups("divergence", "epsilon"))
+
+
+def _contractions(ax: Any, table: Table) -> None:
+    for index, (name, rows) in enumerate(table.groups("divergence")):
+        for column, word, style, pick in (("random", "random, median", "-", np.median), ("ratio", "best", ":", np.min)):
+            x, y = zip(*((epsilon, pick(by.column(column))) for epsilon, by in rows.groups("epsilon")), strict=True)
+            line(ax, x, y, index, f"{name}: {word}", ls=style, marker="o", ms=3)
+
+
+@claim(
+    "az-theorem-1", "[AZ, Thm 1]",
+    points=grid(divergence=F, epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [2.0]), k=Axis([2, 3], [2]),
+                starts=Single(3, 1), steps=Single(300, 15))
+    + grid(divergence=F, epsilon="epsilon", k="k", pairs=Single(50, 3)),
+    judge=bounded(
+        "Never below the optimum, and within {_within:.2g} of it at the best populations found, for all three "
+        "divergences and every ε. For random populations it is {random populations, median:.3g} times too large in the "
+        "middle and {random populations.high:.3g} times at the most.",
+        {"tightest": "ratio", "random populations": "random"},
+        {"random populations, median": lambda table: float(np.median(table.column("random"))),
+         "tightest, worst over ε": _reached, "_within": lambda table: _reached(table) - 1}, 1e-5),
+    draw=picture(panel("tanh²(ε/2) D(P0‖P1) over the optimum", "ε (nats)", "bound / optimum", _contractions,
+                       legend="upper right", scale="x", ylim=lambda ax: (0.95, 1.35 * max(ax.get_ylim()))),
+                 width=6.2, height=4.2),
+    caption="The contraction bound over the exact optimum, at the best populations found and at random ones.",
+)  # fmt: skip
+def contraction(
+    divergence: str, epsilon: float, k: float, starts: float = 0, steps: float = 0, pairs: float = 0
+) -> Row | list[Row]:
+    """An ε-LDP channel keeps at most tanh²(ε/2) of a KL, chi-squared or squared Hellinger divergence."""
+    f = F[divergence]
+
+    def ratio(p0: Array, p1: Array) -> float:
+        optimum = optimal_channel(Divergence(f, p0, p1), LocalDP(epsilon), certify=False).value
+        return asoodeh_zhang(f, p0, p1, epsilon) / optimum
+
+    if pairs:
+        rng = np.random.default_rng(int(k))
+        return [{"random": ratio(*rng.dirichlet(np.ones(int(k)), size=2))} for _ in range(int(pairs))]
+    best = worst_pair(lambda p0, p1: 1 / ratio(p0, p1), int(k), int(starts), int(steps))
+    return best | {"ratio": 1 / best["ratio"]}
+
+
+def _information_verdict(table: Table) -> Verdict:
+    names = ("binary", "response", "capacity", "bound")
+    binary, response, capacity, loose = (table.ratio(name, "optimum") for name in names)
+    epsilon, between = table.column("epsilon"), np.maximum(binary, response)
+    low, high = binary[epsilon == epsilon.min()].min(), response[epsilon == epsilon.max()].min()
+    above, least = np.max([between.max(), loose.max()]), np.min([capacity.min(), low, high])
+    right = above <= 1 + CLAIM_ATTAINED and least >= 1 - CLAIM_ATTAINED
+    return Verdict(
+        holds_if(right),
+        f"At ε = {epsilon.min():g} the best binary mechanism reaches {low:.7f} of the optimum, at "
+        f"ε = {epsilon.max():g} randomized response {high:.7f}. Between them the better of the two "
+        f"keeps {between.min():.4f} at the least. The capacity t - 1 - log t is nowhere below the optimum, and at most "
+        f"{1 - 1 / capacity.min():.2g} above it where it is nearest.",
+        {"binary share at the smallest ε": float(low), "response share at the largest ε": float(high),
+         "least share of the better one": between.min(), "least capacity over optimum": capacity.min()},
+    )  # fmt: skip
+
+
+def _entropy(rows: Table) -> Array:
+    k = int(rows.rows[0]["k"])
+    entropy = MutualInformation(np.random.default_rng(k).dirichlet(np.ones(k))).unprivate
+    return np.asarray(np.minimum(entropy / rows.column("capacity"), 1.0))
+
+
+@claim(
+    "kov-information", "[KOV14, section 4]",
+    points=grid(k=Axis([4, 8, 12], [4, 6]),
+                epsilon=Axis([0.01, 0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0],
+                             [0.01, 1.0, 3.0, 12.0])),
+    judge=_information_verdict,
+    draw=picture(panel("{k:g} answers", "ε (nats)", "share of t − 1 − log t",
+                       curves("epsilon", "optimum / capacity", "optimum"),
+                       curves("epsilon", "binary / capacity", "binary mechanism", first=1),
+                       curves("epsilon", "response / capacity", "randomized response", first=2),
+                       curves("epsilon", _entropy, "entropy, at most 1", first=3),
+                       each="k", legend="lower left", scale="x", ylim=(0, 1.05))),
+    caption="The optimum, the two mechanisms and the entropy, as shares of the capacity, for a random prior.",
+)  # fmt: skip
+def information(k: float, epsilon: float) -> Row:
+    """For mutual information the binary mechanism is optimal at small ε and randomized response at large ε, for every
+    prior; no ε-LDP channel keeps more than t − 1 − log t, t = ε/(1 − e^−ε)."""
+    prior = np.random.default_rng(int(k)).dirichlet(np.ones(int(k)))
+    level = level_of(epsilon)
+    design = optimal_channel(MutualInformation(prior), LocalDP(epsilon))
+    sets = members(np.arange(2 ** int(k)), int(k))
+    inside, outside = sets @ prior, ~sets @ prior
+    binary = (information_of(inside, outside, level) + information_of(outside, inside, level)) / (2 * level + 1)
+    response = information_of(prior, 1 - prior, level).sum() / (int(k) * level + 1)
+    return {
+        "optimum": design.value, "bound": design.upper_bound, "binary": binary.max(),
+        "response": float(response), "capacity": information_capacity(epsilon),
+    }  # fmt: skip
+
+
+SEED = 1965
+
+
+def shares(k: float, top: float) -> Array:
+    """`top` for one answer, the rest spread evenly over the others; even shares when `top` is 1/k or less."""
+    first = max(top, 1 / k)
+    return np.append(first, np.full(int(k) - 1, (1 - first) / (k - 1)))
+
+
+def simulated(
+    law: Array, loadings: Array, p: Array, n: int, replications: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """The mean squared error of the unbiased estimate in simulated surveys of n respondents, and its standard error."""
+    estimates = rng.multinomial(n, law / law.sum(), size=replications) @ loadings.T / n
+    errors = ((estimates - p) ** 2).sum(axis=1)
+    return float(errors.mean()), float(errors.std() / math.sqrt(replications))
+
+
+def _savings_verdict(table: Table) -> Verdict:
+    rows = table.where(part="formula")
+    ratio = rows.ratio("optimum", "subset_selection")
+    even = ratio[rows.column("top") * rows.column("k") <= 1]
+    gap = float(np.max(1 - rows.ratio("lower_bound", "optimum")))
+    saved, test = float((1 - ratio).max()), table.where(part="simulated").rows[0]
+    best = rows.with_column("saved", 1 - ratio).row("saved", np.argmax)
+    told, seen, error = 1 - test["optimum"] / test["subset_selection"], test["saved_simulated"], test["standard_error"]
+    right = (ratio <= 1 + 1e-6).all() and off_by(even) <= 1e-5 and gap <= 2e-3 and abs(seen - told) <= 4 * error
+    others = {name: float(np.max(1 - rows.ratio("optimum", name.replace(" ", "_"))))
+              for name in ("randomized response", "unary encoding")}  # fmt: skip
+    return Verdict(
+        holds_if(right),
+        f"With even shares the optimum is subset selection of the best size, to {off_by(even):.1e}. "
+        f"With uneven ones it needs up to {saved:.1%} fewer respondents than the best size (k = {best['k']:g}, "
+        f"ε = {best['epsilon']:g}, commonest answer {best['top']:g}), up to {others['randomized response']:.1%} fewer "
+        f"than randomized response and {others['unary encoding']:.1%} fewer than unary encoding. The "
+        f"certificates leave at most {gap:.1e} to any other channel. Simulated surveys at k = 5, ε = 1, 0.9: "
+        f"{seen:.2%} (standard error {error:.2%}), by formula {told:.2%}.",
+        {"largest saving over the best subset selection": saved}
+        | {f"largest saving over {name}": value for name, value in others.items()}
+        | {"at even shares, off by": off_by(even), "largest certified gap": gap,
+           "saving at p = (0.9, 0.025 x 4), ε = 1": told, "the same, simulated": seen},
+    )  # fmt: skip
+
+
+@claim(
+    "survey-savings", "[YB; KOV14, Thm 2]",
+    points=grid(part=["formula"], k=Axis([3, 5, 8], [5]), epsilon=Axis([0.5, 1.0, 2.0, 4.0], [1.0, 2.0]),
+                top=Axis([0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99], [0.0, 0.9]))
+    + grid(part=["simulated"], k=[5], epsilon=[1.0], top=[0.9], n=Single(20000),
+           replications=Single(100000, 4000)),
+    judge=_savings_verdict,
+    draw=picture(panel("{k:g} answers", "share of the commonest answer", "respondents saved, %",
+                       curves("top", lambda rows: 100 * (1 - rows.ratio("optimum", "subset_selection")),
+                              "ε = {epsilon:g}", by=("epsilon",), marker="o", ms=3),
+                       where={"part": "formula"}, each="k", ylim=(-1, None)), width=5.0),
+    caption="Respondents that the optimal channel saves over subset selection of the best size; at 0 the shares are "
+    "even.",
+)  # fmt: skip
+def savings(part: str, k: float, epsilon: float, top: float, n: float = 0, replications: float = 0) -> Row:
+    """Subset selection of the best size has the least sum of variances of all ε-LDP channels when the answers are
+    evenly spread; where they are not, the optimal channel needs fewer respondents for the same error."""
+    p = shares(k, top)
+    utility = FisherInformation(p)
+    subsets = [subset_selection(len(p), epsilon, size) for size in range(1, len(p))]
+    errors = [utility.value(channel) for channel in subsets]
+    design, best = optimal_channel(utility, LocalDP(epsilon), certify=part == "formula"), int(np.argmin(errors))
+    row: Row = {"optimum": design.value, "subset_selection": min(errors), "size": 1 + best}
+    if part == "formula":
+        return row | {
+            "lower_bound": design.lower_bound, "randomized_response": errors[0],
+            "unary_encoding": utility.value(optimized_unary_encoding(len(p), epsilon).channel()),
+        }  # fmt: skip
+    rng = np.random.default_rng(SEED)
+    (ours, ours_error), (theirs, theirs_error) = (
+        simulated(channel.push(p), efficient_loadings(channel, p), p, int(n), int(replications), rng)
+        for channel in (design.channel, subsets[best])
+    )
+    seen = 1 - ours / theirs
+    error = (1 - seen) * math.hypot(ours_error / ours, theirs_error / theirs)
+    return row | {"saved_simulated": seen, "standard_error": error}
+
+
+def _one(epsilon: float) -> float:
+    """coth(eps/2)^2 / 4: the variance of a share, for one respondent, by randomized response."""
+    return 0.25 / math.tanh(epsilon / 2) ** 2
+
+
+WAYS = ("split", "half-space", "fakes", "sampled", "one")
+"""The ways of asking that are compared with the rule."""
+
+
+@claim(
+    "questionnaire-rule", "[Scarf; DJW]",
+    points=grid(m=Axis([2, 3, 5, 7, 10, 30], [3, 10]),
+                epsilon=Axis([0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0], [0.5, 1.0, 2.0])),
+    judge=bounded(
+        "Attained for ε up to ln 3 ({_small:.1g} away) and for up to 7 questions; elsewhere at most "
+        "{_rule.high:.3g} times the bound. Splitting ε needs up to {split over the rule, largest:.3g} times the "
+        "respondents.",
+        {"_rule": "rule / bound"},
+        {f"{name} over the rule, largest": lambda table, name=name: float(table.ratio(name, "rule").max())
+         for name in WAYS}
+        | {"_small": lambda table: off_by(table.having(lambda row: row["epsilon"] <= 1.0986).ratio("rule", "bound"))},
+        1e-9),
+    draw=picture(panel("ten yes/no questions: variance over the bound", "ε (nats)", "variance / bound",
+                       *(curves("epsilon", f"{name} / bound", name, first=index, where={"m": 10.0}, marker="o", ms=3)
+                         for index, name in enumerate((*WAYS, "rule", "bound"))),
+                       legend="upper left", scale="xy", ylim=(0.8, 300)), width=6.2, height=4.2),
+    caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",
+)  # fmt: skip
+def asked(m: float, epsilon: float) -> Row:
+    """No ε-LDP protocol estimates m yes/no shares with less than m/(4ρ²) per respondent, ρ² = tanh²(ε/2) up to ln 3."""
+    m = int(m)
+    sampled = max(1, min(m, int(epsilon / 2.5)))
+    # Half of the vectors are near a vector of answers; for even m those in the middle are on both sides [DJW].
+    near = 2 ** (m - 1) + (math.comb(m, m // 2) / 2 if m % 2 == 0 else 0)
+    spread = near / math.comb(m - 1, m // 2)
+    best = 0.25 * m / rule(m, epsilon)
+    any_number = math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(epsilon) / 8
+    limit = min(any_number, float(even_limit(FLOAT.of(epsilon), m).upper))
+    return {
+        "split": _one(epsilon / m),
+        "half-space": spread**2 * _one(epsilon),
+        "fakes": m**2 * _one(epsilon),  # the amplified epsilon holds where one answer changes, not the whole vector
+        "sampled": m / sampled * _one(epsilon / sampled),
+        "one": m * _one(epsilon),
+        "rule": best,
+        "bound": 0.25 * m / limit,
+    }

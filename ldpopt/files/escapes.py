@@ -1,0 +1,87 @@
+"""Text of others (labels, names of columns and files) -> what a terminal, CSV, JSON or Markdown shows of it.
+
+Pages of HTML escape whatever is not markup by type.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+__all__ = ["csv_text", "filled", "for_csv", "for_json", "for_markdown", "for_terminal", "from_csv"]
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def for_terminal(text: str) -> str:
+    r"""Text in which what would steer a terminal, turn letters around, or has no letter is written as an escape.
+
+    >>> for_terminal("a\x1b[31m b\u202e")
+    'a\\x1b[31m b\\u202e'
+    """
+    return _UNSEEN.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
+
+
+def for_json(text: str) -> str:
+    r"""JSON with the same content, in which such characters are escapes.
+
+    >>> for_json('"\x9b"')
+    '"\\u009b"'
+    """
+    return _UNSEEN.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
+
+
+def for_csv(value: Any) -> Any:
+    """A cell of CSV: an apostrophe stands before text that a spreadsheet would take for a formula, and hides it.
+
+    >>> for_csv("=1+1"), for_csv("-1.5"), for_csv(-1.5), for_csv(None)
+    ("'=1+1", '-1.5', -1.5, '')
+    """
+    if not isinstance(value, str):
+        return "" if value is None else value
+    return f"'{value}" if value.startswith(_FORMULA) and not _is_number(value) else value
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of cells as CSV, a line each."""
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def from_csv(cell: str) -> str:
+    """The text of a cell that `for_csv` wrote."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
+def for_markdown(text: str) -> str:
+    """Text in one line of Markdown, none of which is markup or ends a cell of a table.
+
+    >>> for_markdown("<b>|[x](y)")
+    '&lt;b&gt;\\\\|\\\\[x\\\\](y)'
+    """
+    return re.sub(r"([\\|`*\[\]])", r"\\\1", escape(for_terminal(" ".join(text.split())), quote=False))
+
+
+def filled(text: str, **places: object) -> str:
+    """A sentence with its places filled, and nothing else of it read.
+
+    >>> filled("{count} of {total} {left}", count=3, total="{count}", left="")
+    '3 of {count} '
+    """
+    return re.sub(r"\{(\w+)\}", lambda place: str(places[place[1]]), text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

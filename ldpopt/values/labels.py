@@ -1,0 +1,243 @@
+"""The names of answers and reports, checked, and matched to the labels that pandas and Polars data carry.
+
+Labels are strings, numbers, or tuples of them. Data with labels are matched by them, never by their order; arrays,
+lists, Polars columns and the default pandas index carry none, and are matched by position.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+
+__all__ = [
+    "ANSWER", "Label", "as_text", "by_label", "column_labels", "distinct_labels", "from_jsonable", "grouped",
+    "index_labels", "matrix_labels", "positions", "to_jsonable", "together", "vectors",
+]  # fmt: skip
+
+Label = Hashable
+
+
+def distinct_labels(labels: Iterable[Label] | None, count: int, what: str) -> tuple[Label, ...]:
+    """`labels` as a tuple of `count` distinct labels, 0..count-1 by default; `what` names them in errors."""
+    if labels is None:
+        return tuple(range(count))
+    if isinstance(labels, (str, bytes)):
+        raise invalid(what, f"{count} labels", labels)
+    checked = tuple(_label(label, what) for label in labels)
+    if len(checked) != count:
+        raise invalid(what, f"{count} labels", len(checked))
+    if len(set(checked)) != count:
+        first: dict[Label, int] = {}
+        twice = next(label for i, label in enumerate(checked) if first.setdefault(label, i) != i)
+        raise invalid(what, "distinct labels", Phrase(f"{twice!r} twice"))
+    return checked
+
+
+def _label(label: Any, what: str) -> Label:
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return tuple(_label(part, what) for part in label)
+    if isinstance(label, float) and not math.isfinite(label):
+        raise invalid(what, "finite numbers as labels", label)
+    if isinstance(label, (str, bool, int, float)):
+        return label
+    raise invalid(what, "labels that are strings, numbers or tuples of them", type(label).__name__)
+
+
+def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
+    """The position in `labels` of every answer in an array or list; the result has the answers' shape."""
+    array = _array_of_labels(answers)
+    if array.dtype.kind in "iu" and labels == tuple(range(len(labels))):
+        known = (array >= 0) & (array < len(labels))
+        if not known.all():
+            raise _unknown(labels, array[~known][0].item())
+        return array.astype(np.intp)
+    position = {label: index for index, label in enumerate(labels)}
+    # Sorting finds the few distinct answers among many. Objects of several types cannot be sorted.
+    kinds, back = (array.reshape(-1), None) if array.dtype.kind == "O" else np.unique(array, return_inverse=True)
+    places = np.empty(len(kinds), dtype=np.intp)
+    for place, kind in enumerate(kinds.tolist()):
+        try:
+            places[place] = position[kind]
+        except (KeyError, TypeError):
+            raise _unknown(labels, kind) from None
+    return (places if back is None else places[back.reshape(-1)]).reshape(array.shape)
+
+
+def _unknown(labels: tuple[Label, ...], answer: Any) -> InvalidInput:
+    return invalid("answer", f"one of the inputs {_shown(labels)}", answer)
+
+
+def grouped(labels: tuple[Label, ...], groups: Iterable[Iterable[Label]]) -> list[list[int]]:
+    """The positions of each group of labels, and of every label in none; in the order of the groups' first members."""
+    position = {label: y for y, label in enumerate(labels)}
+    parts: dict[int, list[int]] = {y: [y] for y in range(len(labels))}
+    for group in groups:
+        members = list(group)
+        places = [position.get(label, -1) for label in members]
+        for y, label in zip(places, members, strict=True):
+            if y not in parts or len(parts[y]) > 1 or places.count(y) > 1:
+                raise invalid("merge groups", "labels of outputs, each in one group and once", label)
+        for y in places[1:]:
+            del parts[y]
+        if places:
+            parts[places[0]] = places
+    return [parts[y] for y in sorted(parts)]
+
+
+def _array_of_labels(x: Any) -> npt.NDArray[Any]:
+    """An array whose entries are labels. Numpy alone would split tuples, and turn mixed types into text."""
+    if isinstance(x, list) and any(isinstance(label, tuple) for label in x):
+        array = np.empty(len(x), dtype=object)
+        array[:] = x
+        return array
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise invalid("answers", "an array of labels", x) from None
+    return np.asarray(x, dtype=object) if isinstance(x, list) and array.dtype.kind == "U" else array
+
+
+def to_jsonable(label: Label) -> Any:
+    """A label as a JSON value: tuples become lists."""
+    return [to_jsonable(part) for part in label] if isinstance(label, tuple) else label
+
+
+def from_jsonable(labels: list[Any], what: str = "channel file") -> tuple[Label, ...]:
+    """The labels of a JSON list, in which lists stand for tuples; `what` names the file in errors."""
+
+    def one(value: Any, depth: int = 0) -> Label:
+        if isinstance(value, list) and depth < 20:
+            return tuple(one(part, depth + 1) for part in value)
+        if not isinstance(value, (str, bool, int, float)):
+            raise invalid(what, "labels that are strings, numbers or lists of them", value)
+        return value
+
+    return tuple(one(value) for value in labels)
+
+
+def as_text(label: Label) -> str:
+    """A label as text for a data file: a string as itself, anything else as compact JSON."""
+    if isinstance(label, str):
+        return label
+    if type(label) is int:
+        return str(label)
+    return json.dumps(to_jsonable(label), separators=(",", ":"), ensure_ascii=False)
+
+
+ANSWER = "answer"
+"""The name of the column that holds the labels of the rows in a Polars frame, which has no index."""
+
+
+def index_labels(values: Any, what: str) -> tuple[Label, ...] | None:
+    """The labels along the first axis of a pandas object; None where there are none."""
+    pandas = sys.modules.get("pandas")  # if pandas is not loaded, nothing can be a pandas object
+    if pandas is None or not isinstance(values, pandas.Series | pandas.DataFrame):
+        return None
+    return _labels(values.index, len(values), what)
+
+
+def column_labels(values: Any, what: str) -> tuple[Label, ...] | None:
+    """The names of the columns of a pandas or Polars frame; None where there are none."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        return _labels(values.columns, values.shape[1], what)
+    if polars is not None and isinstance(values, polars.DataFrame):
+        return _labels(values.columns, values.width, what)
+    return None
+
+
+def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
+    """`values` in the order of `labels`, if they carry labels themselves; else, or for positions, unchanged."""
+    own = index_labels(values, what)
+    if own is None or labels is None:
+        return values
+    if tuple(labels) == tuple(range(len(labels))) and set(own) != set(labels):
+        return values  # default labels are positions; nobody chose them as names
+    unknown = next((label for label in own if label not in labels), None)
+    if unknown is not None:
+        raise invalid(what, f"the labels {_shown(labels)}", unknown)
+    position = {label: place for place, label in enumerate(own)}
+    missing = next((label for label in labels if label not in position), None)
+    if missing is not None:
+        raise invalid(what, f"the labels {_shown(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
+    return values.iloc[[position[label] for label in labels]]
+
+
+def together(
+    given: Iterable[tuple[str, Any]], labels: Iterable[Label] | None = None
+) -> tuple[list[Any], tuple[Label, ...] | None]:
+    """Named vectors over the same labels, put into one order, and these labels.
+
+    The order is that of `labels` if they are given, else that of the first vector that carries labels.
+    """
+    named = list(given)
+    if isinstance(labels, str | bytes):
+        count = len(named[0][1]) if hasattr(named[0][1], "__len__") else 2
+        raise invalid("inputs", f"{count} labels", labels)
+    order = None if labels is None else tuple(labels)
+    if order is None:
+        order = next((own for what, values in named if (own := index_labels(values, what)) is not None), None)
+    return [by_label(values, order, what) for what, values in named], order
+
+
+def matrix_labels(
+    values: Any, inputs: Iterable[Label] | None, outputs: Iterable[Label] | None, what: str
+) -> tuple[Any, Iterable[Label] | None, Iterable[Label] | None]:
+    """A matrix and the labels of its rows and columns. A frame is put into the order of labels that are given."""
+    inputs, outputs = (x if x is None or isinstance(x, str | bytes) else tuple(x) for x in (inputs, outputs))
+    values, told = _answers_aside(values)
+    own, named = told or index_labels(values, what), column_labels(values, what)
+    indexed = own is not None and told is None
+    if told is not None and inputs is not None and inputs != told:
+        raise invalid("inputs", f"those of the column {ANSWER!r}, or none beside it", _shown(tuple(inputs)))
+    if indexed and inputs is not None:
+        values = by_label(values, inputs, f"rows of {what}")
+    if indexed and outputs is not None:
+        values = by_label(values.T, outputs, f"columns of {what}").T
+    return values, own if inputs is None else inputs, named if outputs is None else outputs
+
+
+def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
+    """A Polars frame without its column `ANSWER`, and the labels in it, if that is its first column."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(values, polars.DataFrame) or values.columns[:1] != [ANSWER]:
+        return values, None
+    return values.drop(ANSWER), tuple(values[ANSWER].to_list())
+
+
+def vectors(values: Any) -> list[Any]:
+    """One vector or several, as a list. A pandas frame gives its rows, which carry the names of its columns."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        return [values.iloc[place] for place in range(len(values))]
+    if pandas is not None and isinstance(values, pandas.Series):
+        return [values]
+    several = list(values) if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]
+    return several if several and np.ndim(several[0]) else [values]
+
+
+def _labels(index: Any, count: int, what: str) -> tuple[Label, ...] | None:
+    # Intervals of `pandas.cut`, dates and other objects become labels by their printed text.
+    plain = [y if isinstance(y, str | bool | int | float | tuple | np.generic) else str(y) for y in index]
+    if plain == list(range(count)) or (isinstance(plain[0] if plain else None, str) and _numbered(plain)):
+        return None
+    return distinct_labels(plain, count, f"labels of {what}")
+
+
+def _numbered(names: list[Any]) -> bool:
+    """Whether these are the default names that Polars gives to columns."""
+    return names == [f"column_{place}" for place in range(len(names))]
+
+
+def _shown(labels: Sequence[Label]) -> str:
+    return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")

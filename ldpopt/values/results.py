@@ -1,0 +1,286 @@
+"""What all results share: equality by value, and exports to dictionaries, frames, HTML, LaTeX and pictures.
+
+A result is an object that a function of the package returns: a frozen dataclass that inherits `Result`, whose method
+`_columns` gives its table. Objects that describe a problem (utilities, constraints, mechanisms) inherit only `ByValue`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from html import escape
+from itertools import repeat
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import drawing
+from ldpopt.files.escapes import csv_text, for_csv
+from ldpopt.numbers.rounding import ceil_digits, floor_digits
+from ldpopt.values.by_value import ByValue, is_graph
+from ldpopt.values.labels import as_text
+
+__all__ = ["ByValue", "Pictured", "Result", "Rows"]
+
+_SCALARS = str, bool, int, float, np.generic, Fraction
+
+LIMITS = frozenset(
+    ("epsilon", "delta", "eta", "xi", "rho", "mu", "tau", "total_variation", "distance", "upper_bound", "intended")
+)
+"""Columns that hold upper bounds and privacy limits, which are printed rounded up."""
+
+FLOORS = frozenset(("lower_bound", "lower"))
+"""Columns that hold lower bounds or lower ends of intervals, which are printed rounded down."""
+
+SHOWN = 20
+"""How many rows and columns of a table HTML shows, unless its class sets another limit."""
+
+
+class Result(ByValue):
+    """The methods of every result: `to_dict`, `to_pandas`, `to_polars`, `to_csv`, `to_latex`, a table in notebooks.
+
+    A class with a table of several rows overrides `_columns`, which gives lists of one length by name; any other
+    result is a table of one row. Tables print privacy limits rounded up, and HTML tables say what they leave out.
+
+    >>> from ldpopt import LocalDP, MutualInformation, sweep
+    >>> made = sweep(MutualInformation([0.5, 0.5]), LocalDP, [0.5, 1.0])
+    >>> print(made.to_pandas()[["parameter", "certified"]].to_csv(index=False))
+    parameter,certified
+    0.5,True
+    1.0,True
+    """
+
+    _limit: ClassVar[int] = SHOWN
+    _heads: ClassVar[int] = 0
+    """How many of the first columns name the rows; these columns are always shown."""
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The table: columns of one length by name. By default it is one row of the fields that fit into a cell."""
+        plain = ((name, shown(value) if _is_short(value) else value) for name, value in _public(self))
+        return {name: [value] for name, value in plain if value is None or isinstance(value, _SCALARS)}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        """The columns as people read them: the heading and the cells of each."""
+        return [(str(name), [self._cell(name, value) for value in values]) for name, values in self._columns().items()]
+
+    def _cell(self, name: str, value: Any) -> str:
+        """A value as people read it. Privacy limits and upper bounds are rounded up, lower bounds are rounded down."""
+        if isinstance(value, float) and self._is_limit(name):
+            return ceil_digits(value)
+        return floor_digits(value) if isinstance(value, float) and name in FLOORS else shown(value)
+
+    def _is_limit(self, name: str) -> bool:
+        """Whether the numbers of a column must not be understated."""
+        return name in LIMITS
+
+    def _title(self) -> str:
+        """The text above the table."""
+        return type(self).__name__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON-ready values; numbers that are not finite are text such as ``"inf"``."""
+        return {name: jsonable(value) for name, value in _public(self)}
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """The table as a `polars.DataFrame`; needs polars. Labels of several kinds become text."""
+        import polars
+
+        columns = {str(name): _one_kind(values) for name, values in self._columns().items()}
+        return polars.DataFrame(columns, strict=False)
+
+    def to_csv(self) -> str:
+        """The table as CSV text, numbers with all their digits."""
+        columns = self._columns()
+        return csv_text(map(for_csv, row) for row in (columns, *zip(*columns.values(), strict=True)))
+
+    def to_latex(self) -> str:
+        r"""The table as a LaTeX ``tabular``, with numbers as notebooks show them; needs the LaTeX package ``booktabs``.
+
+        Raises `InvalidInput` for a table without columns.
+        """
+        cells = self._cells()
+        if not cells:
+            raise invalid("to_latex", "a table with columns", Phrase("none"))
+        numeric = [all(_is_number(value) for value in values) for _, values in cells]
+        rows = [[_latex(name) for name, _ in cells], *zip(*(map(_latex, values) for _, values in cells), strict=True)]
+        lines = [" & ".join(row) + r" \\" for row in rows]
+        layout = "".join("r" if right else "l" for right in numeric)
+        return "\n".join(
+            [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule",
+             r"\end{tabular}", ""]
+        )  # fmt: skip
+
+    def _html(self, limit: int | None) -> str:
+        """The table as HTML with at most `limit` rows and columns. Its title says what it leaves out."""
+        cells = self._cells()
+        title = escape(self._title())
+        if type(self)._columns is Result._columns:  # one row is read more easily from top to bottom
+            told = ((name, text) for name, (text,) in cells if text)
+            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told)
+            return f"<table><caption>{title}</caption>{body}</table>"
+        heads, wide = self._heads, None if limit is None else limit + self._heads
+        rows = list(zip(*(values for _, values in cells[:wide]), strict=True))
+        note = left_out((len(rows), limit, "rows"), (len(cells) - heads, limit, "columns"))
+        tags = ["th"] * heads + ["td"] * len(cells)
+        shown_rows = [_html_row(repeat("th"), [name for name, _ in cells[:wide]])]
+        shown_rows += [_html_row(tags, row) for row in rows[:limit]]
+        return f"<table><caption>{title}{note}</caption>{''.join(shown_rows)}</table>"
+
+    def _repr_html_(self) -> str:
+        return self._html(self._limit)
+
+
+Record = TypeVar("Record")
+
+
+class Rows(Result, Generic[Record]):
+    """A result that is a table of records: it has their number, and gives them one by one.
+
+    `_records` names the field that holds them. `_named` are the attributes of a record that are the columns of the
+    table, by default all its fields.
+
+    >>> from ldpopt import LocalDP, MutualInformation, sweep
+    >>> made = sweep(MutualInformation([0.5, 0.5]), LocalDP, [0.5, 1.0])
+    >>> len(made), [row.parameter for row in made]
+    (2, [0.5, 1.0])
+    """
+
+    _records: ClassVar[str] = "rows"
+    _named: ClassVar[tuple[str, ...]] = ()
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(getattr(self, self._records))
+
+    def __len__(self) -> int:
+        return len(getattr(self, self._records))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = self._named or tuple(field.name for row in list(self)[:1] for field in fields(cast(Any, row)))
+        return {name: [getattr(row, name) for row in self] for name in names}
+
+
+class Pictured(Result):
+    """A result with a picture, which `plot` draws: `_picture` names the function in `ldpopt.plots` that does it.
+
+    >>> from ldpopt import Channel
+    >>> Channel([[0.75, 0.25], [0.25, 0.75]]).plot().get_xlabel()
+    'report'
+    """
+
+    _picture: ClassVar[str]
+
+    def _drawn(self) -> tuple[Any, ...]:
+        """The first arguments of the function that draws."""
+        return (self,)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the result on the matplotlib axes `ax`, or on new axes, and return the axes.
+
+        options : further arguments of the function in `ldpopt.plots` that draws this kind of result.
+        """
+        return drawing(self._picture)(*self._drawn(), ax=ax, **options)
+
+
+def _html_row(tags: Iterable[str], cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for tag, cell in zip(tags, cells, strict=False))}</tr>"
+
+
+def left_out(*cuts: tuple[int, int | None, str]) -> str:
+    """What a table leaves out, in words. A cut is (how many there are, how many are shown, of what)."""
+    said = [f"first {limit} of {n} {what}" for n, limit, what in cuts if limit is not None and n > limit]
+    return f" ({', '.join(said)})" if said else ""
+
+
+def shown(value: Any) -> str:
+    """A value of a table as people read it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value))
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def jsonable(value: Any) -> Any:
+    """`value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
+
+    What has a name is its name; what is equal by value and has none is its fields, with its kind.
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else as_text(key): jsonable(content) for key, content in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(content) for content in value]
+    if isinstance(value, Result):
+        return value.to_dict()
+    named = getattr(value, "name", None)
+    if isinstance(named, str):
+        return named
+    if isinstance(value, ByValue) and is_dataclass(value):
+        told = {f.name: jsonable(getattr(value, f.name)) for f in fields(value) if f.repr and f.name[0] != "_"}
+        return {"kind": type(value).__name__} | told
+    if is_graph(value):
+        edges = [edge if edge[2] else edge[:2] for edge in value.edges.data()]
+        return {"nodes": jsonable(list(value.nodes)), "edges": jsonable(edges)}
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is a tuple of a few labels or numbers, which fits into a cell."""
+    return isinstance(value, tuple) and len(value) <= 8 and all(isinstance(content, _SCALARS) for content in value)
+
+
+def _public(value: Any) -> Iterable[tuple[str, Any]]:
+    return ((f.name, getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_"))
+
+
+def _one_kind(values: list[Any]) -> list[Any]:
+    """A column of one type, as Polars needs it: tuples and values of several types become text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} or (len(kinds) <= 1 and kinds <= {str, bool}):
+        return values
+    return [
+        None if value is None else (as_text if isinstance(value, str | tuple) else shown)(value) for value in values
+    ]
+
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "≤": r"$\le$", "≥": r"$\ge$", "ε": r"$\varepsilon$",
+    "δ": r"$\delta$", "η": r"$\eta$", "<": "$<$", ">": "$>$", "|": r"$|$", "…": r"\dots{}", "\n": " ",
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    """Text with LaTeX's special characters escaped; infinities become symbols, and exponents powers of ten."""
+    if text in ("inf", "-inf"):
+        return rf"${text.replace('inf', chr(92) + 'infty')}$"
+    if _is_number(text) and "e" in text:
+        mantissa, power = text.split("e")
+        return rf"${mantissa} \cdot 10^{{{int(power)}}}$"
+    if _is_number(text) and text.startswith("-"):
+        return f"${text}$"
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text == ""
+    return True

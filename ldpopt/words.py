@@ -1,0 +1,154 @@
+"""Designs, proofs and guarantees in plain sentences: the numbers in a guarantee are rounded up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+import numpy as np
+
+from ldpopt.channel import ERASED, Channel
+from ldpopt.design import Design, Verification
+from ldpopt.design.certificates.base import believed, taken_on_trust
+from ldpopt.files import strict
+from ldpopt.files.escapes import filled
+from ldpopt.numbers.rounding import ceil_digits, up
+from ldpopt.numbers.tolerances import CERTIFIED_GAP
+from ldpopt.privacy import Guarantee
+from ldpopt.values.labels import Label, as_text
+
+__all__ = [
+    "ARITHMETIC", "ENGLISH", "Words", "english", "guarantee_in_words", "guessed_right", "label_in_words",
+    "proof_in_words", "recomputed_in", "reports_in_words", "verdict",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Sentences in one language, by key: `said`."""
+
+    said: Mapping[str, str]
+
+    def say(self, key: str, **places: object) -> str:
+        """A sentence with its places filled."""
+        return filled(self.said[key], **places)
+
+    def number(self, written: str) -> str:
+        """A number, written in English, as the language writes it."""
+        return written.translate({ord(","): self.said.get("thousands", ","), ord("."): self.said["decimal"]})
+
+
+def english() -> Mapping[str, str]:
+    """The English sentences about guarantees."""
+    return strict.shipped("ldpopt", "data/guarantees-en.json")
+
+
+ENGLISH = Words(english())
+
+
+def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, what: str = "", **places: object) -> str:
+    """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols.
+
+    words : the sentences of a language, English by default. what : the end of a sentence's key, of what it holds:
+    ".all" for all reports of a person, ".rounds" for those of all rounds. places : what else fills the sentence.
+    """
+    value, parameters = guarantee.value, guarantee.parameters
+    if guarantee.notion == "shuffled_dp" and "delta" in parameters:
+        if math.isinf(value):
+            return words.say("shuffled.certain")
+        people = words.number(f"{parameters['respondents']:,}")
+        ratio = words.number(ceil_digits(up(math.exp(min(value, 700.0))), 6))
+        bound = {"times": ratio, "epsilon": words.number(ceil_digits(value, 5))}
+        delta = words.number(ceil_digits(parameters["delta"]))
+        return words.say(f"shuffled{what}", **{"people": people, "apart": "", "delta": delta} | bound | places)
+    if guarantee.notion == "local_dp":
+        if value in (0, math.inf):
+            return words.say("certain" if value else "constant")
+        ratio = words.number(ceil_digits(up(math.exp(value)), 4)) if value < 700 else words.say("large")
+        return words.say(f"ratio{what}", times=ratio, epsilon=words.number(ceil_digits(value, 5)), **places)
+    if guarantee.notion == "total_variation":
+        return words.say(f"guess{what}", right=words.number(guessed_right(value)), **places)
+    return f"{guarantee}."
+
+
+def guessed_right(eta: float) -> str:
+    """The largest share of right guesses between two answers, in percent, rounded up."""
+    # Decimal arithmetic is exact here. In floats, eta = 0.2 would become 60.01 % by rounding.
+    return f"{float((50 * (1 + Decimal(eta))).quantize(Decimal('0.01'), ROUND_CEILING)):g}"
+
+
+def reports_in_words(
+    channel: Channel, p0: object, p1: object, names: tuple[str, str]
+) -> list[tuple[str, tuple[str, ...], str]]:
+    """For every report: its label, the answers that make it likeliest, and what it says about the groups."""
+    m0, m1 = channel.push(p0), channel.push(p1)
+    said = []
+    for y, label in enumerate(channel.outputs):
+        column = channel.matrix[:, y]
+        uninformative = label == ERASED or np.ptp(column) <= 1e-9 * column.max()
+        likely = () if uninformative else np.flatnonzero(column > column.max() * (1 - 1e-9))
+        (low, _), (high, group) = sorted([(float(m0[y]), names[0]), (float(m1[y]), names[1])], key=lambda pair: pair[0])
+        evidence = f"{high / low:.3g} times as likely from {group}" if low > 0 else f"only from {group}"
+        if high <= low * (1 + 1e-9):
+            evidence = "says nothing about the group"
+        said.append((str(label), tuple(str(channel.inputs[x]) for x in likely), evidence))
+    return said
+
+
+def proof_in_words(design: Design, verification: Verification) -> list[str]:
+    """The result of checking a design's proof: the limits that hold, the value, the bound, the gap; or what fails."""
+    if not verification:
+        stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which is not proved."
+        return [stated, *verification.failures]
+    told = [
+        f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {limit.bound!r} is "
+        "allowed."
+        for guarantee, limit in zip(verification.guarantees, design.constraints, strict=True)
+    ]
+    utility, argument = design.utility, design.certificate.argument if design.certificate else ""
+    if utility.error:
+        told.append(f"Its {utility.name} is at most {design.value!r} for one respondent.")
+    else:
+        told.append(f"It keeps at least {design.value!r} ({utility.name}).")
+    beyond = "has less" if utility.error else "keeps more"
+    scale = "" if utility.logarithmic else " of the value"
+    certified = "certified," if design.certified else "not certified"
+    return [
+        *told,
+        f"No channel within these limits {beyond} than {design.bound!r}: {argument}.",
+        f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}.",
+    ]
+
+
+ARITHMETIC = {
+    False: "float64, rounded outward",
+    True: "balls of 256 bits (and float64, rounded outward, where that settles a comparison)",
+}
+"""How a proof was recomputed, by whether it was exact."""
+
+
+def recomputed_in(design: Design, exact: bool) -> str:
+    """The arithmetic in which a design was checked, and what of it was trusted."""
+    return ARITHMETIC[exact] + taken_on_trust(believed(design.utility, design.constraints))
+
+
+def verdict(design: Design) -> str:
+    """A sentence about whether the design's proof holds, after it was recomputed."""
+    if design.certificate is None:
+        return "no proof asked for"
+    checked = design.verify()
+    if not checked:
+        return "PROOF FAILED: " + "; ".join(checked.failures)
+    trusted = taken_on_trust(checked.trusted)
+    if design.relative_gap <= CERTIFIED_GAP:
+        return f"optimal, proof checked{trusted}"
+    if math.isinf(design.relative_gap):
+        return "no bound found"
+    return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked{trusted}"
+
+
+def label_in_words(label: Label) -> str:
+    """A label as text; that of several questions with commas between."""
+    return ", ".join(map(as_text, label)) if isinstance(label, tuple) else as_text(label)

@@ -1,0 +1,388 @@
+"""Answers to reports (``ldpopt survey privatize``, ``paper``, ``enter``), and reports to counts (``aggregate``).
+
+Reports from devices: ``ldpopt survey kit``, ``collect``, ``invitations`` and ``export``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ldpopt.cli import claim, claim_folder, options, progress, refuse_stream, say, seconds, write_all, write_folder
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.extras import need
+from ldpopt.files.atomic import create_private, read_text
+from ldpopt_survey.cli.arguments import read_plan
+
+if TYPE_CHECKING:
+    from ldpopt_survey.collect.randomness import Randomness
+    from ldpopt_survey.collect.runner import Runner
+    from ldpopt_survey.plan.plan import Plan
+    from ldpopt_survey.server.progress import Progress
+
+
+@options("""
+    out: --out -o | Folder for the questionnaire.
+    collector: --collector URL | Where reports are posted, if not beside the page: https://..., without 'submissions'.
+    texts: --texts FILE | Texts of the survey in one language (JSON); may be repeated.
+    """)
+def kit(
+    plan: Path, out: Path = Path("kit"), collector: str = "./", texts: list[Path] | None = None, force: bool = False
+) -> None:
+    """Make a questionnaire that any web server can host. It sends only reports, never answers.
+
+    ldpopt survey kit plan.json --out kit
+    """
+    from ldpopt_survey.kit.folder import kit_files, left_in_english
+
+    claim_folder(out, force)
+    planned = read_plan(plan)
+    given = [read_text(path) for path in texts or ()]
+    files = kit_files(planned, collector, given)
+    write_folder(out, files, force)
+    say(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server")
+    for question in planned.questions:
+        proof = question.channel.proof()
+        claims = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
+        drawn = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
+        say(f"  {question.name}: {len(question.categories)} answers, {claims}{drawn}")
+    for public in planned.public:
+        how = "comes with the invitation" if public.invited else "asked"
+        say(f"  {public.name}: {len(public.answers)} answers, {how}; NOT PROTECTED, sent as they are")
+    if lacking := [name for name in planned.carry if name not in [public.name for public in planned.public]]:
+        say(f"  not asked here, so missing from these reports: {', '.join(lacking)}")
+    for code, keys in left_in_english(given).items():
+        promise = ", the promise among them" if any(key.startswith("promise") for key in keys) else ""
+        say(f"  NOT TRANSLATED into {code}, and shown in English{promise}: {', '.join(keys)}")
+    mode = "memoised under a key of the device" if planned.respondent is not None else "fresh"
+    say(f"  words: {mode}; reports go to {collector}submissions")
+
+
+EXPOSED = (
+    "Every machine that reaches this address can now send reports, unencrypted: put a reverse proxy with TLS in front "
+    "of it (docs/collector.md), and keep what that proxy logs in mind: it sees addresses."
+)
+
+
+@options("""
+    kit: --kit | Serve the files of this folder (ldpopt survey kit).
+    host: --host | Address to listen at. Any address except loopback lets other machines send reports, unencrypted.
+    port: --port 0..65535 | Port to listen at; 0 chooses a free one.
+    token: --token | File with the token that /counts and /progress ask for; it is made if it is missing.
+    origin: --origin URL | Another site whose pages may submit: https://...
+    rate: --rate 1.. | Most submissions a second, from all senders together.
+    close: --close | Close the plan's round in the database forever, and exit.
+    check: --check | Try everything that a collector needs, a durable write among it, and exit: 1 if something fails.
+    """)
+def collect(
+    plan: Path, db: str = "reports.db", kit: Path | None = None, host: str = "127.0.0.1", port: int = 8000,
+    token: Path | None = None, origin: list[str] | None = None, rate: float = 2000, close: bool = False,
+    check: bool = False,
+) -> None:  # fmt: skip
+    """Serve a questionnaire and collect the reports in a database. A report is acknowledged when it is on disk.
+
+    No address, user agent, cookie or time of day is kept. Stop it with Ctrl-C. `aggregate`, `estimate`, `report` and
+    `export` can read the database at any time. Needs ldpopt\\[collect].
+    """
+    from ldpopt_survey.server import collector, database, static_files
+    from ldpopt_survey.server.databases import shown
+    from ldpopt_survey.server.web import address, listening, loopback, serve, token_of
+
+    planned = read_plan(plan)
+    what = f"{planned.name!r}, round {planned.round}"
+    if close:
+        with database(db, planned) as store:
+            store.close_round()
+            held = store.summary()
+        say(f"closed {what}, with {held.reports:,} reports, in {shown(db)}")
+        return
+    need("starlette", "uvicorn")  # checked before a database is made
+    if check:
+        from ldpopt_survey.server.health import checks
+
+        checked = list(checks(planned, db, kit, token, host, port))
+        say(*(f"{'ok' if holds else 'FAILED'}: {what}" for holds, what in checked))
+        if not all(holds for holds, _ in checked):
+            raise typer.Exit(1)
+        return
+    files = static_files(kit, planned.checksum) if kit is not None else None
+    if planned.round > (planned.rounds or planned.round):
+        with database(db, planned, create=True) as store:
+            if not store.state().invited:
+                expected = (
+                    f"invitations by respondents' ids (invitations --frame), as round {planned.round} is beyond rounds"
+                )
+                raise invalid("collect", expected, Phrase("none"), shown(db))
+    with listening(host, port) as listener:
+        secret = token_of(token) if token is not None else None
+        with database(db, planned, create=True) as store:
+            app = collector(planned, store, files, secret, tuple(origin or ()), rate, lambda: _progress(planned, db))
+            print(f"collecting {what} at {address(host, listener)} into {shown(db)}", flush=True)
+            if store.state().closed:
+                print("This round is closed: every new submission is refused.", flush=True)
+            if not loopback(host):
+                print(EXPOSED, file=sys.stderr, flush=True)
+            serve(app, listener)
+
+
+def _progress(plan: Plan, db: str) -> list[Progress]:
+    """How near the questions are to the widths wanted, by the reports in a database."""
+    from ldpopt_survey.collect.aggregate import aggregate
+    from ldpopt_survey.sample.analysis import estimate_counts
+    from ldpopt_survey.server.progress import progress_of
+
+    counts, estimates = aggregate(plan, db), dict.fromkeys(plan.answers)
+    for name in estimates:
+        with suppress(InvalidInput):  # nobody was asked it yet
+            estimates[name] = estimate_counts(plan, name, counts, None, True)
+    return progress_of(plan, estimates)
+
+
+@options("""
+    count: [COUNT] 1.. | Number of invitations; not needed with --frame.
+    frame: --frame FILE | One for each row of this CSV file, which says the groups that come with invitations. Of a plan
+      that names respondents it may have their ids, by which the ledger counts the rounds each is invited to.
+    ledger: --ledger FILE | Ledger of all rounds of the survey, if not in the folder of PLAN.
+    alike: --alike | Nobody of the frame took part in rounds of the survey that no ledger knows.
+    leave_out: --leave-out | Invite nobody who would exceed the rounds they were told of, instead of refusing the frame.
+    out: --out -o | File for the invitations, one on each line.
+    link: --link PREFIX | Text before each invitation, such as the link to the questionnaire up to 'invitation='.
+    """)
+def invitations(
+    plan: Path, count: int | None = None, db: str = "reports.db", out: Path = Path("invitations.txt"), link: str = "",
+    frame: Path | None = None, ledger: Path | None = None, alike: bool = False,
+    leave_out: bool = False,
+) -> None:  # fmt: skip
+    """Draw invitations, each for one submission. From then on every submission to the round needs one.
+
+    The database keeps only their hashes, and not which report came with which invitation, but the groups of a frame.
+    """
+    from ldpopt_survey.collect.ledger import ledger_of
+    from ldpopt_survey.server import database, draw_invitations
+    from ldpopt_survey.server.export import Invited, read_frame
+
+    claim([out], force=None)
+    planned = read_plan(plan)
+    if (count is None) == (frame is None):
+        raise invalid("invitations", "their number, or --frame FILE", Phrase("neither" if count is None else "both"))
+    ids, groups = ([], []) if frame is None else read_frame(planned, frame)
+    if planned.round > (planned.rounds or planned.round) and not ids:
+        raise invalid(
+            "--frame", f"respondents' ids in a column {planned.respondent!r}, to count their rounds", Phrase("none")
+        )
+    invited = Invited(planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
+    if invited is not None:
+        groups = [group for group, kept in zip(groups, invited.kept, strict=True) if kept]
+    with database(db, planned, create=True) as store:
+        drawn = draw_invitations(planned, store, count or len(groups), groups if any(groups) else [])
+    if invited is not None:
+        invited.enter()
+    create_private(out, "".join(f"{link}{code}\n" for code in drawn).encode())
+    say(f"{len(drawn):,} invitations in {out}; the database has only their hashes")
+    if invited is not None and (lost := len(ids) - len(drawn)):
+        say(f"  {lost:,} are not invited: they have taken part as often as they were told")
+    if planned.respondent is not None and planned.rounds and invited is None:
+        say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {planned.respondent!r}")
+
+
+@options("""
+    db: DATABASE | reports.db, sqlite:///path or postgresql://...
+    out: --out -o | A file *.parquet, or a folder of such files.
+    """)
+def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
+    """Write collected reports as Parquet, without ids and days, with a manifest (their plan and number)."""
+    from ldpopt_survey.plan.public_question import many_combinations
+    from ldpopt_survey.server import export_reports
+
+    planned = read_plan(plan)
+    with progress("exporting"):
+        rows = export_reports(planned, db, out)
+    say(f"{rows:,} reports in {out}", *filter(None, [many_combinations(planned.public, rows)]))
+
+
+@options("""
+    answers: ANSWERS... | Answers: CSV or Parquet files, or a folder.
+    out: --out -o | Reports: *.csv, *.parquet, or a folder; - is standard output, which gets Parquet.
+    key: --key | Survey key file (mode 0600), needed if the plan names respondents. A retry with the same key repeats
+      every report. If an answer changes inside a round, the new report can show that it changed.
+    new_key: --new-key | Make the key file (once for each survey).
+    simulate: --simulate SEED | Simulate from this seed; such reports protect nobody.
+    workers: --workers | Number of threads, or of Dask workers with --dask.
+    dask: --dask | Run on a local Dask cluster.
+    scheduler: --scheduler | Run on the Dask cluster at tcp://...
+    alike: --alike | Answers that were in this or an earlier run are of other people; they are refused otherwise.
+    ledger: --ledger FILE | Ledger of all rounds of the survey, if not in the folder of PLAN.
+    leave_out: --leave-out | Leave out respondents who would exceed the rounds they were told of, instead of refusing.
+    """)
+def privatize(
+    plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
+    simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
+    alike: bool = False, ledger: Path | None = None, leave_out: bool = False,
+) -> None:  # fmt: skip
+    """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes.
+
+    PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round, and of
+    respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
+    """
+    from ldpopt_survey.collect.ledger import ledger_of
+    from ldpopt_survey.collect.privatize import privatize as run
+    from ldpopt_survey.collect.runner import Threads
+    from ldpopt_survey.reports.promises import rounds_in_words
+
+    refuse_stream(plan, "the plan in a file, since the ledger of its reports is kept beside it")
+    planned = read_plan(plan)
+    if planned.respondent is not None and key is None and simulate is None:
+        expected = "a key file (--new-key makes one), since the plan names respondents"
+        raise invalid("--key", expected, Phrase("none"))
+    if planned.respondent is None and key is not None:
+        expected = "a plan that names respondents ('respondent' in survey.toml)"
+        raise invalid("--key", expected, Phrase("one that does not; leave --key and --new-key out"))
+    if dask or scheduler:
+        need("distributed")  # checked before a key is made
+    with ExitStack() as stack:
+        randomness = _randomness(key, new_key, simulate)
+        if key is not None and new_key:
+            stack.enter_context(_forgotten_after_a_refusal(key, out))
+        runner: Runner = Threads(workers)
+        if dask or scheduler:
+            from ldpopt_survey.collect.runner import dask_runner
+
+            runner = stack.enter_context(dask_runner(scheduler, workers))
+        step = stack.enter_context(progress("privatizing"))
+        kept = ledger or ledger_of(plan, planned)
+        tally = run(planned, list(answers), out, randomness, runner, step, alike, kept, leave_out)
+    say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
+    if tally.left_out:
+        say(f"  {tally.left_out:,} rows left out: their people have taken part as often as they were told")
+    if tally.rounds:
+        gone = f" {tally.gone:,} of the last round before are not in this one." * (planned.round > 1)
+        say(f"  {rounds_in_words(planned, tally.rounds)}{gone}")
+    if tally.other_rounds:
+        epsilon, _ = planned.over_rounds(1 + tally.other_rounds)
+        rounds = f"{tally.other_rounds} other round{'s' * (tally.other_rounds > 1)}"
+        say(f"  The same answers were reported in {rounds}: up to epsilon {epsilon:.4g} together.")
+    for name in planned.answers:
+        unknown, missing = tally.unknown.get(name, 0), tally.missing.get(name, 0)
+        if unknown or missing:
+            say(f"  {name}: {unknown:,} unlisted and {missing:,} missing answers mapped")
+    say("  These counts are of raw answers: they are for you, not for publication.")
+
+
+@contextmanager
+def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
+    """Remove the new key of a run that is refused, since no report was made with it."""
+    from ldpopt_survey.collect.workfolder import work_of
+
+    try:
+        yield
+    except InvalidInput:
+        if not any(os.path.lexists(path) for path in (out, work_of(out))):
+            key.unlink(missing_ok=True)
+        raise
+
+
+def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:
+    from ldpopt_survey.collect.randomness import Memoised, Simulated
+    from ldpopt_survey.collect.words import create_key
+
+    if simulate is not None:
+        if key is not None:
+            raise invalid("--key and --simulate", "at most one", Phrase("both"))
+        return Simulated(simulate)
+    if key is None:
+        return None
+    if new_key:
+        create_key(key)
+    return Memoised(key)
+
+
+@options("""
+    device: --device | Randomizing device: dice, two-dice, d10, two-d10, cards, spinner or coins.
+    tosses: --tosses | Number of tosses, for --device coins.
+    size: --paper | Paper size: a4 or letter.
+    language: --language | Language of the sheets: en, de or ar.
+    texts: --texts FILE | Texts of the survey in one language (JSON), as for the kit; sentences of sheets under "paper".
+    simpler: --simpler | Merge letters as long as the error grows by at most this share.
+    out: --out -o | Folder for the sheets and their plan.
+    """)
+def paper(
+    plan: Path, device: str, tosses: int = 5, size: str = "a4", simpler: float = 0.01, out: Path = Path("paper"),
+    time_limit: str = "", force: bool = False, language: str = "en", texts: Path | None = None,
+) -> None:  # fmt: skip
+    """Print sheets with which people randomize by hand: cards, instructions, the interviewer's form, the guarantees.
+
+    ldpopt survey paper plan.json --device two-dice
+    """
+    from ldpopt_survey.paper.design import device_named, paper_files, paper_survey
+    from ldpopt_survey.reports.promises import words_of
+    from ldpopt_survey.reports.sheets import PAPERS, paper_sheets
+
+    if size not in PAPERS:
+        raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
+    thing = device_named(device, tosses)
+    claim_folder(out, force)
+    limit, planned = seconds(time_limit), read_plan(plan)
+    own = None if texts is None else read_text(texts)
+    words_of(planned, "paper", language, own)  # refused before the design, which takes a while
+    with progress("designing", shares=True) as step:
+        survey = paper_survey(planned, thing, simpler, time_limit=limit, progress=step)
+    sheets = paper_sheets(survey, size, language, own)
+    write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
+    for number, question in enumerate(survey.plan.questions, 1):
+        k, m = question.channel.shape
+        sizes = f"{k} answers -> {m} letters, epsilon {question.epsilon:.4g} of {survey.intended[question.name]:.4g}"
+        loss = f"{100 * survey.losses[question.name]:.1f} % more respondents than without the device"
+        say(f"  {question.name}: {sizes}, {loss} (channel-{number}.json)")
+    say(*(f"  warning: {warning}" for warning in sheets.warnings))
+    say(f"wrote {out}: sheets.pdf, and the plan of its reports in plan.json")
+
+
+@options("""
+    codes: CODES | CSV file of the letters, with a row for each person.
+    out: --out -o | File for the reports: *.csv or *.parquet.
+    leave_out_incomplete: --leave-out-incomplete | Leave out and count rows without a letter, instead of refusing the
+      file.
+    """)
+def enter(plan: Path, codes: Path, out: Path = Path("reports.csv"), leave_out_incomplete: bool = False) -> None:
+    """Check the letters that were typed from paper, and write them as reports for aggregate, estimate and report.
+
+    ldpopt survey enter paper/plan.json codes.csv
+    """
+    from ldpopt_survey.paper.entry import enter_reports
+
+    entered = enter_reports(read_plan(plan), codes, out, leave_out_incomplete)
+    left = f"; {entered.left_out:,} incomplete rows left out" if entered.left_out else ""
+    say(f"{entered.rows:,} reports in {out}{left}")
+
+
+@options("""
+    reports: REPORTS... | Privatized or collected reports of one survey round.
+    out: --out -o | File for the counts.
+    pair: --pair A,B | Count two questions together, for a two-way table.
+    """)
+def aggregate(
+    plan: Path, reports: list[str], out: Path = Path("counts.json"), pair: list[str] | None = None,
+    unlabelled: bool = False, workers: int = 1, force: bool = False,
+) -> None:  # fmt: skip
+    """Count the reports. Estimation needs only these counts."""
+    from ldpopt_survey.collect.aggregate import aggregate as run
+    from ldpopt_survey.collect.runner import Threads
+
+    claim([out], force)
+    planned = read_plan(plan)
+    pairs = []
+    for names_given in pair or []:
+        names = tuple(name.strip() for name in names_given.split(","))
+        if len(names) != 2:
+            raise invalid("--pair", "two questions, A,B", names_given)
+        pairs.append((names[0], names[1]))
+    with progress("counting"):
+        counts = run(planned, list(reports), pairs, Threads(workers), unlabelled)
+    write_all({out: counts.to_json().encode()}, force)
+    say(f"{counts.rows:,} {'simulated ' * counts.simulation}reports counted in {out}")

@@ -1,0 +1,332 @@
+"""Answers to a survey.toml (``ldpopt survey new``), and a survey.toml to the plan with its channels (``plan``)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ldpopt.cli import bins as binned
+from ldpopt.cli import claim, kind_of, number, options, progress, say, seconds, write_all
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import strict
+from ldpopt.files.atomic import naming, read_text
+from ldpopt_survey.cli.arguments import read_counts, read_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ldpopt_survey.datafiles.columns import FileProfile
+    from ldpopt_survey.plan.propose import Proposal, Wishes
+    from ldpopt_survey.plan.spec import Revealed
+
+
+@options("""
+    file: FILE | Answers, a row for each respondent: CSV in any encoding, Excel, Parquet, SPSS, Stata or SAS.
+    out: --out -o | File for the survey's description.
+    consent: --consent | File for a draft of the consent paragraph.
+    name: --name | Name of the survey. [default: the file's]
+    epsilon: --epsilon -e | Budget of each respondent, in nats. [default: 2]
+    half_width: --half-width | Target half-width of every question's 95 % interval.
+    yes: --yes -y | Ask no questions on a terminal.
+    # What the columns are
+    question: --question COLUMN | A column to ask; may be repeated.
+    respondent: --respondent COLUMN | The column of respondents' ids.
+    carry: --carry COLUMN | A public column that goes into the reports unchanged.
+    bins: --bins COLUMN=5|10,20,30 | Bins of a column of numbers: their number, or their edges.
+    missing_code: --missing-code [COLUMN=]CODE | A code for 'no answer', in one column or in all.
+    missing: --missing WORD | Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the
+      file.
+    accept: --accept QUESTION=COLUMN | Publish what tells the answer to a question: a column, the empty reports of
+      another question, or the 'row order'; 'respondent=COLUMN' if it singles people out. The consent form says so.
+    # How a text file is written (guessed where not given)
+    delimiter: --delimiter | Delimiter of the file: "," ";" "tab" or "|".
+    encoding: --encoding | Encoding of the file: utf-8, cp1252, cp1250, ...
+    decimal: --decimal | Decimal sign of the file: "." or ",".
+    """)
+def new(
+    file: Path, out: Path = Path("survey.toml"), consent: Path = Path("consent.md"), name: str = "",
+    epsilon: float | None = None, question: list[str] | None = None, respondent: str = "",
+    carry: list[str] | None = None, bins: list[str] | None = None, missing_code: list[str] | None = None,
+    missing: str = "category", accept: list[str] | None = None,
+    half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "",
+    yes: bool = False, force: bool = False,
+) -> None:  # fmt: skip
+    """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
+
+    ldpopt survey new people.csv
+    """
+    from ldpopt_survey.datafiles.columns import profile
+    from ldpopt_survey.plan.budget import EPSILONS
+    from ldpopt_survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines
+    from ldpopt_survey.plan.propose import Wishes, propose
+    from ldpopt_survey.plan.spec import SurveySpec
+    from ldpopt_survey.plan.survey import plan_survey, respondents_needed
+    from ldpopt_survey.reports.promises import consent_paragraph
+
+    claim([out, consent], force)
+    if missing not in ("category", "left-out", "left out", "refuse"):
+        raise invalid("--missing", "category, left-out or refuse", missing)
+    wishes = Wishes(
+        tuple(question or ()), respondent, tuple(carry or ()), _bins(bins or []), _codes(missing_code or []),
+        missing.replace("-", " "), half_width,
+    )  # fmt: skip
+    with progress("reading"):
+        profiled = profile(file, {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter), encoding, decimal)
+        proposal = propose(profiled, wishes)
+    asking = not yes and not question and sys.stdin.isatty() and sys.stdout.isatty()
+    lines = _seen(profiled, proposal)
+    if asking:
+        say(*lines)
+        proposal = _chosen(profiled, proposal, wishes)
+    if not proposal.questions:
+        why = "; ".join(f"{name}: {why}" for name, why in proposal.aside[:3]) or "only ids and carried columns"
+        raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({why})"), str(file))
+    title, revealed = name or " ".join(file.stem.split()) or "Survey", _accepted(accept or [])
+    with progress("looking for leaks"):
+        proposal, dropped = _without_leaks(profiled, proposal, title, revealed)
+    with progress("counting respondents", shares=True) as step:
+        table = respondents_needed(draft_spec(profiled, proposal, title, epsilon or EPSILON), EPSILONS, progress=step)
+    needs = ["\nRespondents for the widths asked for, against the budget:"]
+    needs += [f"  {line}" for line in table_lines(table, profiled.rows)]
+    if asking:
+        say(*needs)
+        epsilon = typer.prompt("Budget epsilon", default=EPSILON, type=float) if epsilon is None else epsilon
+    spec = draft_spec(profiled, proposal, title, EPSILON if epsilon is None else epsilon, revealed)
+    text = draft(profiled, proposal, spec, table)
+    with progress("designing", shares=True) as step:
+        planned = plan_survey(SurveySpec.from_toml(text), progress=step).plan
+    write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
+    if not asking:  # a refusal prints only its own line
+        say(*lines, *needs)
+    say(*dropped)
+    left = len(proposal.questions) - len(asked_first(proposal))
+    more = f"; {left} more stand in comments" if left else ""
+    say(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}")
+    say(f"Read both. Then: ldpopt survey plan {out}")
+
+
+def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: Revealed) -> tuple[Proposal, list[str]]:
+    """The proposal with its routes, and without the columns of a sample that were taken from their names and leak.
+
+    Lines about these columns are for the person at the terminal. `InvalidInput` for leaks of what was asked for.
+    """
+    from dataclasses import replace
+
+    from ldpopt_survey.collect.answers import partitions
+    from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, routed, sampled_rows, unaccepted
+    from ldpopt_survey.plan.draft import DESIGN, draft_spec
+    from ldpopt_survey.sample.spec import SampleSpec
+
+    ids = [] if proposal.respondent is None else [proposal.respondent]
+    sample = {role: name for role in DESIGN if (name := getattr(proposal.sample, role, None)) is not None}
+    columns = [*proposal.names, *proposal.carry, *sample.values(), *ids]
+    table = sampled_rows(partitions([file.path], file.dialect), list(dict.fromkeys(columns)))
+    proposal, lines = routed(proposal, table), []
+    spec = draft_spec(file, proposal, title, revealed=revealed)
+    leaks = unaccepted(find_leaks(spec, table), spec.revealed)
+    for leak in leaks:
+        for role in [role for role, column in sample.items() if column in leak.by]:
+            lines.append(f"  {sample.pop(role)}: not carried as {role}, {str(leak).partition(', ')[2]}")
+            lines.append(
+                f"    (to publish it, as the consent form says then: --accept {leak.what}={','.join(leak.by)})"
+            )
+    if lines:
+        proposal = replace(proposal, sample=SampleSpec(**sample) if sample else None)
+        leaks = find_leaks(draft_spec(file, proposal, title, revealed=revealed), table)
+    refuse_leaks(leaks, spec.revealed)
+    return proposal, lines
+
+
+def _accepted(given: Sequence[str]) -> Revealed:
+    accepted: dict[str, list[str]] = {}
+    for option in given:
+        name, sign, by = option.partition("=")
+        if not (name and sign and by):
+            raise invalid("--accept", "QUESTION=COLUMN", option)
+        accepted.setdefault(name, []).extend(by.split(","))
+    return tuple((name, tuple(by)) for name, by in accepted.items())
+
+
+def _seen(file: FileProfile, proposal: Proposal) -> list[str]:
+    """Lines about the content of the file, for the holder of the answers."""
+    from ldpopt.files.delimited import delimiter_in_words
+
+    written, dialect = file.kind, file.dialect
+    if written == "delimited":
+        comma = ", decimal comma" if dialect.decimal == "," else ""
+        written = f"cells between {delimiter_in_words(dialect.delimiter)}, {dialect.encoding}{comma}"
+    lines = [f"{file.path.name}: {file.rows:,} rows, {_counted(len(file.columns), 'column')} ({written})"]
+    if proposal.respondent is not None:
+        lines.append(f"  {proposal.respondent}: ids of respondents")
+    sample = () if proposal.sample is None else proposal.sample.columns
+    lines += [f"  {name}: how respondents were drawn; carried into the reports as it is" for name in sample]
+    lines += [f"  {name}: carried into the reports as it is" for name in proposal.carry]
+    for question in proposal.questions[:30]:
+        asked = question.spec
+        shown = ", ".join(str(label) for label in asked.categories[:8]) + (", ..." if len(asked.categories) > 8 else "")
+        missing = f"; no answer: {', '.join(codes)}" if (codes := asked.reading.missing_codes) else ""
+        lines.append(f"  {asked.name}: {len(asked.categories)} answers ({shown}){missing}")
+        lines += [f"    {remark}" for remark in question.seen]
+    if len(proposal.questions) > 30:
+        lines.append(f"  ... and {len(proposal.questions) - 30} more columns that could be asked")
+    lines += [f"  {name}: not asked, {why}" for name, why in proposal.aside[:30]]
+    if len(proposal.aside) > 30:
+        lines.append(f"  ... and {len(proposal.aside) - 30} more columns that are not asked")
+    return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _chosen(file: FileProfile, proposal: Proposal, wishes: Wishes) -> Proposal:
+    """The proposal with the questions that the person at the terminal picks."""
+    from dataclasses import replace
+
+    from ldpopt_survey.plan.propose import propose
+
+    picked = [own.spec.name for own in proposal.questions if typer.confirm(f"Ask {own.spec.name}?", default=True)]
+    if not picked:
+        raise typer.Abort
+    policy = wishes.missing_answers
+    if any(own.spec.reading.missing_answers != "refuse" for own in proposal.questions if own.spec.name in picked):
+        hidden = typer.confirm("Hide who did not answer (costs some precision)?", default=True)
+        policy = "category" if hidden else "left out"
+    return propose(file, replace(wishes, questions=tuple(picked), carry=proposal.carry, missing_answers=policy))
+
+
+def _bins(given: Sequence[str]) -> dict[str, int | list[float]]:
+    bins: dict[str, int | list[float]] = {}
+    for option in given:
+        name, sign, said = option.rpartition("=")
+        if not sign or not name:
+            raise invalid("--bins", "COLUMN=HOW MANY or COLUMN=EDGE,EDGE", option)
+        bins[name] = binned(said, f"--bins {name}")
+    return bins
+
+
+def _codes(given: Sequence[str]) -> dict[str, list[str]]:
+    """The codes by column, or under "" for all columns. A code that contains an equals sign needs its column."""
+    codes: dict[str, list[str]] = {}
+    for option in given:
+        name, sign, code = option.partition("=")
+        codes.setdefault(name if sign else "", []).append(code if sign else option)
+    return codes
+
+
+@options("""
+    survey: SURVEY | The survey's description (survey.toml).
+    out: --out -o | File for the plan.
+    respondents: --respondents -n | Number of available people; the plan then says the precision that they reach.
+    after: --after PLAN REPORTS | An earlier wave of other respondents; the channels are designed for its estimates.
+    stages: --stages | Say whether a pilot wave saves respondents, and how large it should be (needs -n).
+    nonresponse: --nonresponse | Share of invited people who will not answer. [default: survey.toml's]
+    design_effect: --design-effect | Factor by which clusters and weights raise the number of respondents needed.
+      [default: survey.toml's]
+    picture: --picture | Picture (png, svg, pdf, pgf) of the budget's split, and of widths and power by respondents.
+    shuffled: --shuffled RESPONDENTS 1.. | Also say what is guaranteed if a shuffler hides who of so many sent which
+      report.
+    delta: --delta DELTA | Delta of that guarantee, in [0, 1].
+    proof: --proof | File for the proof of how many respondents any survey needs; `ldpopt verify` checks it.
+    """)
+def plan(
+    survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,
+    after: tuple[Path, str] | None = None, stages: bool = False, nonresponse: float | None = None,
+    design_effect: float | None = None, shuffled: int | None = None, delta: str = "1e-6", picture: Path | None = None,
+    proof: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
+) -> None:  # fmt: skip
+    """For every question design the channel that needs the fewest respondents, and write the plan.
+
+    ldpopt survey plan survey.toml -o plan.json --picture plan.png
+    """
+    from dataclasses import replace
+
+    from ldpopt.design.files import respondents_text
+    from ldpopt_survey.pictures import survey_picture
+    from ldpopt_survey.plan.public_question import many_combinations
+    from ldpopt_survey.plan.spec import SurveySpec
+    from ldpopt_survey.plan.survey import plan_survey
+    from ldpopt_survey.reports.promises import after_shuffling_in_words
+
+    claim([path for path in (out, picture, proof) if path is not None], force)
+    kind = "png" if picture is None else kind_of(picture)
+    limit = seconds(time_limit)
+    if stages and respondents is None:
+        raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
+    text = read_text(survey)
+    with naming(survey):
+        try:
+            spec = SurveySpec.from_toml(text)
+        except InvalidInput as error:
+            raise InvalidInput(str(error).replace("survey.toml", str(survey))) from None
+    if after is not None:
+        from ldpopt_survey.plan.two_stage import second_spec
+        from ldpopt_survey.survey import Survey
+
+        earlier = read_plan(after[0])
+        spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)
+    spec = replace(
+        spec,
+        nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
+        design_effect=spec.design_effect if design_effect is None else design_effect,
+    )
+    with progress("designing", shares=True) as step:
+        planned = plan_survey(spec, respondents, time_limit=limit, progress=step)
+    mixed = "" if shuffled is None else after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
+    files = {out: planned.plan.to_json().encode()}
+    if picture is not None:
+        files[picture] = survey_picture(planned.plan, spec, kind)
+    if proof is not None and planned.proof is not None:
+        files[proof] = respondents_text(planned.proof).encode()
+    write_all(files, force)
+    if json:
+        print(strict.json_text(planned.to_dict()), end="")
+        return
+    if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
+        columns = ", ".join(spec.sample.columns)
+        say(f"Widths are those of a simple sample: {columns} may widen them (see --design-effect).")
+    say(repr(planned), *(f"  {name}: {design.note}" for name, design in planned.designs.items() if design.note))
+    if stages and respondents is not None:
+        from ldpopt_survey.plan.two_stage import advise_stages
+
+        for question in planned.plan.questions:
+            if question.parts or question.measure == "mean":
+                say(f"  {question.name}: no advice on stages for a mean, or for several questions in one report")
+                continue
+            people = max(1, int(respondents * question.probability))
+            with progress("simulating", shares=True) as step:
+                advice = advise_stages(question, people, time_limit=limit, progress=step)
+            say(f"  {question.name}: {advice}")
+    people = planned.respondents if respondents is None else respondents
+    say(*filter(None, [mixed, many_combinations(spec.public, people)]))
+    if picture is not None:
+        say(f"wrote {picture}")
+    say(f"wrote {out}, checksum {planned.plan.checksum[:16]}")
+
+
+@options("""
+    out: --out -o | File for the consent form.
+    shuffled: --shuffled RESPONDENTS 1.. | Also what is guaranteed if a shuffler hides who of so many sent which report.
+    delta: --delta DELTA | Delta of that guarantee, in [0, 1].
+    language: --language | Language of the form: en, de or ar.
+    texts: --texts FILE | Texts of the survey in one language (JSON), as for the kit; its sentences under "consent".
+    """)
+def consent(
+    plan: Path, out: Path = Path("consent.md"), shuffled: int | None = None, delta: str = "1e-6", force: bool = False,
+    language: str = "en", texts: Path | None = None,
+) -> None:  # fmt: skip
+    """Write the draft of a consent form: what this plan does with answers, and what it protects and does not.
+
+    Its last line names the plan, so that `ldpopt survey verify` refuses it beside another one.
+    """
+    from ldpopt_survey.reports.promises import consent_paragraph, words_of
+
+    claim([out], force)
+    mixed = None if shuffled is None else (shuffled, number(delta, "--delta"))
+    planned = read_plan(plan)
+    words = words_of(planned, "consent", language, None if texts is None else read_text(texts))
+    write_all({out: consent_paragraph(planned, mixed, words).encode()}, force)
+    say(f"wrote {out}; read it, and write it again whenever the plan changes")

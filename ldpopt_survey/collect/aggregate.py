@@ -1,0 +1,355 @@
+"""Files of reports -> their counts, all that estimation needs, or single respondents with their public columns.
+
+The counts of separate files add up. Analyses of samples, groups and conditions need single respondents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial, reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa, pc
+from ldpopt.files import strict
+from ldpopt.values.results import Result
+from ldpopt.values.schema import dump, flag, key, listed, load, mapping, text, version_of, whole
+from ldpopt_survey.collect.answers import Partition, batches, partitions, refuse_nested
+from ldpopt_survey.collect.batch import require_columns
+from ldpopt_survey.collect.manifest import Delivery, added_rounds, admit, refuse_twice, row_set
+from ldpopt_survey.collect.runner import Runner, Threads
+from ldpopt_survey.datafiles.pieces import names_of
+from ldpopt_survey.plan.plan import BOOKLET, Plan
+from ldpopt_survey.server.databases import database, is_database
+from ldpopt_survey.server.export import parts_of, stored_batches
+
+Table = npt.NDArray[np.int64]
+Names = tuple[str, ...]
+
+FORMAT = "ldpopt-counts"
+VERSION = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts(Result):
+    """Reports counted by question, and by pairs of questions where asked.
+
+    plan : checksum of the plan. rows : number of respondents.
+    tables : counts by the names of one or two questions, shape (m,) or (m1, m2), in the order of the channels' outputs.
+        The empty reports of a question that leaves missing answers out are not counted.
+    simulation : whether the reports say that they are simulated. unlabelled : whether some files came without a
+        manifest (the record of the plan, the rows and the checksum that `privatize` writes with reports).
+    sources : what tells these reports from others: for each partition the fingerprint in its manifest (a keyed checksum
+        of whose rows it holds), and for a file without a manifest the beginning of its SHA-256.
+    rounds : how many of the respondents had answered one round of the survey, two, ..., where a ledger knew their ids.
+
+    Counts of disjoint reports under one plan add up: ``a + b``. It is `InvalidInput` to add the same reports twice, or
+    simulated reports to real ones.
+    """
+
+    plan: str = key(text)
+    rows: int = key(whole)
+    tables: dict[Names, Table] = key(
+        load=lambda data, what: dict(listed(_table)(data, what)),
+        dump=lambda tables: [{"questions": names, "counts": table.tolist()} for names, table in tables.items()],
+    )
+    simulation: bool = key(default=False, load=flag)
+    unlabelled: bool = key(default=False, load=flag)
+    sources: frozenset[str] = key(
+        default=frozenset(), load=lambda data, what: frozenset(listed(row_set)(data, what)), dump=sorted
+    )
+    rounds: tuple[int, ...] = key(default=(), load=listed(whole), omit=True)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """One row for each question and each of its outputs, numbered from 0. Tables of pairs are only in `to_json`."""
+        single = [(names[0], place, int(n)) for names, table in self.tables.items() if len(names) == 1
+                  for place, n in enumerate(table)]  # fmt: skip
+        return {name: [row[place] for row in single] for place, name in enumerate(("question", "report", "count"))}
+
+    def __getitem__(self, names: str | Names) -> Table:
+        key = (names,) if isinstance(names, str) else tuple(names)
+        if key not in self.tables:
+            raise invalid("counts", f"one of {sorted(self.tables)}", key)
+        return self.tables[key]
+
+    def __add__(self, other: Counts) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if self.plan != other.plan or set(self.tables) != set(other.tables):
+            raise invalid("counts", "tables of one plan and the same questions", "others")
+        if self.simulation != other.simulation:
+            raise invalid("counts", "simulated ones, or counts of reports", Phrase("one of each"))
+        refuse_twice(self.sources, other.sources)
+        merged = {names: table + other.tables[names] for names, table in self.tables.items()}
+        unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
+        rounds = added_rounds([self.rounds, other.rounds])
+        return Counts(self.plan, self.rows + other.rows, merged, self.simulation, unlabelled, sources, rounds)
+
+    def __repr__(self) -> str:
+        what = "simulated respondents" if self.simulation else "respondents"
+        return f"Counts({self.rows} {what}, tables of {', '.join(' x '.join(names) for names in self.tables)})"
+
+    def to_json(self) -> str:
+        """The counts as JSON text (schema ``ldpopt-counts``, version 2)."""
+        return strict.json_text({"format": FORMAT, "version": VERSION, **dump(self)})
+
+    @classmethod
+    def from_json(cls, content: str | bytes, plan: Plan) -> Counts:
+        """The counts written by `to_json`, which must be of `plan`; else `InvalidInput`."""
+        data = strict.json_value(content, "counts")
+        version_of(data, "counts", FORMAT, (VERSION,))
+        if {*data, "rounds"} != {"format", "version", *(field.name for field in fields(cls))}:
+            raise invalid("counts", "the fields of this version", Phrase("others (count the reports again)"))
+        if data["plan"] != plan.checksum:
+            raise invalid("counts", "those of the plan", "another plan's")
+        counts = load(cls, {name: data[name] for name in data if name not in ("format", "version")}, "counts")
+        whole(counts.rows, "counts: rows")
+        for names, table in counts.tables.items():
+            asked = [plan.question(name) for name in names]
+            if table.shape != (shape := tuple(len(question.reports) for question in asked)):
+                raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
+            counted = sum(map(int, table.ravel()))
+            if counted > counts.rows or (counted < counts.rows and not any(q.may_be_empty for q in asked)):
+                raise invalid("counts", "tables whose counts sum to the rows", "others", " x ".join(names))
+        return counts
+
+
+def _table(data: Any, what: str) -> tuple[Names, Table]:
+    """The names and the counts of one question or two; the shape is compared with the plan later."""
+    if set(mapping(data, what)) != {"questions", "counts"}:
+        raise invalid(what, "tables with questions and counts", Phrase("others"))
+    names = listed(text)(data["questions"], what)
+    if not 1 <= len(names) <= 2 or len(set(names)) != len(names):
+        raise invalid(what, "tables of one question or two", names)
+    lines = listed(listed(whole))([data["counts"]] if len(names) == 1 else data["counts"], what)
+    if len({len(line) for line in lines}) != 1:
+        raise invalid(what, "lists of counts, all as long", Phrase("others"))
+    return names, np.array(lines[0] if len(names) == 1 else lines, np.int64)
+
+
+def aggregate(
+    plan: Plan,
+    reports: str | Path | Sequence[str | Path],
+    pairs: Iterable[tuple[str, str]] = (),
+    runner: Runner | None = None,
+    unlabelled: bool = False,
+) -> Counts:
+    """Count the reports in files, by question and for `pairs` of questions.
+
+    reports : the files that `privatize` wrote (one file, a folder, or several), or a collector's database
+        (``reports.db``, ``sqlite:///...`` or ``postgresql://...``). A report that the plan does not know is
+        `InvalidInput`, and so is a missing one, unless its question leaves missing answers out. So are files that do
+        not fit their manifests: they belong to another plan, were changed, are incomplete, are given twice (also under
+        another name), or mix simulated reports with real ones.
+    unlabelled : whether to count files without a manifest, too, which were written by hand or by another program. By
+        default they are `InvalidInput`, since nothing tells them from raw answers or from reports of another plan.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from ldpopt_survey import QuestionSpec, Simulated, SurveySpec, make_plan
+    >>> from ldpopt_survey.collect.privatize import privatize
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "answers.csv").write_text("vote\\n" + "no\\n" * 60 + "yes\\n" * 40)
+    ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
+    ...     counts = aggregate(plan, Path(folder, "out"))
+    >>> int(counts["vote"].sum()), counts.simulation
+    (100, True)
+    """
+    if not isinstance(plan, Plan):
+        raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
+    names = _table_names(plan, pairs)
+    given = [reports] if isinstance(reports, (str, Path)) else list(reports)
+    stored = [source for source in given if is_database(source)]
+    if len(set(map(str, stored))) != len(stored):
+        raise invalid("reports", "every database once", Phrase("one twice"))
+    counts = [_count_stored(plan, location, names) for location in stored]
+    if files := [source for source in given if not is_database(source)]:
+        counts.append(_count(plan, admit(plan, files, unlabelled), names, runner))
+    if not counts:
+        raise invalid("reports", "at least one file", Phrase("none"))
+    return reduce(add, counts)
+
+
+def _count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> Counts:
+    """The counts of the reports in a database."""
+    days: dict[str, list[str]] = {}
+    with database(location, plan) as store:
+        counts = _count_batches(stored_batches(plan, store, days), plan, names)
+    return replace(counts, sources=frozenset(parts_of(days)))
+
+
+def _parts(plan: Plan, delivery: Delivery, public: Sequence[str] = ()) -> list[Partition]:
+    """The partitions of a delivery, whose files have the columns that are needed and the rows of their manifests."""
+    own = report_columns(plan)
+    for path in delivery.files:
+        there = names_of(path)
+        require_columns(own, there, str(path))
+        for name in public:
+            if name not in there:
+                shown = ", ".join(c for c in there if c not in own) or "none"
+                expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
+                raise invalid("column", expected, name)
+        refuse_nested(path, [*own, *public], ())
+    parts = partitions(delivery.files)
+    delivery.require_rows(parts)
+    return parts
+
+
+def _count(plan: Plan, delivery: Delivery, names: tuple[Names, ...], runner: Runner | None) -> Counts:
+    """The counts of a delivery."""
+    parts = _parts(plan, delivery)
+    task = partial(_count_partition, plan.to_json(), names)
+    counts = (runner or Threads()).total(task, parts, add) if parts else _count_batches([], plan, names)
+    if counts.rows != (rows := sum(part.rows for part in parts)):
+        raise invalid("reports", f"the {rows} rows of their files", counts.rows)
+    said = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
+    return replace(counts, **said)
+
+
+def _table_names(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Names, ...]:
+    """One table for each question, then the pairs."""
+    for pair in (asked := [tuple(pair) for pair in pairs]):
+        if len(pair) != 2 or pair[0] == pair[1]:
+            raise invalid("pairs", "two different questions in each", pair)
+        for name in pair:
+            plan.question(name)
+    return (*((question.name,) for question in plan.questions), *asked)
+
+
+def _count_partition(plan_text: str, names: tuple[Names, ...], part: Partition) -> Counts:
+    """The counts of one partition of reports: a task, which a cluster's worker may do."""
+    plan = Plan.from_json(plan_text)
+    columns = report_columns(plan)
+    return _count_batches(batches(part, columns, columns), plan, names, part.first_row)
+
+
+def _count_batches(record_batches: Iterable[Any], plan: Plan, names: Iterable[Names], row: int = 1) -> Counts:
+    """The counts of pyarrow record batches of reports, the first being row number `row`."""
+    tables = {asked: np.zeros([len(plan.question(name).reports) for name in asked], np.int64) for asked in names}
+    rows = 0
+    for batch in record_batches:
+        codes = _positions_of(batch, plan, row + rows)
+        for asked, table in tables.items():
+            answered = np.logical_and.reduce([codes[name] >= 0 for name in asked])
+            flat = np.ravel_multi_index([codes[name][answered] for name in asked], table.shape)
+            table += np.bincount(flat, minlength=table.size).reshape(table.shape)
+        rows += batch.num_rows
+    return Counts(plan.checksum, rows, tables)
+
+
+def report_columns(plan: Plan) -> list[str]:
+    """The columns of a file of reports: one for each question, and the booklet of each respondent if there are some."""
+    return [*([BOOKLET] if plan.booklets else []), *(question.name for question in plan.questions)]
+
+
+def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.intp]]:
+    """For each question the position of every report among its labels; -1 for an empty report, if it allows one."""
+
+    def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
+        column, known = batch.column(name), pa.array(labels, pa.string())
+        coded = pa.types.is_dictionary(column.type)
+        matched = pc.index_in(pc.cast(column.dictionary if coded else column, pa.string()), known)
+        matched = matched.take(column.indices) if coded else matched
+        if may_be_empty:
+            matched = pc.if_else(pc.is_null(column), pa.scalar(-1, matched.type), matched)
+        if matched.null_count:
+            first = row + pc.index(pc.is_null(matched), True).as_py()
+            raise invalid(f"reports of {name!r}", f"one of the {len(known)} of the plan", "another", f"row {first}")
+        return np.asarray(matched.to_numpy(zero_copy_only=False), np.intp)
+
+    codes = {
+        question.name: positions(question.name, question.reports, question.may_be_empty) for question in plan.questions
+    }
+    if booklets := plan.booklets:
+        drawn = positions(BOOKLET, [question.name for question in booklets], False)
+        for place, question in enumerate(booklets):
+            here, asked = codes[question.name] >= 0, drawn == place
+            left_out = any(part.reading.left_out for part in question.answers)
+            wrong = here & ~asked if left_out else here != asked
+            if wrong.any():
+                what, where = f"reports of {question.name!r}", f"row {row + int(np.argmax(wrong))}"
+                raise invalid(what, "one where it is the booklet, and none elsewhere", Phrase("another"), where)
+    return codes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportRows(Result):
+    """The reports of n respondents, in the order of their files.
+
+    counts : the counts of all these reports, by question.
+    reports : for each question an array of shape (n,), the report's position among the channel's outputs, or -1 for an
+        empty report (only if the question leaves missing answers out).
+    columns : the public columns that were asked for, shape (n,) each; None where a value is missing.
+    """
+
+    counts: Counts
+    reports: dict[str, npt.NDArray[np.intp]]
+    columns: dict[str, npt.NDArray[Any]]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: column.tolist() for name, column in (self.reports | self.columns).items()}
+
+    @property
+    def n(self) -> int:
+        """Number of respondents."""
+        return self.counts.rows
+
+    def __repr__(self) -> str:
+        return f"ReportRows({self.n} respondents, public columns {', '.join(self.columns) or 'none'})"
+
+
+def read_rows(
+    plan: Plan, reports: str | Path | Sequence[str | Path], columns: Iterable[str] = (), unlabelled: bool = False
+) -> ReportRows:
+    """Read the reports in files, with the public columns asked for. The files are checked as in `aggregate`.
+
+    `InvalidInput` for a column that the reports do not have, or that is a question.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt_survey import QuestionSpec, Simulated, SurveySpec, make_plan
+    >>> from ldpopt_survey.collect.privatize import privatize
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), carry=("sex",))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\\nno,f\\nyes,m\\n")
+    ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
+    ...     read_rows(plan, Path(folder, "out"), ["sex"]).columns["sex"].tolist()
+    ['f', 'm']
+    """
+    delivery = admit(plan, reports, unlabelled)
+    wanted = list(dict.fromkeys(columns))
+    own = report_columns(plan)
+    for name in wanted:
+        if name in own:
+            options = [asked.name for q in plan.questions for asked in q.answers if q.name == name != asked.name]
+            expected = f"one of {', '.join(options)}, or a public column" if options else "a public column"
+            raise invalid("column", f"{expected} (reports of one question do not group those of others)", name)
+    parts = _parts(plan, delivery, wanted)
+    positions: dict[str, list[Any]] = {question.name: [] for question in plan.questions}
+    public: dict[str, list[Any]] = {name: [] for name in wanted}
+    rows = 0
+    for part in parts:
+        for batch in batches(part, [*own, *wanted], own):
+            for name, codes in _positions_of(batch, plan, 1 + rows).items():
+                positions[name].append(codes)
+            for name in wanted:
+                public[name] += batch.column(name).to_pylist()
+            rows += batch.num_rows
+    if rows == 0:
+        raise invalid("reports", "at least one", Phrase("none"))
+    reports_of = {name: np.concatenate(some) for name, some in positions.items()}
+    tables: dict[Names, Table] = {
+        (q.name,): np.bincount(reports_of[q.name][reports_of[q.name] >= 0], minlength=len(q.reports))
+        for q in plan.questions
+    }
+    said = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
+    counts = Counts(plan.checksum, rows, tables, **said)
+    return ReportRows(counts, reports_of, {name: np.array(public[name], dtype=object) for name in wanted})

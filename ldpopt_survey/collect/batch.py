@@ -1,0 +1,291 @@
+"""A batch of rows -> its reports. The rest of this folder moves the input and the output of this step.
+
+Rows whose respondent has an earlier row are found in constant memory, by keyed pseudonyms spilled to disk.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa, pc
+from ldpopt_survey.collect.answers import values_hidden
+from ldpopt_survey.collect.coding import JointCoder, Sampler, Tally
+from ldpopt_survey.collect.leaks import ROWS, find_leaks, refuse_leaks
+from ldpopt_survey.collect.manifest import SIMULATED, Manifest, total, with_manifest
+from ldpopt_survey.collect.randomness import Randomness, WordSource, default_randomness
+from ldpopt_survey.collect.words import SecretKey
+from ldpopt_survey.plan.plan import BOOKLET, Plan
+
+BUCKET_ROWS = 1 << 19
+_RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<i8")])
+
+
+def duplicate_rows(identities: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The sorted row numbers of all but the first row of every identity.
+
+    identities : (n, 2) 128-bit pseudonyms; rows : their n row numbers, increasing.
+
+    >>> duplicate_rows(np.array([[1, 2], [1, 3], [1, 2]], np.uint64), np.array([10, 11, 12]))
+    array([12])
+    """
+    order = np.argsort(identities[:, 0])
+    sorted_ = identities[order, 0]
+    same = np.flatnonzero(sorted_[1:] == sorted_[:-1])
+    if len(same) == 0:
+        return np.empty(0, np.int64)
+    # Only rows that share their first word are compared in full.
+    suspects = np.unique(order[np.union1d(same, same + 1)])
+    by_identity = suspects[np.lexsort((suspects, identities[suspects, 1], identities[suspects, 0]))]
+    ordered = identities[by_identity]
+    again = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1)) + 1
+    return np.sort(rows[by_identity[again]])
+
+
+def bucket_count(rows: int) -> int:
+    """How many buckets keep each at about `BUCKET_ROWS` rows; a power of two, at most 2**16."""
+    return min(1 << max(0, (rows // BUCKET_ROWS).bit_length()), 1 << 16)
+
+
+def spilled(identities: npt.NDArray[np.uint64], first_row: int, buckets: int) -> bytes:
+    """A partition's identities and row numbers as the contents of a file, grouped by bucket."""
+    bucket = (identities[:, 0] & np.uint64(buckets - 1)).astype(np.uint16)
+    order = np.argsort(bucket, kind="stable")
+    records = np.empty(len(identities), _RECORD)
+    records["high"], records["low"] = identities[order, 0], identities[order, 1]
+    records["row"] = order + first_row
+    ends = np.zeros(buckets + 1, "<i8")
+    ends[1:] = np.cumsum(np.bincount(bucket, minlength=buckets))
+    return ends.tobytes() + records.tobytes()
+
+
+def duplicates_in_bucket(paths: Sequence[Path], bucket: int, buckets: int) -> npt.NDArray[np.int64]:
+    """The duplicate rows among all spilled identities of one bucket."""
+    parts: list[npt.NDArray[Any]] = []
+    for path in paths:
+        with open(path, "rb") as file:
+            file.seek(8 * bucket)
+            start, stop = np.fromfile(file, "<i8", 2)
+            file.seek(8 * (buckets + 1) + _RECORD.itemsize * int(start))
+            parts.append(np.fromfile(file, _RECORD, int(stop - start)))
+    whole = np.concatenate(parts)
+    identities = np.stack([whole["high"], whole["low"]], axis=1)
+    return duplicate_rows(identities, np.asarray(whole["row"], np.int64))
+
+
+Rows = npt.NDArray[np.int64]
+
+
+def columns_of(plan: Plan) -> list[str]:
+    """The columns of the answers that a plan needs."""
+    named = [part.column for question in plan.questions for part in question.answers] + list(plan.carry)
+    return list(dict.fromkeys(named + ([plan.respondent] if plan.respondent else [])))
+
+
+def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
+    """Respondent ids as text, in one writing: 5, "5.0", "00005" and " 5" are one person, and "1e+05" is 100000."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
+        column = values_hidden(f"{what}, whole numbers", pc.cast, column, pa.int64())
+    texts = (pa.string(), pa.large_string(), pa.string_view())
+    if not (column.type in texts or pa.types.is_integer(column.type)):
+        raise invalid(what, "text or integers", str(column.type))
+    column = values_hidden(what, pc.cast, column, pa.large_string())
+    if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[eE]\+[0-9]{2}|[^\x00-\x7f]")).as_py():
+        column = pc.replace_substring_regex(column, r"\p{Cf}", "")  # what nobody sees, such as a byte-order mark
+        column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFKC"))
+        odd = pc.fill_null(pc.match_substring_regex(column, r"^[0-9](\.[0-9]+)?[eE]\+[0-9]{2}$|[^\x00-\x7f]"), False)
+        plain = pa.array(map(_plain, pc.filter(column, odd).to_pylist()), pa.large_string())
+        column = pc.replace_with_mask(column, odd, plain)
+        column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
+    empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
+    if pc.any(empty).as_py():
+        raise invalid(what, "an id in every row", Phrase("none"), f"row {first_row + pc.index(empty, True).as_py()}")
+    return column
+
+
+_POWER = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]{2}")
+"""How R and spreadsheets write large whole numbers."""
+
+
+def _plain(written: str) -> str:
+    """An id with the digits 0 to 9 for those of other scripts, and a whole number for its power of ten."""
+    digits = "".join(str(unicodedata.decimal(digit, digit)) for digit in written)
+    whole = _POWER.fullmatch(digits) and (number := Decimal(digits)) == number.to_integral_value()
+    return f"{number:f}" if whole else digits
+
+
+def kept_rows(batch: Any, first_row: int, dropped: Rows) -> tuple[Any, Rows]:
+    """The rows of a record batch that are not dropped, with their numbers; the first of the batch is `first_row`."""
+    numbers = np.arange(first_row, first_row + batch.num_rows)
+    lost = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + batch.num_rows)]
+    if len(lost):
+        numbers = np.delete(numbers, lost - first_row)
+        batch = batch.take(pa.array(numbers - first_row))
+    return batch, numbers
+
+
+class Privatizer:
+    """A plan made ready to privatize partitions of rows."""
+
+    def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
+        self.plan, self.mode, self.columns = plan, mode, columns_of(plan)
+        self.source = WordSource(plan, mode, key)
+        self._coders = [JointCoder(question) for question in plan.questions]
+        self._samplers = [Sampler(question.channel) for question in plan.questions]
+        self._labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
+
+    def ids(self, batch: Any, first_row: int) -> Any:
+        """The respondent ids of a record batch as text, in one writing."""
+        return ids_of(batch.column(self.plan.respondent), f"respondent column {self.plan.respondent!r}", first_row)
+
+    def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
+        """The reports of partition `index`, as a pyarrow table with its manifest, and the tally of what policies did.
+
+        batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
+        dropped : sorted numbers of the rows to leave out.
+        """
+        streams, tally, report_batches = self.source.streams(index), Tally(), []
+        if streams is not None:
+            tally.row_set = self.source.row_set(None, index)
+        for batch in batches:
+            kept, numbers = kept_rows(batch, first_row, dropped)
+            report_batches.append(self._reports(kept, numbers, streams, tally))
+            tally.rows += len(numbers)
+            tally.duplicates += batch.num_rows - len(numbers)
+            first_row += batch.num_rows
+        said = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
+        return with_manifest(values_hidden("carried columns", _one_table, report_batches), said), tally
+
+    def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
+        respondents = None
+        if streams is None:
+            respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
+            tally.row_set = total([tally.row_set, self.source.row_set(respondents, 0)])
+        columns = {}
+        if booklets := self.plan.booklets:
+            drawn = self.source.booklets(streams, respondents, len(numbers))
+            names = [question.name for question in booklets]
+            columns[BOOKLET] = pa.DictionaryArray.from_arrays(pa.array(drawn, pa.int32()), pa.array(names, pa.string()))
+        for q, question in enumerate(self.plan.questions):
+            if question.probability == 1:
+                columns[question.name] = self._column(q, batch, numbers, streams, respondents, tally)
+                continue
+            places = np.flatnonzero(drawn == names.index(question.name))
+            asked = None if respondents is None else respondents.take(places)
+            reports = self._column(q, batch.take(pa.array(places)), numbers[places], streams, asked, tally)
+            where = np.full(len(numbers), -1)
+            where[places] = np.arange(len(places))
+            columns[question.name] = reports.take(pa.array(where, mask=where < 0))
+        for name in self.plan.carry:
+            columns[name] = batch.column(name)
+        return pa.record_batch(columns)
+
+    def _column(self, q: int, batch: Any, numbers: Rows, streams: Any, respondents: Any, tally: Tally) -> Any:
+        """The reports of question number q, as an arrow dictionary array."""
+        answers, empty = self._coders[q].read(batch, tally, lambda place: int(numbers[place]))
+        reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
+        signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(signed, mask=empty), self._labels[q])
+
+
+def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = None) -> tuple[Any, Tally]:
+    """Privatize a data frame in memory: (pyarrow table of reports, tally).
+
+    answers : a pandas, Polars or pyarrow table, or any other object with the Arrow stream interface or the older data
+        frame interchange protocol.
+    randomness : as in `privatize`.
+
+    Raises `InvalidInput` for answers that the plan refuses.
+
+    >>> import numpy as np, pyarrow as pa
+    >>> from ldpopt_survey.plan.plan import make_plan
+    >>> from ldpopt_survey.collect.randomness import Simulated
+    >>> from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> reports, tally = privatize_frame(plan, pa.table({"vote": ["no", "yes"]}), Simulated(np.random.default_rng(0)))
+    >>> reports.num_rows, tally.unknown
+    (2, {'vote': 0})
+    """
+    randomness = default_randomness(plan, randomness)
+    privatizer = Privatizer(plan, randomness.mode, randomness.key())
+    table = _table(answers, privatizer.columns)
+    table = table.select(privatizer.columns).combine_chunks()
+    if randomness.mode != SIMULATED and table.num_rows:
+        refuse_leaks(find_leaks(plan, table.slice(0, ROWS)), plan.revealed)
+    batches = table.to_batches(1 << 16)
+    dropped: Rows = np.empty(0, np.int64)
+    if plan.respondent is not None:
+        identities, row = [], 1
+        for batch in batches:
+            identities.append(privatizer.source.identities(privatizer.ids(batch, row)))
+            row += batch.num_rows
+        whole = np.concatenate([np.empty((0, 2), np.uint64), *identities])
+        dropped = duplicate_rows(whole, np.arange(1, len(whole) + 1))
+        refuse_duplicates(plan, dropped)
+    if not batches:
+        raise invalid("answers", "at least one row", Phrase("none"))
+    reports, tally = privatizer.partition(batches, 0, 1, dropped)
+    return reports, Tally.total([tally], plan)
+
+
+def _one_table(record_batches: list[Any]) -> Any:
+    """Record batches as one table. A carried column may have related types in different files; they become one type."""
+    if all(batch.schema == record_batches[0].schema for batch in record_batches):
+        return pa.Table.from_batches(record_batches)
+    return pa.concat_tables([pa.Table.from_batches([batch]) for batch in record_batches], promote_options="permissive")
+
+
+def _table(answers: Any, columns: list[str]) -> Any:
+    """The needed columns of any library's data frame as a pyarrow table."""
+    if not hasattr(answers, "__arrow_c_stream__") and not hasattr(answers, "__dataframe__"):
+        raise invalid("answers", "a data frame with the Arrow stream interface", Phrase(type(answers).__name__))
+    names = None if hasattr(answers, "column_names") else getattr(answers, "columns", None)
+    if names is None:
+        table = values_hidden("the data frame", _converted, answers)
+        _require_once(columns, table.column_names)
+        return table
+    # pandas and Polars: only the columns that are needed are converted.
+    _require_once(columns, list(names))
+    for name in columns:
+        values_hidden(f"column {name!r} of the data frame", _converted, answers[[name]])
+    return values_hidden("the data frame", _converted, answers[columns])
+
+
+def _converted(answers: Any) -> Any:
+    from pyarrow.interchange import from_dataframe
+
+    return pa.table(answers) if hasattr(answers, "__arrow_c_stream__") else from_dataframe(answers)
+
+
+def _require_once(columns: list[str], names: list[str]) -> None:
+    require_columns(columns, names, "the data frame")
+    for name in columns:
+        if names.count(name) > 1:
+            raise invalid("answers", f"one column {name!r}", Phrase("two"), "the data frame")
+
+
+def require_columns(needed: list[str], names: list[str], where: str) -> None:
+    """`InvalidInput` unless every needed column is there."""
+    lacking = [name for name in needed if name not in names]
+    if lacking:
+        # The names that were found are not shown: the first line of a file without a header is somebody's answers.
+        others = f"{len(names)} other{'s' * (len(names) != 1)}"
+        raise invalid("answers", f"a column {lacking[0]!r}", Phrase(others), where)
+
+
+def refuse_duplicates(plan: Plan, dropped: Rows) -> None:
+    """`InvalidInput` for a second row of a respondent, unless the plan keeps the first and drops the others."""
+    if len(dropped) and not plan.first_of_duplicates:
+        what = f"respondent column {plan.respondent!r}"
+        raise invalid(what, "one row for each respondent", "a second", f"row {int(dropped.min())}")

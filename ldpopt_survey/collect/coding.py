@@ -1,0 +1,288 @@
+"""A column of raw answers -> positions among the categories -> reports of an exact channel, by integers and not floats.
+
+The question's policies decide about odd answers; a report follows from comparing a random word with integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.extras import pa, pc
+from ldpopt.values.labels import as_text
+from ldpopt.values.schema import key, listed, mapped, whole
+from ldpopt_survey.collect.manifest import NO_ROWS, row_set, total
+from ldpopt_survey.collect.words import CHUNK, WordArray, Words
+from ldpopt_survey.datafiles.columns import is_one_of, to_numbers
+from ldpopt_survey.datafiles.pieces import values_hidden
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
+from ldpopt_survey.plan.spec import QuestionSpec
+
+Codes = npt.NDArray[np.unsignedinteger[Any]]
+
+_GUIDE_BITS = 12
+_GUIDE_CELLS = 1 << 18
+_STRIDE = 32 * CHUNK  # after so many answers, the words in cut cells are searched together
+
+
+class Sampler:
+    """Reports of an exact channel, one 64-bit word each.
+
+    The report for answer x and word w is the number of cumulative weights of row x that are at most the top `bits` bits
+    of w. So exactly weights[x, y] of the 2**bits values give output y. A guide table, indexed by the first bits of the
+    word, decides nearly every report by one look-up. If a threshold cuts the cell of the table, the word is compared
+    with the thresholds themselves. A report takes O(1) steps, or O(log m) in a cut cell.
+
+    >>> from ldpopt_survey.collect.words import Given
+    >>> every = np.arange(4, dtype=np.uint64) << np.uint64(62)
+    >>> Sampler(ExactChannel([[3, 1], [1, 3]], bits=2)).reports(np.zeros(4, np.uint8), Given(every))
+    array([0, 0, 0, 1], dtype=uint8)
+    """
+
+    def __init__(self, channel: ExactChannel) -> None:
+        k, m = channel.shape
+        self.inputs = k
+        self._bits = channel.bits
+        self._steps = np.cumsum(channel.weights, axis=1)  # (k, m), ending with 2**bits
+        self._guide_bits = min(_GUIDE_BITS, self._bits, max(4, (_GUIDE_CELLS // k).bit_length() - 1))
+        self._kind: np.dtype[np.unsignedinteger[Any]] = np.min_scalar_type(m)
+        self._cut = m  # not an output: it marks a cell that a threshold cuts
+        width = 1 << (self._bits - self._guide_bits)
+        starts = np.arange(1 << self._guide_bits, dtype=np.int64) * width
+        first = np.stack([np.searchsorted(row, starts, side="right") for row in self._steps])
+        last = np.stack([np.searchsorted(row, starts + (width - 1), side="right") for row in self._steps])
+        self._guide = np.where(first == last, first, self._cut).astype(self._kind).ravel()
+        self._first, self._last = first.astype(self._kind).ravel(), last.astype(self._kind).ravel()
+
+    def reports(self, answers: Codes, words: Words) -> Codes:
+        """The positions of the reports for answers at positions 0..k-1, shape (n,). It uses the next n words."""
+        if answers.size and (answers.dtype.kind != "u" or answers.max() >= self.inputs):
+            raise invalid("answers", f"unsigned positions below {self.inputs}", "others")
+        reports = np.empty(len(answers), self._kind)
+        word, cell, row = (np.empty(min(CHUNK, len(answers)), np.uint64) for _ in range(3))
+        for begin in range(0, len(answers), _STRIDE):
+            end = min(begin + _STRIDE, len(answers))
+            cut_places, cut_words, cut_cells = [], [], []
+            for start in range(begin, end, CHUNK):
+                stop = min(start + CHUNK, end)
+                w, c, r = word[: stop - start], cell[: stop - start], row[: stop - start]
+                y = reports[start:stop]
+                words.fill(w)
+                np.right_shift(w, np.uint64(64 - self._guide_bits), out=c)
+                r[:] = answers[start:stop]
+                r <<= np.uint64(self._guide_bits)
+                c |= r
+                # All cells are in range, so mode="clip" changes nothing but spares numpy a check of every index.
+                np.take(self._guide, c.view(np.int64), out=y, mode="clip")
+                cut = np.flatnonzero(y == self._cut)
+                cut_places.append(cut + start)
+                cut_words.append(w[cut])
+                cut_cells.append(c[cut])
+            places = np.concatenate(cut_places)
+            reports[places] = self._search(np.concatenate(cut_cells), np.concatenate(cut_words))
+        return reports
+
+    def _search(self, cells: WordArray, words: WordArray) -> npt.NDArray[np.intp]:
+        """The number of steps that are at most the word's top bits, by bisection among the steps that cut its cell."""
+        value = (words >> np.uint64(64 - self._bits)).astype(np.int64)
+        x = (cells >> np.uint64(self._guide_bits)).astype(np.intp)
+        low, high = self._first[cells].astype(np.intp), self._last[cells].astype(np.intp)
+        while (low < high).any():
+            middle = (low + high) >> 1
+            above = (low < high) & (self._steps[x, middle] <= value)
+            low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
+        return low
+
+
+_COUNTS = key(load=lambda data, what: dict(mapped(whole)(data, what))).metadata
+
+
+@dataclass
+class Tally:
+    """What privatizing did to the rows. These counts are not private: they are for the holder of the answers alone.
+
+    rows : number of reports written. duplicates : number of rows left out because an earlier row has their respondent.
+    row_set : the fingerprint of the rows (a keyed checksum of whose rows they are), as in the manifest of the reports.
+    other_rounds : in how many other rounds the same answers were reported, as far as a ledger says.
+    left_out : number of rows of respondents whom a ledger knows to be beyond what they were told.
+    rounds : if a ledger knows respondents' ids, how many have now answered one round of the survey, two, ...
+    gone : how many of the last round before are not in this one.
+    unknown, missing : for each question, how many unknown and missing answers its policy handled.
+    """
+
+    rows: int = key(load=whole, default=0)
+    duplicates: int = key(load=whole, default=0)
+    unknown: dict[str, int] = field(default_factory=dict, metadata=_COUNTS)
+    missing: dict[str, int] = field(default_factory=dict, metadata=_COUNTS)
+    row_set: str = key(load=row_set, default=NO_ROWS)
+    other_rounds: int = key(load=whole, default=0)
+    left_out: int = key(load=whole, default=0)
+    rounds: tuple[int, ...] = key(load=listed(whole), default=())
+    gone: int = key(load=whole, default=0)
+
+    def __add__(self, other: Tally) -> Tally:
+        rows = total([self.row_set, other.row_set])
+        both = Tally(self.rows + other.rows, self.duplicates + other.duplicates, row_set=rows)
+        for name in ("unknown", "missing"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            getattr(both, name).update({key: mine.get(key, 0) + theirs.get(key, 0) for key in {**mine, **theirs}})
+        return both
+
+    @classmethod
+    def total(cls, tallies: Iterable[Tally], plan: Plan) -> Tally:
+        """The sum of tallies, with a zero for every question of the plan whose policies were not needed."""
+        zeros = dict.fromkeys(plan.answers, 0)
+        return sum(tallies, cls(unknown=dict(zeros), missing=dict(zeros)))
+
+
+class Coder:
+    """Finds the position of each answer to one question among its categories."""
+
+    def __init__(self, question: Part | PlannedQuestion | QuestionSpec) -> None:
+        reading = question.reading
+        codes = [(code, _place(question, label)) for code, label in reading.codes]
+        known = {code for code, _ in codes}
+        codes += [(text, place) for place, text in enumerate(map(as_text, question.categories)) if text not in known]
+        written = [code for code, _ in codes]
+        self._question = question
+        self._kind = np.min_scalar_type(len(question.categories))
+        self._of_code = np.array([*(place for _, place in codes), -1])  # an answer without a category has position -1
+        self._text = pa.array(written, pa.string())
+        # A column of numbers is compared as numbers: 7, 7.0 and the text "7" are one answer.
+        whole = [text if text.removeprefix("-").isdecimal() and str(int(text)) == text else None for text in written]
+        self._whole = pa.array([int(t) if t is not None and len(t) < 18 else None for t in whole], pa.int64())
+        # A missing answer that is left out is drawn like the others, but not written.
+        missing = question.categories[0] if reading.left_out else question.missing
+        self._codes = {
+            policy: None if label is None else _place(question, label)
+            for policy, label in (("unknown", question.unknown), ("missing", missing))
+        }
+
+    def read(self, column: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
+        """Unsigned positions for a pyarrow array of answers, and a mask of the rows whose report stays empty, or None.
+
+        tally : counts the answers that the policies mapped. row : the number of the data row at a place of the column,
+            for the message when a policy refuses. Reports stay empty where missing answers are left out.
+        """
+        codes, absent = self.positions(column)
+        unsigned = codes.astype(self._kind)
+        if absent is not None:
+            self._apply("missing", unsigned, absent, tally, row)
+        unknown = codes < 0
+        if unknown.any():
+            self._apply("unknown", unsigned, unknown if absent is None else unknown & ~absent, tally, row)
+        return unsigned, absent if self._question.reading.left_out else None
+
+    def positions(self, column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+        """The positions before any policy, -1 for an answer without a category, and where none is; None if nowhere."""
+        column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
+        codes = values_hidden(f"column {self._question.column!r}", self._positions, column)
+        some = column.null_count or pa.types.is_floating(column.type)
+        return codes, _to_numpy(pc.is_null(column, nan_is_null=True)) if some else None
+
+    def _without_codes(self, column: Any) -> Any:
+        """The column with null in place of the codes that stand for "no answer"."""
+        reading = self._question.reading
+        if not (reading.missing_codes or reading.bins):
+            return column
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if not reading.missing_codes:
+            return column
+        return pc.if_else(is_one_of(column, reading.missing_codes), pa.scalar(None, column.type), column)
+
+    def _positions(self, column: Any) -> npt.NDArray[Any]:
+        """The position of each answer among the categories, or -1 for an answer that is none of them."""
+        if self._question.reading.bins:
+            numbers = _to_numpy(pc.fill_null(to_numbers(column), float("nan")))
+            places = np.searchsorted(np.asarray(self._question.reading.bins), numbers, side="right")
+            return np.where(np.isnan(numbers), -1, places)
+        return np.asarray(self._of_code[_to_numpy(pc.fill_null(self._lookup(column), -1))])
+
+    def _apply(
+        self, policy: str, codes: Codes, where: npt.NDArray[np.bool_], tally: Tally, row: Callable[[int], int]
+    ) -> None:
+        count = int(np.count_nonzero(where))
+        if not count:
+            return
+        code = self._codes[policy]
+        if code is None:
+            name, listed = self._question.name, f"one of its {len(self._question.categories)} categories"
+            got = "no answer" if policy == "missing" else "an answer outside them"
+            place = f"row {row(int(np.argmax(where)))}, column {self._question.column!r}"
+            raise invalid(f"question {name!r}", f"{listed} (or a policy for {policy} answers)", Phrase(got), place)
+        codes[where] = code
+        counts = getattr(tally, policy)
+        counts[self._question.name] = counts.get(self._question.name, 0) + count
+
+    def _lookup(self, column: Any) -> Any:
+        """An int32 array of positions, null where the answer is no category."""
+        if pa.types.is_dictionary(column.type):
+            return self._lookup(column.dictionary).take(column.indices)
+        if pa.types.is_floating(column.type):
+            number = pc.cast(column, pa.float64())
+            whole = pc.and_(pc.equal(pc.floor(number), number), pc.less(pc.abs(number), 2.0**53))
+            column = pc.cast(pc.if_else(whole, number, None), pa.int64())
+        if pa.types.is_integer(column.type):
+            if pa.types.is_uint64(column.type):
+                column = pc.if_else(pc.less(column, pa.scalar(1 << 63, pa.uint64())), column, None)
+            places = pc.index_in(pc.cast(column, pa.int64()), self._whole)
+            return pc.if_else(pc.is_valid(column), places, None)  # a null is no category, even beside null categories
+        return pc.index_in(pc.cast(column, pa.string()), self._text)
+
+
+class JointCoder:
+    """Finds the position, among a question's categories, of each respondent's answers to all of its parts."""
+
+    def __init__(self, question: PlannedQuestion) -> None:
+        self._parts = question.answers
+        self._coders = [Coder(part) for part in self._parts]
+        self._cells = None
+        if question.parts:
+            self._cells = np.full([len(part.categories) for part in question.parts], len(question.categories))
+            self._cells[tuple(question.places.T)] = np.arange(len(question.categories))
+        self._kind = np.min_scalar_type(len(question.categories))
+
+    def read(self, batch: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
+        """As `Coder.read`, for a record batch. A part that is not asked after the answers before it is not read."""
+        if self._cells is None:
+            return self._coders[0].read(batch.column(self._parts[0].column), tally, row)
+        codes: dict[str, npt.NDArray[Any]] = {}
+        parts = {part.name: part for part in self._parts}
+        absent = np.zeros(batch.num_rows, dtype=bool)
+        for part, coder in zip(self._parts, self._coders, strict=True):
+            column = batch.column(part.column)
+            if not isinstance(part, Part) or not part.asked_if:
+                codes[part.name], empty = coder.read(column, tally, row)
+            else:
+                asked = np.arange(batch.num_rows)
+                for name, labels in part.asked_if:
+                    places = [x for x, label in enumerate(parts[name].categories) if label in labels]
+                    asked = asked[np.isin(codes[name][asked], places)]
+
+                def row_asked(place: int, asked: npt.NDArray[Any] = asked) -> int:
+                    return row(int(asked[place]))
+
+                given, own = coder.read(column.take(asked), tally, row_asked)
+                codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, given.dtype)
+                codes[part.name][asked] = given
+                empty = None if own is None else np.isin(np.arange(batch.num_rows), asked[own])
+            absent |= False if empty is None else empty
+        cells = self._cells[tuple(codes[part.name] for part in self._parts)]
+        left_out = any(part.reading.left_out for part in self._parts)
+        return np.where(absent, 0, cells).astype(self._kind), absent if left_out else None
+
+
+def _place(question: Part | PlannedQuestion | QuestionSpec, label: Any) -> int:
+    return [type(category) is type(label) and category == label for category in question.categories].index(True)
+
+
+def _to_numpy(array: Any) -> npt.NDArray[Any]:
+    return np.asarray(array.to_numpy(zero_copy_only=False))

@@ -1,0 +1,165 @@
+"""Finished partitions -> the reports, all at once; nothing is overwritten, and a repeated call recognises them.
+
+A file of reports is either there and complete, manifest included, or absent. Just before the reports appear, a note
+beside them is written that says what they are. It stays until the rest of the run's files are gone. A call that is
+repeated after a kill in between finds the note, compares the reports with it, and returns the tally.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.extras import arrow_csv, pa, pq
+from ldpopt.files import strict
+from ldpopt.files.atomic import NO_FILE, aside, create_private, digest, move_to_new, replace_text, sync_folder
+from ldpopt_survey.collect.answers import values_hidden
+from ldpopt_survey.collect.coding import Tally
+from ldpopt_survey.collect.manifest import FOLDER, Manifest, folder_content, sidecar, with_manifest
+from ldpopt_survey.collect.workfolder import PARTS, WorkFolder, tally_of
+from ldpopt_survey.plan.plan import Plan
+
+
+def write_reports(path: Path, table: Any) -> None:
+    """Write one partition's reports, a pyarrow table with its manifest, as Parquet or CSV."""
+    with aside(path) as written:
+        values_hidden(str(path), _write, path.suffix, table, written)
+
+
+def _write(suffix: str, table: Any, written: Path) -> None:
+    if suffix == ".parquet":
+        pq.write_table(table, written, compression="zstd", row_group_size=1 << 20, write_page_checksum=True)
+        return
+    # The CSV writer accepts neither dictionaries nor string views.
+    views = (pa.types.is_dictionary, pa.types.is_string_view)
+    plain = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
+    arrow_csv.write_csv(pa.table(plain, table.column_names), written)
+
+
+def write_manifest(
+    folder: Path, plan: Plan, mode: str, parts: Sequence[Path], tallies: Sequence[Tally], rounds: tuple[int, ...] = ()
+) -> None:
+    """Write the list of a folder's partitions with their checksums.
+
+    This is the last file of the folder to be written.
+    """
+    files = {
+        path.name: Manifest.of(plan, mode, tally.rows, [tally.row_set], digest(path))
+        for path, tally in zip(parts, tallies, strict=True)
+    }
+    every = [tally.row_set for tally in tallies]
+    whole = Manifest.of(plan, mode, sum(tally.rows for tally in tallies), every, rounds=rounds)
+    replace_text(folder / FOLDER, folder_content(whole, files))
+
+
+def join(parts: Sequence[Path], path: Path, manifest: Manifest) -> None:
+    """Write all partitions as one file; if it is Parquet, its schema holds the manifest."""
+    with aside(path) as written:
+        if path.suffix == ".csv":
+            with open(written, "wb") as out:
+                for number, part in enumerate(parts):
+                    with open(part, "rb") as file:
+                        header = file.readline()
+                        out.write(header if number == 0 else b"")
+                        while content := file.read(1 << 20):
+                            out.write(content)
+            return
+        schema = with_manifest(pq.read_schema(parts[0]).empty_table(), manifest).schema
+        with pq.ParquetWriter(written, schema, compression="zstd", write_page_checksum=True) as writer:
+            for part in parts:
+                with pq.ParquetFile(part) as file:
+                    for group in range(file.num_row_groups):
+                        writer.write_table(file.read_row_group(group))
+
+
+NOTE, MANIFEST = "finished.json", "manifest.json"
+
+
+def note_of(output: Path) -> Path:
+    """Where the note about the reports at `output` is kept while the run ends."""
+    return output.with_name(f".{output.name}.finished")
+
+
+def published(output: Path, asked: dict[str, Any]) -> Tally | None:
+    """The tally of the run that was asked for, if that run made the reports at `output`; else None.
+
+    asked : the `description` of the run.
+    """
+    try:
+        note = strict.json_value(note_of(output).read_bytes(), "note")
+        if note["asked"] != asked or note["files"] != _digests(output):
+            return None
+        return tally_of(note["tally"])
+    except (*NO_FILE, InvalidInput, KeyError, TypeError):
+        return None
+
+
+def refuse_taken(output: Path) -> None:
+    """`InvalidInput` if there is anything at `output`, even a dangling link."""
+    if os.path.lexists(output):
+        raise _taken(output)
+
+
+def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: Tally, asked: dict[str, Any]) -> None:
+    """Put the finished partitions together and move them to `output`, which must not exist."""
+    folder.sweep()
+    mode, tallies = folder.state["mode"], folder.tallies()
+    if single:
+        source = folder.path / f"reports.{folder.state['kind']}"
+        said = Manifest.of(plan, mode, tally.rows, [part.row_set for part in tallies], rounds=tally.rounds)
+        join(folder.parts, source, said)
+    else:
+        source = folder.path / PARTS
+        write_manifest(source, plan, mode, folder.parts, tallies, tally.rounds)
+    refuse_taken(output)
+    if single and output.suffix == ".csv":
+        _publish_sidecar(folder, replace(said, sha256=digest(source)), sidecar(output))
+    note = {"asked": asked, "tally": asdict(tally), "files": _digests(source)}
+    create_private(folder.path / NOTE, strict.json_text(note).encode(), force=True)
+    os.replace(folder.path / NOTE, note_of(output))
+    try:
+        if single:
+            move_to_new(source, output)
+        else:
+            # A rename replaces neither a file nor a folder with contents, so nothing is lost if the name was taken
+            # meanwhile.
+            refuse_taken(output)
+            source.rename(output)
+    except (FileExistsError, NotADirectoryError):
+        raise _taken(output) from None
+    sync_folder(output.parent)
+
+
+def _publish_sidecar(folder: WorkFolder, manifest: Manifest, path: Path) -> None:
+    """Put the manifest where it belongs beside the reports.
+
+    An earlier attempt may have left it there, with the same bytes.
+    """
+    replace_text(folder.path / MANIFEST, manifest.to_json())
+    try:
+        move_to_new(folder.path / MANIFEST, path)
+        sync_folder(path.parent)
+    except FileExistsError:
+        if path.is_file() and path.read_bytes() == manifest.to_json().encode():
+            return
+        raise _taken(path) from None
+
+
+def forget_note(output: Path) -> None:
+    """Remove the note; the run is over."""
+    note_of(output).unlink(missing_ok=True)
+
+
+def _digests(output: Path) -> dict[str, str]:
+    """The checksums of a file, or of the files in a folder by name."""
+    if output.is_dir():
+        return {path.name: digest(path) for path in sorted(output.iterdir())}
+    return {"": digest(output)}
+
+
+def _taken(output: Path) -> InvalidInput:
+    return invalid("reports", "a path that is not taken", str(output))

@@ -1,0 +1,338 @@
+"""Raw answers -> keyed marks of them -> the ledger of a survey, which tells what was reported already, and of whom.
+
+A second fresh report of the same answers spends their epsilon again. The ledger lies beside the plans, has a key of its
+own and holds no answer: with the key a guess at a whole stretch of rows can be checked, and whether an id took part.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import strict
+from ldpopt.files.atomic import NO_FILE, create_private, held
+from ldpopt.values.distribution import number
+from ldpopt.values.schema import check, dump, key, kind, listed, load, text, version_of, whole
+from ldpopt_survey.collect.answers import values_hidden
+from ldpopt_survey.collect.batch import Rows, kept_rows
+from ldpopt_survey.collect.people import Run, Standing, standing
+from ldpopt_survey.collect.words import SecretKey
+from ldpopt_survey.plan.plan import Plan
+
+FORMAT, VERSION = "ldpopt-ledger", 1
+ENDING = ".ledger"
+"""Ends the name of the ledger, after the name of the plan."""
+
+BITS = 64.0
+"""A stretch of rows is long enough if other people would give the same answers in the same order once in 2 to this."""
+
+FEWEST_BITS = 20.0
+"""The same, of a whole file or of its rows in any order."""
+
+MARKS = 1024
+"""The most marks of stretches that are kept of a run: the smallest, so that they are the same of the same rows."""
+
+COMMON = 3
+"""So many stretches in common are no chance."""
+
+Numbers = npt.NDArray[np.uint64]
+NO_ROWS: Rows = np.empty(0, np.int64)
+
+
+def _mixed(numbers: Numbers) -> Numbers:
+    """A bijection of 64-bit numbers without structure (splitmix64)."""
+    with np.errstate(over="ignore"):
+        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return numbers ^ (numbers >> np.uint64(31))
+
+
+def _rows(batch: Any, columns: Sequence[str], secret: bytes) -> Numbers:
+    """A keyed number of each row: 5, "5.0" and " 5" in a column are the same, and so is every writing of a file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mixed = np.zeros(batch.num_rows, np.uint64)
+    for place, name in enumerate(columns):
+        column = batch.column(name)
+        column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        different = values_hidden(f"column {name!r}", pc.cast, column.dictionary, pa.large_string()).to_pylist()
+        marks = np.array([_mark(value, name, secret) for value in [*different, None]], np.uint64)
+        places = np.asarray(pc.fill_null(column.indices, len(different)).to_numpy(zero_copy_only=False), np.int64)
+        mixed = _mixed(mixed ^ marks[places] if place == 0 else _mixed(mixed) + marks[places])
+    return mixed
+
+
+def _mark(value: str | None, column: str, secret: bytes) -> int:
+    plain = (value or "").strip()
+    with suppress(ValueError):
+        plain = repr(float(plain))
+    content = f"{len(column)} {column} {plain}".encode()
+    return int.from_bytes(hashlib.blake2b(content, key=secret, digest_size=8).digest(), "little")
+
+
+def _stretches(rows: Numbers, length: int) -> Numbers:
+    """A number of every stretch of so many rows, a power of two, unless it overlaps its own repetition."""
+    spans, span = rows, 1
+    while span < length:
+        spans = _mixed(_mixed(spans[:-span]) + spans[span:])
+        span *= 2
+    order = np.argsort(spans, kind="stable")
+    again = (spans[order][1:] == spans[order][:-1]) & (np.diff(order) < length)
+    periodic = np.isin(spans, spans[order][1:][again])
+    return spans[~periodic]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Keyed marks of some rows of answers.
+
+    rows : how many there are. content : of all rows in any order; empty if others might have the same by chance.
+    orders : of all rows of a batch in their order. stretches : the smallest marks of stretches of rows, rising.
+    """
+
+    rows: int = key(whole, default=0)
+    content: str = key(default="")
+    orders: tuple[str, ...] = key(listed(text), default=())
+    stretches: tuple[str, ...] = key(listed(text), default=())
+
+    def __post_init__(self) -> None:
+        check(self, "marks")
+
+    def __add__(self, other: Marks) -> Marks:
+        sums = [int(digest, 16) for digest in (self.content, other.content) if digest]
+        content = f"{sum(sums) % (1 << 64):016x}" if len(sums) == 2 else ""
+        kept = tuple(sorted((*self.stretches, *other.stretches))[:MARKS])
+        return Marks(self.rows + other.rows, content, (*self.orders, *other.orders), kept)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether some of the rows come twice, in one order."""
+        again = len(self.stretches) - len(set(self.stretches))
+        return again >= COMMON or len(set(self.orders)) < len(self.orders)
+
+    def same(self, other: Marks) -> bool:
+        """Whether some of the rows are the same people's."""
+        whole = bool(self.content) and (self.rows, self.content) == (other.rows, other.content)
+        common = len(set(self.stretches) & set(other.stretches))
+        return whole or common >= COMMON or bool(set(self.orders) & set(other.orders))
+
+
+def _entropy(counts: npt.NDArray[Any]) -> float:
+    """The bits that one of so many rows of each kind holds."""
+    shares = counts / max(1, counts.sum())
+    return float(-(shares * np.log2(shares)).sum())
+
+
+class Marking:
+    """Marks batches of rows as they pass, under a key: all columns together, and in their order each of `answers`."""
+
+    def __init__(self, columns: Sequence[str], answers: Sequence[str], secret: bytes) -> None:
+        self._columns, self._secret, self._orders = columns, secret, list[str]()
+        self._answers = [name for name in answers if [name] != list(columns)]  # of which each row has a mark already
+        self._count = self._sum = self._different = 0
+        self._stretches = np.empty(0, np.uint64)
+
+    def passing(self, batches: Iterable[Any], first_row: int = 1, dropped: Rows = NO_ROWS) -> Iterator[Any]:
+        """The record batches, each after its rows were marked but for those that are dropped."""
+        for batch in batches:
+            kept, _ = kept_rows(batch, first_row, dropped)
+            self._add(_rows(kept, self._columns, self._secret))
+            for name in self._answers:
+                rows = _rows(kept, [name], self._secret)
+                self._in_order(rows, _entropy(np.unique(rows, return_counts=True)[1]))
+            yield batch
+            first_row += batch.num_rows
+
+    def _add(self, rows: Numbers) -> None:
+        _, counts = np.unique(rows, return_counts=True)
+        n, entropy = len(rows), _entropy(counts)
+        self._count, self._different = self._count + n, max(self._different, len(counts))
+        self._sum = (self._sum + sum(map(int, rows.tolist()))) % (1 << 64)
+        if n * entropy >= FEWEST_BITS:
+            self._orders.append(hashlib.blake2b(rows.tobytes(), key=self._secret, digest_size=8).hexdigest())
+        self._in_order(rows, entropy)
+
+    def _in_order(self, rows: Numbers, entropy: float) -> None:
+        """Mark stretches of rows, of which each holds so many bits."""
+        length = 1 << max(3, int(np.ceil(np.log2(BITS / max(entropy, 1e-3)))))
+        for span in (length, 2 * length):
+            if len(rows) >= span + 2 * COMMON:
+                self._stretches = np.sort(np.concatenate([self._stretches, _stretches(rows, span)]))[:MARKS]
+
+    @property
+    def marks(self) -> Marks:
+        """The marks of all rows that passed."""
+        # The same counts of k kinds of rows come by chance with about the probability (n / k) ** (-(k - 1) / 2).
+        n, k = self._count, max(1, self._different)
+        sure = (k - 1) / 2 * np.log2(max(2.0, n / k)) >= FEWEST_BITS
+        stretches = tuple(f"{stretch:016x}" for stretch in self._stretches)
+        return Marks(n, f"{self._sum:016x}" if sure else "", tuple(self._orders), stretches)
+
+
+def _packed(value: Any, what: str) -> bytes:
+    try:
+        content = base64.b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        content = b"?"
+    if len(content) % 8:
+        raise invalid(what, "marks in base64", Phrase(kind(value)))
+    return content
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run in the ledger: its plan's survey, round and checksum, what its words come from, and its marks.
+
+    rounds : how many rounds respondents were told of, if that was declared.
+    claims : (epsilon, eta) promised of one round. packed : the marks of those who have ids, eight bytes each.
+    """
+
+    survey: str = key(text)
+    round: int = key(whole)
+    plan: str = key(text)
+    words: str = key(text)
+    marks: Marks = key(load=lambda data, what: load(Marks, data, what), dump=dump)
+    rounds: int | None = key(whole, default=None, omit=True)
+    claims: tuple[float, ...] = key(listed(number), default=(), omit=True)
+    packed: bytes = key(
+        default=b"", name="people", omit=True, load=_packed, dump=lambda some: base64.b64encode(some).decode()
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "ledger")
+        if self.packed and len(self.claims) != 2:
+            raise invalid("ledger", "the epsilon and the eta that people were promised", Phrase("none"))
+
+    @classmethod
+    def of(cls, plan: Plan, words: str, marks: Marks, people: Numbers | None) -> Entry:
+        """The entry of a run under `plan`."""
+        ids: dict[str, Any] = {}
+        if people is not None:
+            epsilon, eta = plan.promised()
+            ids = {"claims": (min(epsilon, sys.float_info.max), eta), "packed": people.astype("<u8").tobytes()}
+        return cls(plan.name, plan.round, plan.checksum, words, marks, plan.rounds, **ids)
+
+    @property
+    def run(self) -> Run:
+        """What counts of it for its respondents, of whom there are none if they have no ids."""
+        claims = self.claims or (0.0, 0.0)
+        return Run(self.words, self.round, self.rounds, (claims[0], claims[1]), np.frombuffer(self.packed, "<u8"))
+
+
+class Ledger:
+    """The ledger at a path, which is made when the first run is entered."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _content(self) -> tuple[bytes, list[Entry]] | None:
+        try:
+            data = strict.json_value(self.path.read_bytes(), str(self.path))
+        except NO_FILE:
+            return None
+        version_of(data, f"ledger {self.path}", FORMAT, (VERSION,))
+        try:
+            secret = bytes.fromhex(data["key"])
+        except (KeyError, TypeError, ValueError):
+            raise invalid("ledger", "its key", Phrase("none"), str(self.path)) from None
+        runs = data.get("runs")
+        if not isinstance(runs, list) or len(secret) != 32:
+            raise invalid("ledger", "a list of runs and a key", Phrase(kind(runs)), str(self.path))
+        return secret, [load(Entry, run, f"ledger {self.path}") for run in runs]
+
+    def knows(self, survey: str) -> bool:
+        """Whether a run of a survey is entered."""
+        return any(run.survey == survey for run in (self._content() or (b"", []))[1])
+
+    def secret(self) -> bytes:
+        """The key of the ledger, which is made if there is no ledger."""
+        if (content := self._content()) is None:
+            with suppress(FileExistsError):
+                self._write(SecretKey.fresh().derive(b"ldpopt ledger"), [], new=True)
+            content = self._content()
+        assert content is not None
+        return content[0]
+
+    def _write(self, secret: bytes, runs: Sequence[Entry], new: bool = False) -> None:
+        said = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(run) for run in runs]}
+        create_private(self.path, strict.json_text(said).encode(), force=not new)
+
+    def standing(self, plan: Plan, words: str, people: Numbers, alike: bool) -> Standing:
+        """Whom of these respondents, by their marks, a run may report; the arguments are those of `enter`."""
+        runs = (self._content() or (b"", []))[1]
+        return self._standing(Entry.of(plan, words, Marks(), people), runs, alike)
+
+    def _standing(self, entry: Entry, runs: Sequence[Entry], alike: bool) -> Standing:
+        known = [run for run in runs if run.survey == entry.survey]
+        if entry.rounds and entry.round > 1 and not (known or alike):
+            expected = f"a ledger of the rounds of {entry.survey!r} before round {entry.round}"
+            raise invalid(
+                "ledger", f"{expected} (or --alike, alike=True, if nobody took part in them)", None, str(self.path)
+            )
+        return standing(entry.run, [run.run for run in known])
+
+    def enter(
+        self, plan: Plan, words: str, marks: Marks, alike: bool, people: Numbers | None = None
+    ) -> tuple[int, Standing | None]:
+        """Enter a run before its reports appear: (in how many other rounds the same answers were reported, standing).
+
+        words : what the words come from, a key or a run. The same words repeat the same reports and spend nothing.
+        alike : whether the same answers are those of other people. people : marks of all respondents, if they have ids.
+        `InvalidInput` for answers that were reported in this round with other words; for people whom the run may not
+        report, by their ids; and without ids for a round beyond those that respondents were told of.
+        """
+        with held(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
+            secret = self.secret()
+            runs = (self._content() or (secret, []))[1]
+            entry = Entry.of(plan, words, marks, people)
+            told = min((run.rounds for run in runs if run.rounds and run.survey == plan.name), default=plan.round)
+            if people is not None:
+                verdict = self._standing(entry, runs, alike)
+                verdict.refuse(plan, self.path)
+            elif plan.round > told and not alike:
+                raise InvalidInput(
+                    f"round: expected at most {told}, of which respondents of {plan.name!r} were told before, got "
+                    f"{plan.round}. Ask for consent anew, as a survey of another name (or --alike, alike=True, for "
+                    f"other people's answers), at {self.path}"
+                )
+            before = [run for run in runs if run.words != words and not alike and run.marks.same(marks)]
+            if any(run.round == plan.round for run in before):
+                raise InvalidInput(
+                    f"answers: expected ones of which no reports were drawn in round {plan.round} before, got the same "
+                    "people's again, which would spend their epsilon twice. Take the reports that are there, or a "
+                    "plan of another round, which counts them again (or --alike, alike=True, for other people's), "
+                    f"at {self.path}"
+                )
+            if entry not in runs:
+                self._write(secret, [*runs, entry])
+        return len({run.round for run in before}), None if people is None else verdict
+
+
+def ledger_of(plan: Path, survey: Plan | None = None) -> Path:
+    """Where the ledger of a plan's file lies: beside it, or where another plan of the survey in its folder has it.
+
+    `InvalidInput` if several ledgers of the folder have rounds of the survey.
+    """
+    own = plan.with_name(plan.name + ENDING)
+    if survey is None or survey.respondent is None:
+        return own
+    some = [path for path in sorted(own.parent.glob(f"*{ENDING}")) if Ledger(path).knows(survey.name)]
+    if len(some) > 1:
+        expected, got = (
+            f"one of all rounds of {survey.name!r} (--ledger names it)",
+            " and ".join(ledger.name for ledger in some),
+        )
+        raise invalid("ledger", expected, Phrase(got), str(own.parent))
+    return some[0] if some else own

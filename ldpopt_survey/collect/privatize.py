@@ -1,0 +1,383 @@
+"""Answers in files -> reports in files, one batch at a time. An interrupted run resumes and ends with the same bytes.
+
+Each task of a run does one piece of work in the work folder, and writes the same bytes if it runs twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.extras import need
+from ldpopt.files import strict
+from ldpopt.files.atomic import held
+from ldpopt.values.schema import dump, load
+from ldpopt_survey.collect.answers import ANSWERS, batches, input_files, refuse_nested
+from ldpopt_survey.collect.batch import (
+    Privatizer,
+    Rows,
+    bucket_count,
+    columns_of,
+    duplicates_in_bucket,
+    refuse_duplicates,
+    require_columns,
+    spilled,
+)
+from ldpopt_survey.collect.coding import Tally
+from ldpopt_survey.collect.commit import forget_note, publish, published, refuse_taken, write_reports
+from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, sampled_rows
+from ldpopt_survey.collect.ledger import NO_ROWS, Ledger, Marking, Marks
+from ldpopt_survey.collect.manifest import SIMULATED
+from ldpopt_survey.collect.people import Numbers, marks_of
+from ldpopt_survey.collect.randomness import Memoised, Randomness, default_randomness
+from ldpopt_survey.collect.runner import LostWork, Runner, Threads, every
+from ldpopt_survey.collect.words import read_key
+from ldpopt_survey.collect.workfolder import (
+    BEYOND,
+    DROPPED,
+    KEY,
+    PLAN,
+    WorkFolder,
+    description,
+    refuse_copies,
+    refuse_others,
+    remove,
+    remove_left_aside,
+    work_of,
+)
+from ldpopt_survey.datafiles.pieces import names_of
+from ldpopt_survey.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is told about a run: its folder and its seal, so that the folder of another run is recognised.
+
+    plan : the checksum of the caller's plan. key_file : the caller's key file, or None for the run's own key. ledger :
+        the ledger of privacy, or None for marks under the run's own key.
+    """
+
+    work: str
+    seal: str
+    plan: str
+    key_file: str | None
+    ledger: str | None = None
+
+    @property
+    def folder(self) -> WorkFolder:
+        """The work folder; `InvalidInput` if it belongs to another run."""
+        return WorkFolder.open(Path(self.work), self.seal)
+
+
+@lru_cache(maxsize=2)
+def _ready(job: Job, _: str) -> tuple[WorkFolder, Privatizer]:
+    """The work folder and the privatizer, which all tasks of one stage in a process share."""
+    folder = job.folder
+    plan = Plan.from_json((folder.path / PLAN).read_bytes())
+    if plan.checksum != job.plan:
+        raise invalid("plan", "the one that the run was called with", "another", str(folder.path / PLAN))
+    key = read_key(job.key_file or folder.path / KEY)
+    if key.check() != folder.state["key"]:
+        raise invalid("key file", "the key that the unfinished run began with", "another", str(folder.path))
+    return folder, Privatizer(plan, folder.state["mode"], key)
+
+
+@lru_cache(maxsize=2)
+def _secret(job: Job, _: str) -> bytes:
+    """The key of the marks of a run's rows."""
+    if job.ledger is not None:
+        return Ledger(Path(job.ledger)).secret()
+    return read_key(job.key_file or job.folder.path / KEY).derive(b"ldpopt marks")
+
+
+def forget() -> None:
+    """Forget the keys of earlier tasks in this process."""
+    _ready.cache_clear()
+    _secret.cache_clear()
+
+
+def spill_partition(job: Job, buckets: int, index: int) -> None:
+    """The task that writes the pseudonyms of one partition's respondents."""
+    folder, privatizer = _ready(job, "spill")
+    if folder.sealed(folder.spill(index)) is not None and folder.sealed(folder.people(index)) is not None:
+        return
+    part, pseudonyms, marks = folder.partitions[index], [], []
+    _require(privatizer, folder, index)
+    row = part.first_row
+    for batch in batches(part, [str(privatizer.plan.respondent)]):
+        ids = privatizer.ids(batch, row)
+        pseudonyms.append(privatizer.source.identities(ids))
+        marks.append(marks_of(ids, _secret(job, ""), privatizer.plan.name))
+        row += batch.num_rows
+    identities = np.concatenate([np.empty((0, 2), np.uint64), *pseudonyms])
+    folder.write_sealed(folder.spill(index), spilled(identities, part.first_row, buckets))
+    folder.write_sealed(folder.people(index), np.concatenate([np.empty(0, "<u8"), *marks]).astype("<u8").tobytes())
+
+
+def search_bucket(job: Job, buckets: int, bucket: int) -> Rows:
+    """The task that finds the duplicate rows of one bucket."""
+    folder = job.folder
+    paths = [folder.spill(index) for index in range(len(folder.partitions))]
+    return duplicates_in_bucket(paths, bucket, buckets)
+
+
+def privatize_partition(job: Job, index: int) -> int:
+    """The task that writes the reports of one partition, and then the record that they are there."""
+    folder, privatizer = _ready(job, "privatize")
+    dropped = NO_ROWS
+    if privatizer.plan.respondent is not None:
+        doubles, beyond = folder.rows(DROPPED), folder.rows(BEYOND)
+        if doubles is None or beyond is None:
+            raise invalid("privatize", "the rows to leave out", Phrase("none"), str(folder.path / DROPPED))
+        dropped = np.union1d(doubles, beyond)
+    part = folder.partitions[index]
+    _require(privatizer, folder, index)
+    columns = [asked.column for question in privatizer.plan.questions for asked in question.answers]
+    marking = Marking(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
+    marked = marking.passing(batches(part, privatizer.columns, columns), part.first_row, dropped)
+    table, tally = privatizer.partition(marked, index, part.first_row, dropped)
+    folder.write_sealed(folder.marks(index), strict.json_text(dump(marking.marks)).encode())
+    write_reports(folder.part(index), table)
+    folder.record(index, tally)
+    return index
+
+
+def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
+    """The numbers of the rows whose respondent has an earlier row. They are found once and then kept in the folder."""
+    rows, parts = folder.rows(DROPPED), folder.partitions
+    if rows is None or any(folder.sealed(folder.people(index)) is None for index in range(len(parts))):
+        buckets = bucket_count(sum(part.rows for part in parts))
+        for _ in every(runner.map(partial(spill_partition, job, buckets), range(len(parts))), len(parts)):
+            pass
+        duplicates: list[Any] = list(every(runner.map(partial(search_bucket, job, buckets), range(buckets)), buckets))
+        rows = np.sort(np.concatenate([np.empty(0, np.int64), *duplicates]))
+        folder.write_sealed(folder.path / DROPPED, rows.astype("<i8").tobytes())
+    for index in range(len(folder.partitions)):
+        folder.spill(index).unlink(missing_ok=True)
+    return rows
+
+
+def _require(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
+    """`InvalidInput` unless every file of a partition has the needed columns, with plain values."""
+    for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
+        require_columns(privatizer.columns, names_of(Path(path), privatizer.plan.file), path)
+        refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry)
+
+
+def privatize(
+    plan: Plan,
+    answers: str | Path | Sequence[str | Path],
+    reports: str | Path,
+    randomness: Randomness | None = None,
+    runner: Runner | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    alike: bool = False,
+    ledger: str | Path | None = None,
+    leave_out: bool = False,
+) -> Tally:
+    """Write a privatized report for every answer, and tally what the plan's policies did.
+
+    Parameters
+    ----------
+    answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read. The plan's `file`
+        says how CSV is written. Excel workbooks (their first sheet) and files of SPSS, Stata and SAS are read, too.
+    reports : a path that is not taken. With the ending .csv or .parquet it becomes one file, otherwise a folder of
+        partitions: Parquet files if the answers are Parquet, else CSV files. The reports have one row for each answer
+        row, in the same order, one column for each question, and the plan's carried columns. The manifest is a record
+        of the plan, the number of rows and a checksum. It lies beside a CSV file (``NAME.csv.manifest.json``), in the
+        schema of a Parquet file, and in a folder as a file of its own.
+    randomness : `Fresh()` is the default for a plan without a respondent column. A plan with one requires the choice to
+        be made, usually of `Memoised(key_file)`. `Simulated(rng)` is for trials, and labels the reports as simulated.
+    runner : where the partitions are processed; in this thread by default.
+    progress : called with (partitions done, partitions in all).
+    alike : files with the same content are of different people. Otherwise a plan without respondents refuses them,
+        as a second report of the same answers spends their epsilon twice. One file under two names is always refused.
+    ledger : the ledger of privacy, a file that is made by the first run; the commands keep it beside the plan. Answers,
+        or a stretch of them, of which other reports were drawn in the same round are refused, whatever the writing or
+        the name of their file; those of other rounds are counted. Rows in another order are recognised where they
+        differ enough. Without one, only the rows of this run are compared with each other. Of a plan with a respondent
+        column it also knows, by keyed marks of ids, the rounds that each person answered, under all plans of the survey
+        that share it. Who has other reports of this round, or would have more than the rounds or the epsilon they were
+        told of, is refused, before anything is drawn.
+    leave_out : leave these people out, instead of refusing all answers.
+
+    All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` beside them holds the finished
+    partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
+    refuse an answer, the run ends and writes nothing. Errors name rows and columns, never values.
+
+    Raises `InvalidInput` for bad answers, a taken path, or a work folder of another plan or other answers.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "answers.csv").write_text("vote\\nno\\nyes\\n")
+    ...     tally = privatize(plan, Path(folder, "answers.csv"), Path(folder, "reports.csv"))
+    ...     Path(folder, "reports.csv").exists(), tally.unknown
+    (True, {'vote': 0})
+    """
+    need("pyarrow", "cryptography")
+    output = Path(reports)
+    output = output.parent.resolve() / output.name
+    randomness = default_randomness(plan, randomness)
+    files = input_files(answers, ANSWERS)
+    single = output.suffix in (".csv", ".parquet")
+    if not output.parent.is_dir():
+        raise invalid("reports", "a folder that exists", str(output.parent))
+    if str(output) != str(output).encode("utf-8", "replace").decode():  # pyarrow opens no other
+        raise invalid("reports", "a path in UTF-8", output.name)
+    kind = output.suffix if single else files[0].suffix
+    kind = "parquet" if kind == ".parquet" else "csv"
+    work = work_of(output)
+    lock = output.with_name(f".{output.name}.lock")
+    with held(lock, "reports", "no other run that writes them"):
+        remove_left_aside(work)
+        asked = description(plan, files, randomness.mode, kind) | {"leave_out": leave_out}
+        tally = published(output, asked)
+        if tally is None:
+            refuse_taken(output)
+            unfinished = os.path.lexists(work)
+            if not unfinished:
+                forget_note(output)  # about reports that are no longer there
+            begin = WorkFolder.resume if unfinished else WorkFolder.create
+            folder = begin(work, plan, files, randomness, asked)
+            if plan.respondent is None and not alike:
+                refuse_copies(folder)
+            if randomness.mode != SIMULATED:
+                _refuse_leaks(plan, folder)
+            path = None if ledger is None or randomness.mode == SIMULATED else Path(ledger).resolve()
+            before = partial(find_beyond, folder, plan, path, alike, leave_out)
+            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path, before)
+            if randomness.mode != SIMULATED:
+                tally = _entered(folder, plan, tally, path, alike)
+            publish(folder, plan, output, single, tally, asked)
+        remove(work)
+    forget_note(output)
+    return tally
+
+
+def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
+    """`InvalidInput`, and no folder, if the reports would show answers that the plan does not say they show."""
+    columns = columns_of(plan)
+    try:
+        for path in dict.fromkeys(piece.path for part in folder.partitions for piece in part.pieces):
+            require_columns(columns, names_of(Path(path), plan.file), path)
+            refuse_nested(Path(path), columns, plan.carry)
+        refuse_leaks(find_leaks(plan, sampled_rows(folder.partitions, columns)), plan.revealed)
+    except InvalidInput:
+        remove(folder.path)
+        raise
+
+
+def find_beyond(folder: WorkFolder, plan: Plan, ledger: Path | None, alike: bool, leave_out: bool) -> None:
+    """Settle, once and before anything is drawn, which rows are left out since their people may not be reported.
+
+    `InvalidInput` if there are any and they are not to be left out, or nobody else is left.
+    """
+    if folder.rows(BEYOND) is not None:
+        return
+    rows = NO_ROWS
+    if ledger is not None:
+        people, places = np.unique(_people(folder), return_inverse=True)
+        verdict = Ledger(ledger).standing(plan, _words(folder, plan), people, alike)
+        if not leave_out or verdict.why.all():
+            verdict.refuse(plan, ledger)
+        numbers = [np.arange(part.first_row, part.first_row + part.rows) for part in folder.partitions]
+        rows = np.concatenate(numbers)[verdict.why[places] != 0]
+    folder.write_sealed(folder.path / BEYOND, rows.astype("<i8").tobytes())
+
+
+def _people(folder: WorkFolder) -> Numbers:
+    """The marks of the respondents of all rows."""
+    parts = [folder.sealed(folder.people(index)) for index in range(len(folder.partitions))]
+    if None in parts:
+        raise LostWork("the marks of respondents are not as they were written; the same call does them again")
+    return np.frombuffer(b"".join(filter(None, parts)), "<u8")
+
+
+def _words(folder: WorkFolder, plan: Plan) -> str:
+    """What the words of a run come from."""
+    memoised = folder.state["mode"] == Memoised.mode
+    return f"{folder.state['key']} {plan.checksum if memoised else folder.state['run']}"
+
+
+def _entered(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, alike: bool) -> Tally:
+    """The tally with what the ledger knows of the rounds of answers and people, after they were entered into it.
+
+    `InvalidInput`, and no folder, for answers that come twice, or that were reported before in this round.
+    """
+    marks = Marks()
+    for index in range(len(folder.partitions)):
+        content = folder.sealed(folder.marks(index))
+        if content is None:
+            raise LostWork(f"part {index + 1} is not as it was written; the same call does it again")
+        own = load(Marks, strict.json_value(content, "marks"), "marks")
+        marks = marks + own if marks.rows else own
+    doubles, beyond = (folder.rows(name) for name in (DROPPED, BEYOND))
+    people = None
+    if doubles is not None and beyond is not None:
+        left_out = len(np.setdiff1d(beyond, doubles))
+        tally = replace(tally, left_out=left_out, duplicates=tally.duplicates - left_out)
+        every = _people(folder)
+        people = np.setdiff1d(every, every[beyond - folder.partitions[0].first_row])
+    try:
+        if marks.repeats and not alike and folder.state["mode"] != Memoised.mode:
+            expected = "every person's answers once (or alike=True, --alike, if they are other people's)"
+            raise invalid("answers", expected, Phrase("stretches of rows that come again"))
+        if ledger is not None:
+            other, verdict = Ledger(ledger).enter(plan, _words(folder, plan), marks, alike, people)
+            tally = replace(tally, other_rounds=other)
+            tally = tally if verdict is None else replace(tally, rounds=verdict.rounds, gone=verdict.gone)
+    except InvalidInput:
+        remove(folder.path)
+        raise
+    return tally
+
+
+def _run(
+    folder: WorkFolder,
+    plan: Plan,
+    files: list[Path],
+    randomness: Randomness,
+    runner: Runner,
+    progress: Callable[[int, int], None] | None,
+    ledger: Path | None,
+    before: Callable[[], None],
+) -> Tally:
+    """Do the work that is left and return the tally of all of it. `before` : what must be settled before a draw.
+
+    The work folder is removed if an answer or a person is refused.
+    """
+    key_file = str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None
+    if ledger is not None:
+        Ledger(ledger).secret()  # made before workers read it
+    job = Job(str(folder.path), folder.seal, plan.checksum, key_file, None if ledger is None else str(ledger))
+    total = len(folder.partitions)
+    try:
+        if plan.respondent is not None:
+            refuse_duplicates(plan, find_duplicates(folder, job, runner))
+            before()
+        todo = folder.todo()
+        done = total - len(todo)
+        for _ in every(runner.map(partial(privatize_partition, job), todo), len(todo)):
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        refuse_others(description(plan, files, randomness.mode, folder.state["kind"]), folder.state, folder.path)
+    except InvalidInput:
+        remove(folder.path)
+        raise
+    finally:
+        forget()
+    if damaged := folder.todo():
+        raise LostWork(f"{len(damaged)} of {total} parts are not as they were written; the same call does them again")
+    return Tally.total(folder.tallies(), plan)

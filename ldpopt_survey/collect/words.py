@@ -1,0 +1,333 @@
+"""The key of a survey -> the random 64-bit words that decide its reports: AES-CTR keystream, or memoised AES-CMAC.
+
+A key is 32 secret bytes in a file that only its owner can read. A memoised word is the CMAC of (round, respondent,
+question, answer), so that a retry repeats the same report.
+
+What memoising hides: a re-run, a retry or a restored backup gives every respondent the report that was already given.
+So repetition gives no second draw to average. If an answer changes inside a round, a new and independent word decides
+its report. The two reports are then like those of two independent rounds, and cost at most twice epsilon.
+
+What it does not hide: two different reports prove that the answer changed. A new round draws new words, and its
+privacy loss adds to the loss of the last round. A changed channel also draws new words, and counts like a new round.
+Whoever holds the key can recompute every word.
+
+Plans of version 1 (`Plan.derivation` 1) leave the answer out of the CMAC. There the same word decides the reports of
+the old and of the new answer, and the pair of reports may reveal both answers for certain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import struct
+from copy import copy
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import invalid
+from ldpopt.extras import pa
+from ldpopt.files.atomic import create_private
+
+_HEADER = b"ldpopt-survey-key 1\n"
+_BYTES = 32
+
+# Where the system has the flags, links are not followed and pipes not waited for; on Windows line ends are kept.
+_READING = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+    _READING |= getattr(os, _flag, 0)
+
+
+class SecretKey:
+    """32 secret bytes that no repr, log, traceback or pickle shows.
+
+    >>> SecretKey(bytes(32))
+    SecretKey(hidden)
+    """
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        if type(secret) is not bytes or len(secret) != _BYTES:
+            raise invalid("key", f"{_BYTES} bytes", "something else")
+        self._secret = secret
+
+    @classmethod
+    def fresh(cls) -> SecretKey:
+        """A key from the operating system's generator."""
+        return cls(secrets.token_bytes(_BYTES))
+
+    def derive(self, purpose: bytes) -> bytes:
+        """32 bytes for one purpose (at most 16 bytes long); different purposes give independent keys."""
+        return hashlib.blake2b(key=self._secret, person=purpose, digest_size=_BYTES).digest()
+
+    def check(self) -> str:
+        """A short text that differs between keys and does not reveal them."""
+        return self.derive(b"ldpopt check")[:8].hex()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Create a key file with mode 0600, complete or absent; `InvalidInput` if `path` is taken."""
+        try:
+            create_private(Path(path), _HEADER + self._secret.hex().encode() + b"\n")
+        except FileExistsError:
+            raise invalid("key file", "a path that is not taken", str(path)) from None
+
+    def __repr__(self) -> str:
+        return "SecretKey(hidden)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SecretKey) and secrets.compare_digest(self._secret, other._secret)
+
+    def __hash__(self) -> int:
+        return hash(self.check())
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret key is not pickled; pass the path of its file")
+
+
+def create_key(path: str | os.PathLike[str]) -> SecretKey:
+    """A fresh survey key, saved at `path` with mode 0600; `InvalidInput` if the path is taken.
+
+    Whoever holds the key can undo the privatization of every report made with it. So keep it with the raw answers, and
+    delete it with them.
+    """
+    key = SecretKey.fresh()
+    key.save(path)
+    return key
+
+
+def read_key(path: str | os.PathLike[str]) -> SecretKey:
+    """The key saved at `path`.
+
+    Raises `InvalidInput` if the file is missing, malformed, a link, not owned by this user, or readable by others. On
+    Windows the last three are not checked, since a file's mode does not show them there: keep the key in a folder of
+    your own.
+    """
+    try:
+        handle = os.open(path, _READING)
+    except OSError as error:
+        raise invalid("key file", "a readable file that is no link", error.strerror, str(path)) from None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise invalid("key file", "a regular file", "something else", str(path))
+        owned = hasattr(os, "geteuid")  # Windows has no owner and mode of this kind
+        if owned and status.st_uid != os.geteuid():
+            raise invalid("key file", "a file of this user", "another user's", str(path))
+        if owned and status.st_mode & 0o077:
+            mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
+            raise invalid("key file", "mode 0600 (no access for group and others)", mode, str(path))
+        content = os.read(handle, 200)
+    finally:
+        os.close(handle)
+    text = content.removeprefix(_HEADER).removesuffix(b"\n")
+    secret = _unhex(text) if content.startswith(_HEADER) and len(text) == 2 * _BYTES else None
+    if secret is None:
+        raise invalid("key file", "a file written by create_key", "something else", str(path))
+    return SecretKey(secret)
+
+
+def _unhex(text: bytes) -> bytes | None:
+    try:
+        return bytes.fromhex(text.decode("ascii"))
+    except ValueError:
+        return None  # the caller's message must not chain an error that quotes the content
+
+
+WordArray = npt.NDArray[np.uint64]
+
+CHUNK = 1 << 15
+"""Words made and used at a time, so that the buffers of a chunk stay in a core's own cache."""
+
+_ZEROS = bytes(8 * CHUNK)
+
+
+class Words(Protocol):
+    """A sequence of 64-bit words that look independent and uniform to anybody without the key."""
+
+    def fill(self, out: WordArray) -> None:
+        """Put the next ``len(out)`` <= `CHUNK` words into `out`."""
+
+
+class Keystream:
+    """The AES-256-CTR keystream of one partition and one question under a run's key.
+
+    The counter block is (partition, question, 64-bit counter). So no two streams of a run share a block, and a stream
+    that is made again has the same words.
+    """
+
+    def __init__(self, key: SecretKey, partition: int, question: int) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        block = struct.pack(">IIQ", partition, question, 0)
+        cipher = Cipher(algorithms.AES(key.derive(b"ldpopt stream")), modes.CTR(block))
+        self._encryptor = cipher.encryptor()
+        self._room = np.empty(8 * CHUNK + 16, np.uint8)  # the cipher needs room for one block more than it writes
+        self._words = self._room[: 8 * CHUNK].view("<u8")
+        self._view = self._room.data
+
+    def fill(self, out: WordArray) -> None:
+        """Put the next words into `out`."""
+        size = 8 * len(out)
+        self._encryptor.update_into(memoryview(_ZEROS)[:size], self._view)
+        out[:] = self._words[: len(out)]
+
+
+class Given:
+    """Words that the caller lists, for tests and to enumerate all words."""
+
+    def __init__(self, words: WordArray) -> None:
+        self._words = words
+        self._next = 0
+
+    def fill(self, out: WordArray) -> None:
+        """Put the next words into `out`."""
+        out[:] = self._words[self._next : self._next + len(out)]
+        self._next += len(out)
+
+
+Blocks = npt.NDArray[np.uint64]
+"""Cipher blocks as rows of two little-endian words, shape (n, 2)."""
+
+Lengths = npt.NDArray[np.int64]
+
+_ROWS = 1 << 13  # ids processed at a time, so that the buffers stay in a core's own cache
+
+LONGEST = 4096
+"""The most bytes of a respondent id."""
+
+
+class Respondents:
+    """The CMAC states of a batch of respondent ids, from which the words of each question follow.
+
+    ids : a pyarrow string array without nulls. An id is its UTF-8 text, in the writing that
+        `Privatizer.ids` gives it: 7, "7" and "07" are one respondent.
+
+    A word is the AES-CMAC (RFC 4493) of a message, computed for all ids at once. The message is the id, padded with
+    zeros to whole blocks that end with its length, and then one block with the question's tag.
+    """
+
+    def __init__(self, key: SecretKey, ids: Any) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        self._encryptor = Cipher(algorithms.AES(key.derive(b"ldpopt memo")), modes.ECB()).encryptor()
+        # The subkey of RFC 4493 for messages of whole blocks: twice AES(0) in GF(2**128).
+        doubled = int.from_bytes(self._encryptor.update(bytes(16)), "big") << 1
+        doubled ^= (doubled >> 128) * ((1 << 128) | 0x87)
+        self._subkey = np.frombuffer(doubled.to_bytes(16, "big"), "<u8")
+        self._room = np.empty(16 * CHUNK + 16, np.uint8)  # the cipher asks for a block more than it writes
+        self._states: Blocks = np.empty((len(ids), 2), "<u8")
+        for start in range(0, len(ids), _ROWS):
+            text, starts, sizes = _bytes(ids.slice(start, _ROWS))
+            self._absorb(text, starts, sizes, self._states[start : start + _ROWS])
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def take(self, places: npt.NDArray[np.intp]) -> Respondents:
+        """The respondents at some places, in the order of the places."""
+        some = copy(self)
+        some._states = self._states[places]
+        return some
+
+    def words(self, tags: list[bytes], answers: npt.NDArray[Any] | None = None) -> MemoisedWords:
+        """The words of a question, one for each id in order.
+
+        tags : one of 16 bytes for all ids, or one for each answer; `answers` are then the positions of the ids' tags.
+        """
+        given = len(self) if answers is None and len(tags) == 1 else 0 if answers is None else len(answers)
+        if given != len(self):
+            raise invalid("words", f"{len(self)} answers, one an id", given)
+        return MemoisedWords(self, np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2), answers)
+
+    def macs(self, tag: bytes) -> Blocks:
+        """The 128-bit MACs of all ids and a 16-byte tag, shape (n, 2)."""
+        macs: Blocks = np.empty_like(self._states)
+        for start in range(0, len(macs), CHUNK):
+            macs[start : start + CHUNK] = self.some_macs(np.frombuffer(tag, "<u8"), start, CHUNK)
+        return macs
+
+    def some_macs(self, tags: WordArray, start: int, count: int) -> Blocks:
+        """The MACs of at most `count` <= `CHUNK` ids from `start`. The next call overwrites the result.
+
+        tags : one tag of two words for all ids, shape (2,), or one for each, shape (count, 2).
+        """
+        states, masks = self._states[start : start + count], tags ^ self._subkey
+        blocks = np.empty_like(states)
+        for half in range(2):  # one column at a time: numpy broadcasts rows of two slowly
+            np.bitwise_xor(states[:, half], masks[..., half], out=blocks[:, half])
+        return self._encrypt(blocks)
+
+    def _encrypt(self, blocks: Blocks) -> Blocks:
+        size = blocks.nbytes
+        self._encryptor.update_into(blocks.reshape(-1).view(np.uint8).data, self._room[: size + 16].data)
+        return self._room[:size].view("<u8").reshape(-1, 2)
+
+    def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths, states: Blocks) -> None:
+        """Process the blocks of every id and put the CMAC states that result into `states`."""
+        if sizes.max() > LONGEST:
+            raise invalid("respondent ids", f"at most {LONGEST} bytes", "a longer one")
+        # Every eight bytes of the text are read as a word, at any offset. Masks clear the bytes beyond the id's end.
+        padded = np.concatenate([text, np.zeros(16, np.uint8)])
+        eights: Any = np.ndarray((len(padded) - 7,), "<u8", buffer=padded, strides=(1,))
+        blocks = (sizes + (2 + 15)) >> 4  # two of the bytes are the length
+        shortest, longest = int(blocks.min()), int(blocks.max())
+        for j in range(longest):
+            active: Any = slice(None) if j < shortest else np.flatnonzero(blocks > j)
+            begin, left = starts[active] + 16 * j, sizes[active] - 16 * j
+            message: Blocks = np.empty((len(begin), 2), "<u8")
+            for half in range(2):
+                kept = np.clip(left - 8 * half, 0, 8)
+                offset = np.minimum(begin + 8 * half, len(text))
+                np.bitwise_and(eights.take(offset), _MASKS.take(kept), out=message[:, half])
+            if j + 1 >= shortest:
+                length = sizes[active].astype(np.uint64) << np.uint64(48)
+                if shortest < longest:
+                    length[blocks[active] != j + 1] = 0
+                message[:, 1] |= length
+            if j:
+                message ^= states[active]
+            states[active] = self._encrypt(message)
+
+
+class MemoisedWords:
+    """The words of one question, in the order of the ids."""
+
+    def __init__(self, respondents: Respondents, tags: WordArray, answers: npt.NDArray[Any] | None) -> None:
+        self._respondents, self._tags, self._answers, self._next = respondents, tags, answers, 0
+
+    def fill(self, out: WordArray) -> None:
+        """Put the words of the next ids into `out`."""
+        if self._answers is None or len(self._tags) == 1:
+            tags = self._tags[0]
+        else:
+            tags = self._tags[self._answers[self._next : self._next + len(out)]]
+        out[:] = self._respondents.some_macs(tags, self._next, len(out))[:, 0]
+        self._next += len(out)
+
+
+def tag(*parts: str) -> bytes:
+    """16 bytes that stand for a sequence of texts, each one delimited by its length."""
+    digest = hashlib.blake2b(digest_size=16, person=b"ldpopt tag")
+    for part in parts:
+        content = part.encode()
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.digest()
+
+
+_MASKS = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], np.uint64)
+
+
+def _bytes(ids: Any) -> tuple[npt.NDArray[np.uint8], Lengths, Lengths]:
+    """The UTF-8 bytes of an arrow string array, with the start and the size of each value."""
+    width = np.int64 if pa.types.is_large_string(ids.type) else np.int32
+    _, offsets, data = ids.buffers()
+    if len(ids) == 0:
+        return np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64)
+    ends = np.frombuffer(offsets, width)[ids.offset : ids.offset + len(ids) + 1].astype(np.int64)
+    text = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data else np.empty(0, np.uint8)
+    return text, ends[:-1] - ends[0], np.diff(ends)

@@ -1,0 +1,289 @@
+"""The work folder of a run: all that is needed to continue after a kill and to end with the same bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.files import strict
+from ldpopt.files.atomic import NO_FILE, UNFINISHED, create_private, digest, replace_text, sync_folder
+from ldpopt.values.schema import load
+from ldpopt_survey.collect.answers import Partition, partitions
+from ldpopt_survey.collect.coding import Tally
+from ldpopt_survey.collect.randomness import Memoised, Randomness
+from ldpopt_survey.collect.words import read_key
+from ldpopt_survey.plan.plan import Plan
+
+STATE, PLAN, KEY, DROPPED, BEYOND = "state.json", "plan.json", "run.key", "dropped.rows", "beyond.rows"
+PARTS, RECORDS, SPILLS = "parts", "records", "identities"
+PARTIAL = ".partial"  # ends the name of a work folder, after the name of the reports
+AWAY = ".aside-"  # ends the name of a work folder that is being made or removed
+_SEAL = 64  # hexadecimal digits of a SHA-256
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """A run in progress. Only its owner can read the folder, except `parts`; it is removed when the run ends.
+
+    The folder holds no raw answer. It holds the bounds of the partitions, tallies, keyed pseudonyms while duplicates
+    are sought, and, unless words are memoised, the run's key. Workers get the path of the folder, never a key.
+
+    Somebody else who writes in the folder can only make a run take longer. Its content is used only if it fits the
+    plan, the answers and the key of the caller. A finished piece of work must also have the checksum that was recorded
+    when it was finished; otherwise the piece is done again, with the same bytes.
+
+    seal : the SHA-256 of the state. It names the run in all records.
+    """
+
+    path: Path
+    state: dict[str, Any]
+    seal: str
+
+    @classmethod
+    def create(
+        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
+    ) -> WorkFolder:
+        """A new work folder at `path`, complete or absent, for a run of the `description` `asked`."""
+        key = randomness.key()
+        parts = partitions(files, plan.file)
+        if sum(part.rows for part in parts) == 0:
+            raise invalid("answers", "at least one row", Phrase("none"), str(files[0]))
+        state = {
+            **asked,
+            "run": secrets.token_hex(8),
+            "key": key.check(),
+            "partitions": [part.to_dict() for part in parts],
+        }
+        unfinished = path.with_name(f"{path.name}{AWAY}{secrets.token_hex(8)}")
+        unfinished.mkdir(mode=0o700)
+        try:
+            for name in (PARTS, RECORDS, SPILLS):
+                (unfinished / name).mkdir()
+            replace_text(unfinished / PLAN, plan.to_json())
+            if not isinstance(randomness, Memoised):
+                key.save(unfinished / KEY)
+            replace_text(unfinished / STATE, strict.json_text(state))
+            unfinished.rename(path)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)  # if the disk refuses that too, the next call removes it
+            raise
+        sync_folder(path.parent)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path, seal: str | None = None) -> WorkFolder:
+        """The work folder at `path`, whose state must have the checksum `seal` if one is given."""
+        try:
+            content = (path / STATE).read_bytes()
+        except NO_FILE:
+            raise _no_work_folder(path) from None
+        own_seal = sha256(content).hexdigest()
+        if seal not in (None, own_seal):
+            raise _no_work_folder(path)
+        return cls(path, strict.json_value(content, f"{path / STATE}"), own_seal)
+
+    @classmethod
+    def resume(
+        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
+    ) -> WorkFolder:
+        """The work folder of an unfinished run of the description `asked`; `InvalidInput` if it is another run's.
+
+        Plan, answers and key come from the caller. What the folder says about them is only compared.
+        """
+        folder = cls.open(path)
+        if not isinstance(folder.state, dict) or not isinstance(folder.state.get("run"), str):
+            raise _no_work_folder(path)
+        refuse_others(asked, folder.state, path)
+        # A memoised run uses the caller's key file, any other run the key in its folder; either must be the run's first
+        # key.
+        key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
+        parts = [part.to_dict() for part in partitions(files, plan.file)]
+        refuse_others({**asked, "key": key.check(), "partitions": parts}, folder.state, path)
+        for name in (PARTS, RECORDS, SPILLS):
+            (path / name).mkdir(exist_ok=True)
+        replace_text(path / PLAN, plan.to_json())
+        folder.sweep()
+        return folder
+
+    @cached_property
+    def partitions(self) -> list[Partition]:
+        """The partitions, in order."""
+        return [Partition.from_dict(part) for part in self.state["partitions"]]
+
+    def part(self, index: int) -> Path:
+        """The path of a partition's reports."""
+        return self.path / PARTS / f"part-{index:06d}.{self.state['kind']}"
+
+    @property
+    def parts(self) -> list[Path]:
+        """The paths of all partitions' reports, in order."""
+        return [self.part(index) for index in range(len(self.state["partitions"]))]
+
+    def record(self, index: int, tally: Tally) -> None:
+        """Record that the reports of a partition are finished, with their checksum and tally."""
+        content = {"sha256": self._digest(index), "tally": asdict(tally)}
+        replace_text(self._record(index), strict.json_text(content))
+
+    def recorded(self, index: int) -> tuple[str, Tally] | None:
+        """(checksum, tally) of a finished partition as recorded; None without a record that can be read."""
+        try:
+            said = strict.json_value(self._record(index).read_bytes(), "record")
+            return str(said["sha256"]), tally_of(said["tally"])
+        except (*NO_FILE, InvalidInput, KeyError, TypeError):
+            return None
+
+    def todo(self) -> list[int]:
+        """The partitions whose reports or marks are missing or are not as they were written."""
+        return [index for index in range(len(self.state["partitions"])) if not self._finished(index)]
+
+    def _finished(self, index: int) -> bool:
+        record = self.recorded(index)
+        try:
+            whole = record is not None and record[0] == self._digest(index)
+            return whole and self.sealed(self.marks(index)) is not None
+        except NO_FILE:
+            return False
+
+    def tallies(self) -> list[Tally]:
+        """The tallies of all partitions; each must be finished."""
+        records = [self.recorded(index) for index in range(len(self.state["partitions"]))]
+        return [record[1] for record in records if record is not None]
+
+    def spill(self, index: int) -> Path:
+        """The path of the pseudonyms of a partition's respondents, which are kept while duplicates are sought."""
+        return self.path / SPILLS / f"{index:06d}"
+
+    def write_sealed(self, path: Path, content: bytes) -> None:
+        """Write a private file of the run, which `sealed` recognises."""
+        create_private(path, content + self._seal(path, content), force=True)
+
+    def sealed(self, path: Path) -> bytes | None:
+        """What `write_sealed` wrote at `path`; None if the file is missing, damaged, or from another path or run."""
+        try:
+            content = path.read_bytes()
+        except NO_FILE:
+            return None
+        content, end = content[:-_SEAL], content[-_SEAL:]
+        return content if end == self._seal(path, content) else None
+
+    def marks(self, index: int) -> Path:
+        """The path of the keyed marks of a partition's rows."""
+        return self.path / RECORDS / f"{index:06d}.marks"
+
+    def people(self, index: int) -> Path:
+        """The path of the keyed marks of a partition's respondents, row by row."""
+        return self.path / RECORDS / f"{index:06d}.people"
+
+    def rows(self, name: str) -> npt.NDArray[np.int64] | None:
+        """The sorted numbers of the rows to leave out, once they are known: `DROPPED` doubles, or those `BEYOND`."""
+        content = self.sealed(self.path / name)
+        return None if content is None or len(content) % 8 else np.frombuffer(content, "<i8").astype(np.int64)
+
+    def sweep(self) -> None:
+        """Remove the temporary files of killed attempts, and all files among the reports that are not reports."""
+        for folder in (self.path, self.path / RECORDS, self.path / SPILLS):
+            for left in folder.glob(UNFINISHED):
+                left.unlink(missing_ok=True)
+        known = {part.name for part in self.parts}
+        for left in list((self.path / PARTS).iterdir()):
+            if left.name not in known:
+                left.unlink(missing_ok=True)
+
+    def _record(self, index: int) -> Path:
+        return self.path / RECORDS / f"{index:06d}.json"
+
+    def _digest(self, index: int) -> str:
+        return digest(self.part(index), self.seal, str(index))
+
+    def _seal(self, path: Path, content: bytes) -> bytes:
+        return sha256(f"{self.seal} {path.name} ".encode() + content).hexdigest().encode()
+
+
+def work_of(output: Path) -> Path:
+    """The path of the work folder of the run that writes the reports at `output`."""
+    return output.with_name(f".{output.name}{PARTIAL}")
+
+
+def is_work(path: Path) -> bool:
+    """Whether a folder's name is that of a work folder, or of one that is being made or removed."""
+    return path.name.startswith(".") and PARTIAL in path.name
+
+
+def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:
+    """What must not change between a run and its resumption, as JSON-ready values.
+
+    The answers are recognised by their content and time of change. If other answers were privatized with the words of
+    an unfinished run, the two sets of reports could be compared. So a run whose answers changed is refused.
+    """
+    changed = [path.stat().st_mtime_ns for path in files]
+    return {
+        "plan": plan.checksum,
+        "mode": mode,
+        "kind": kind,
+        "files": [[str(path), digest(path), time] for path, time in zip(files, changed, strict=True)],
+    }
+
+
+def refuse_copies(folder: WorkFolder) -> None:
+    """`InvalidInput`, and no folder, if two files with rows have the same content: it would spend an epsilon twice."""
+    filled = {piece.path for part in folder.partitions for piece in part.pieces if piece.rows}
+    first: dict[str, str] = {}
+    for path, content, _ in folder.state["files"]:
+        if path in filled and first.setdefault(content, path) != path:
+            remove(folder.path)
+            expected = "files of different people (or alike=True, --alike, if two files are the same by chance)"
+            raise invalid("answers", expected, Phrase(f"the same content in {first[content]} and {path}"))
+
+
+def refuse_others(asked: dict[str, Any], state: dict[str, Any], path: Path) -> None:
+    """`InvalidInput` unless the `state` at `path` agrees with all of `asked`."""
+    for name, value in asked.items():
+        if state.get(name) != value:
+            expected = f"the {name} that the unfinished run began with (or delete its work folder)"
+            raise invalid("privatize", expected, "another", str(path))
+
+
+def remove(work: Path) -> None:
+    """Remove a work folder with its key, if there is one.
+
+    It is renamed at once, and its content is removed afterwards.
+    """
+    away = work.with_name(f"{work.name}{AWAY}{secrets.token_hex(8)}")
+    try:
+        work.rename(away)
+    except FileNotFoundError:
+        return
+    _forget(away)
+
+
+def remove_left_aside(work: Path) -> None:
+    """Remove the folders that killed attempts at this run left half made or half removed. Those of other runs stay."""
+    pattern = re.compile(re.escape(f"{work.name}{AWAY}") + "[0-9a-f]{16}")
+    for name in os.listdir(work.parent):
+        if pattern.fullmatch(name):
+            _forget(work.with_name(name))
+
+
+def tally_of(data: Any) -> Tally:
+    """The tally in a record; `InvalidInput` for anything else."""
+    return load(Tally, data, "tally")
+
+
+def _forget(away: Path) -> None:
+    (away / KEY).unlink(missing_ok=True)
+    shutil.rmtree(away)
+
+
+def _no_work_folder(path: Path) -> InvalidInput:
+    return invalid("privatize", "the work folder of an unfinished run (or delete it)", Phrase("another"), str(path))

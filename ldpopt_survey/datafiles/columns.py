@@ -1,0 +1,205 @@
+"""Files of answers to what their columns hold, found in one pass; columns of text to numbers, and numbers to bins.
+
+A profile is for the holder of the answers, since counts are not private.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa, pc
+from ldpopt.files.delimited import PLAIN, Dialect, sniff
+from ldpopt.values.distribution import Array
+from ldpopt_survey.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, values_hidden, wordings_of
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
+
+
+def to_numbers(column: Any) -> Any:
+    """A pyarrow column of numbers, or of their text, as finite float64; null where there is none."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        numbers = pc.cast(column, pa.float64(), safe=False)
+    elif _is_text(column):
+        trimmed = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
+        number = pc.and_(pc.match_substring_regex(trimmed, _NUMBER), pc.less(pc.binary_length(trimmed), 60))
+        trimmed = pc.utf8_ltrim(pc.if_else(number, trimmed, pa.scalar(None, pa.large_string())), "+")
+        numbers = pc.cast(trimmed, pa.float64())
+    else:
+        raise invalid("bins", "a column of numbers", str(column.type))
+    return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
+
+
+def is_one_of(column: Any, codes: Sequence[str]) -> Any:
+    """Where a pyarrow column holds one of `codes`: as its text without blanks around it, or as the same number."""
+    numbers = [number for number in to_numbers(pa.array(list(codes), pa.string())).to_pylist() if number is not None]
+    if not _is_text(column):
+        try:
+            return pc.is_in(to_numbers(column), pa.array(numbers, pa.float64()))
+        except ValueError:  # no numbers, such as true and false
+            column = pc.cast(column, pa.large_string())
+    trimmed = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
+    said = pc.is_in(trimmed, pa.array(list(codes), pa.large_string()))
+    return pc.or_(said, pc.is_in(to_numbers(trimmed), pa.array(numbers, pa.float64())))
+
+
+def _is_text(column: Any) -> bool:
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_text(column.type) for is_text in texts)
+
+
+MOST_VALUES = 1000
+"""Different values of a column that are counted; one with more is text of its own in every row, or numbers."""
+
+MOST_WORDS = 100
+MOST_COLUMNS = 5000
+LONGEST_VALUE = 200
+_NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d*)?\s*", re.ASCII)
+_CELLS = 4_000_000
+_REACH = 1 << 23
+_BATCH = 1 << 16
+_SAMPLE = 2000
+
+
+@dataclass
+class ColumnProfile:
+    """One column of a file, with how many of its cells are `rows`, `empty` and `numeric`.
+
+    values : the different values as text with their counts, without empty cells; None if there are over a thousand.
+    words : the values that are no numbers, of text, with their counts; None if there are over a hundred.
+    whole : whether all numbers are whole. distinct : whether no value came twice, as far as was looked.
+    wording : the question's text, where the file has it.
+    """
+
+    name: str
+    rows: int = 0
+    empty: int = 0
+    values: Counter[str] | None = field(default_factory=Counter)
+    words: Counter[str] | None = field(default_factory=Counter)
+    numeric: int = 0
+    whole: bool = True
+    distinct: bool = True
+    plain: bool = True
+    wording: str = ""
+    _samples: list[Array] = field(default_factory=list, repr=False)
+
+    @property
+    def answered(self) -> int:
+        """Cells that hold something."""
+        return self.rows - self.empty
+
+    @property
+    def numbers(self) -> Array:
+        """The sample of numbers."""
+        return np.concatenate([np.empty(0), *self._samples])
+
+    def add(self, column: Any) -> None:
+        """Count one more batch of cells, a pyarrow array."""
+        self.rows += len(column)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            self.plain, self.values, self.words = False, None, None
+            return
+        column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        counted = pc.value_counts(column)
+        self._count(counted.field("values"), counted.field("counts"))
+        try:
+            numbers = np.asarray(pc.drop_null(to_numbers(column)).to_numpy(zero_copy_only=False))
+        except ValueError:  # days, true and false
+            return
+        self.numeric += len(numbers)
+        self.whole = self.whole and bool((numbers == np.floor(numbers)).all())
+        self._samples.append(numbers[:: -(-len(numbers) // _SAMPLE) or 1])
+        if len(self._samples) > 100:  # every second batch is enough of a long file
+            self._samples = self._samples[::2]
+
+    def _count(self, values: Any, counts: Any) -> None:
+        absent = pc.is_null(values, nan_is_null=True)
+        if not pa.types.is_floating(values.type):
+            values = pc.cast(values, pa.large_string())
+            absent = pc.or_(absent, pc.equal(pc.binary_length(pc.utf8_trim_whitespace(values)), 0))
+        absent = pc.fill_null(absent, True)
+        self.empty += pc.sum(pc.filter(counts, absent)).as_py() or 0
+        values, counts = pc.filter(values, pc.invert(absent)), pc.filter(counts, pc.invert(absent))
+        repeated = bool(len(counts)) and pc.max(counts).as_py() > 1
+        self.distinct = self.distinct and not repeated
+        if self.words is not None and not pa.types.is_floating(values.type):
+            word = pc.is_null(to_numbers(values))
+            self.words.update(dict(_pairs(pc.filter(values, word), pc.filter(counts, word), MOST_WORDS)))
+            self.words = self.words if len(self.words) <= MOST_WORDS else None
+        if self.values is None:
+            return
+        for text, count in _pairs(values, counts, MOST_VALUES):
+            self.distinct = self.distinct and text not in self.values
+            self.values[text] += count
+        if len(self.values) > MOST_VALUES:
+            self.values = None
+
+
+@dataclass(frozen=True)
+class FileProfile:
+    """The columns of a file, and how it is written if it is text; `kind` as `pieces.kind_of` says."""
+
+    path: Path
+    kind: str
+    dialect: Dialect
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+
+    def column(self, name: str) -> ColumnProfile:
+        """The column of that name; `InvalidInput` if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        shown = ", ".join(column.name for column in self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
+        raise invalid("column", f"one of {shown}", name, str(self.path))
+
+
+def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: str = "") -> FileProfile:
+    """Look at every column of a file once, in memory that does not grow with its rows.
+
+    delimiter, encoding, decimal : how a text file is written, where that is not to be guessed (`Dialect`).
+    `InvalidInput` for a file that cannot be read, has no columns' names or no rows; it quotes no value.
+    """
+    path = Path(path)
+    kind = kind_of(path)
+    if not path.is_file():
+        raise invalid("file", "one that exists", str(path))
+    dialect = sniff(path, delimiter, encoding, decimal) if kind == "delimited" else PLAIN
+    names = names_of(path, dialect)
+    if not 0 < len(names) <= MOST_COLUMNS:
+        raise invalid("file", f"1 to {MOST_COLUMNS} columns", len(names), str(path))
+    if all(_NUMERAL.fullmatch(name) for name in names):  # a file without a header: its first line is somebody's answers
+        raise invalid("file", "column names in the first line", Phrase("numbers alone"), str(path))
+    wordings = wordings_of(path) if kind == "statistical" else {}
+    columns = [ColumnProfile(name, wording=wordings.get(name) or "") for name in names]
+    for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
+        for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH):
+            for index, column in enumerate(columns):
+                values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(index))
+    rows = columns[0].rows
+    if not rows:
+        raise invalid("file", "at least one row below the column names", Phrase("none"), str(path))
+    return FileProfile(path, kind, dialect, rows, tuple(columns))
+
+
+def _text(value: Any) -> str:
+    """A value as it is named in a plan; of a long one, its beginning."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return str(value)[:LONGEST_VALUE]
+
+
+def _pairs(values: Any, counts: Any, most: int) -> list[tuple[str, int]]:
+    """The first values as text with their counts, one more than `most`."""
+    first, number = values[: most + 1].to_pylist(), counts[: most + 1].to_pylist()
+    return [(_text(value), count) for value, count in zip(first, number, strict=True)]

@@ -1,0 +1,257 @@
+"""Files of any kind (text, workbook, Parquet, SPSS, Stata, SAS) to record batches, one range of rows after another.
+
+Errors of the libraries that read answers are told without what they quote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.extras import need, pa
+from ldpopt.files.delimited import PLAIN, Dialect
+from ldpopt_survey.datafiles.delimited import header, names_in, range_batches, record_ranges
+from ldpopt_survey.datafiles.foreign import ROWS_A_BYTE, Unread, read
+
+T = TypeVar("T")
+VALUES = "well-formed values in UTF-8"
+
+
+def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
+    """The function's result; an error of a library, whose message may quote answers, becomes one that names `where`.
+
+    Our own errors and the file system's pass.
+    """
+    try:
+        return function(*arguments)
+    except LdpoptError:
+        raise
+    except OSError as error:
+        if error.errno is not None:  # the file system's, not arrow's word for a corrupt file
+            raise
+        failure = "a corrupt one"
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Polars' own, no Exception
+            raise
+        failure = type(error).__name__
+    # Raised out here, so that the first error is not the context of this one.
+    raise invalid("answers", VALUES, Phrase(failure), where)
+
+
+READERS = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat"}
+
+
+def _read(task: str, path: Path, expected: str = VALUES, **options: Any) -> Iterator[bytes]:
+    """What the process that reads other programs' files gives, piece by piece; `InvalidInput` if it cannot."""
+    try:
+        yield from read(task, path, **options)
+        return
+    except Unread as error:
+        failure = str(error)
+    raise invalid("answers", expected, Phrase(failure), str(path))
+
+
+def _statistical(path: Path, cells: int = 0, **options: Any) -> dict[str, Any]:
+    """What the reader of SPSS, Stata and SAS gives: names, wordings, labels of values, rows and cells by column."""
+    need("pyreadstat")
+    (said,) = _read("statistical", path, cells=cells, reader=READERS[path.suffix.lower()], **options)
+    content: dict[str, Any] = json.loads(said)
+    return content
+
+
+def wordings_of(path: Path) -> Mapping[str, str | None]:
+    """The questions' texts by column, where a file of SPSS, Stata or SAS has them."""
+    wordings: Mapping[str, str | None] = _statistical(path, metadataonly=True)["wordings"]
+    return wordings
+
+
+def _statistical_rows(path: Path) -> int:
+    """How many rows the file has, read to its end where its head does not say."""
+    head = _statistical(path, metadataonly=True)
+    if head["rows"] is not None and head["rows"] >= 0:
+        return int(head["rows"])
+    cells = _statistical(path, usecols=head["names"][:1])["cells"]
+    return len(next(iter(cells.values()), ()))
+
+
+def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Any:
+    """Rows `start` to `stop` - 1 of some columns as a pyarrow table.
+
+    Values become their labels, where the file has them (with the value, where two share one); missing ones become null.
+    """
+    rows = {} if stop is None else {"row_offset": start, "row_limit": max(1, stop - start)}
+    content = _statistical(path, cells=len(columns) * sum(rows.values()), usecols=list(columns), **rows)
+    cells, labels = content["cells"], {name: dict(map(tuple, said)) for name, said in content["labels"].items()}
+    read = ((f"column {name!r} of {path}", _column, cells[name], labels.get(name, {})) for name in columns)
+    arrays = [values_hidden(*column) for column in read]
+    return pa.Table.from_arrays(arrays, list(columns))
+
+
+def parquet_schema(path: Path) -> Any:
+    """The arrow schema of a Parquet file."""
+    (said,) = _read("schema", path)
+    return pa.ipc.read_schema(pa.py_buffer(said))
+
+
+def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) -> Any:
+    """A pyarrow column: numbers alone as floats, others as text, and labelled values by their labels."""
+    cells = [None if cell is None or cell == "" or cell != cell else cell for cell in cells]
+    numbers = all(cell is None or (isinstance(cell, (int, float)) and not isinstance(cell, bool)) for cell in cells)
+    if numbers and not labels:
+        return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
+    shared = Counter(labels.values())
+    said = {value: word if shared[word] == 1 else f"{word} ({_cell_text(value)})" for value, word in labels.items()}
+    texts = [None if cell is None else said.get(cell) or _cell_text(cell) for cell in cells]
+    return pa.array(texts, pa.string())
+
+
+def workbook_table(path: Path) -> Any:
+    """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text."""
+    need("python_calamine")
+    expected = "an Excel workbook (.xlsx) that is whole and of ordinary size (or save it as CSV)"
+    (said,) = _read("workbook", path, expected)
+    rows: list[list[Any]] = json.loads(said)
+    if not rows:
+        raise invalid("answers", "a first row with the column names", Phrase("none"), str(path))
+    names = [_cell_text(cell) or f"column {place + 1}" for place, cell in enumerate(rows[0])]
+    columns = [[row[place] if place < len(row) else None for row in rows[1:]] for place in range(len(names))]
+    arrays = values_hidden(str(path), lambda: [_column(cells) for cells in columns])
+    return pa.Table.from_arrays(arrays, names)
+
+
+def _cell_text(cell: Any) -> str:
+    """A cell as its text: whole numbers without a point."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() else repr(cell)
+    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+
+
+DELIMITED = (".csv", ".tsv", ".txt")
+WORKBOOKS = (".xlsx", ".xlsm")
+STATISTICAL = tuple(READERS)
+SUFFIXES = (*DELIMITED, ".parquet", *WORKBOOKS, *STATISTICAL)
+
+
+def kind_of(path: Path) -> str:
+    """``delimited``, ``parquet``, ``workbook`` or ``statistical``, by the ending; `InvalidInput` for any other."""
+    suffix = path.suffix.lower()
+    kinds = {"delimited": DELIMITED, "parquet": (".parquet",), "workbook": WORKBOOKS, "statistical": STATISTICAL}
+    for kind, suffixes in kinds.items():
+        if suffix in suffixes:
+            return kind
+    raise invalid("answers", f"a file named *{', *'.join(SUFFIXES)}", Phrase(suffix or "no ending"), str(path))
+
+
+def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
+    """The column names of one file, all distinct."""
+    kind = kind_of(path)
+    if kind == "delimited":
+        names = names_in(header(path)[0], dialect, str(path))
+    elif kind == "parquet":
+        names = list(parquet_schema(path).names)
+    elif kind == "workbook":
+        names = list(workbook_table(path).column_names)
+    else:
+        names = _statistical(path, metadataonly=True)["names"]
+    if len(set(names)) != len(names):
+        # Names are not shown: the first line of a file without a header is somebody's answers.
+        raise invalid("answers", "distinct column names", Phrase("one twice"), str(path))
+    return names
+
+
+def ranges_of(path: Path, rows: int, reach: int, dialect: Dialect = PLAIN) -> Iterator[tuple[int, int, int]]:
+    """(start, stop, rows) of ranges of about `rows` rows or `reach` bytes: of bytes, of row groups, or of rows."""
+    kind = kind_of(path)
+    if kind == "delimited":
+        yield from record_ranges(path, reach, dialect)
+    elif kind == "parquet":
+        yield from _row_groups(path, rows)
+    elif kind == "workbook":
+        total = workbook_table(path).num_rows
+        yield 0, total, total
+    else:
+        total = _statistical_rows(path)
+        for start in range(0, total, rows):
+            yield start, min(start + rows, total), min(rows, total - start)
+
+
+def batches_of(
+    path: str,
+    start: int,
+    stop: int,
+    rows: int,
+    columns: Sequence[str],
+    dialect: Dialect,
+    size: int,
+    dictionaries: Sequence[str] = (),
+) -> Iterator[Any]:
+    """The record batches of a range, of at most `size` rows each; those of delimited text are all text.
+
+    `dictionaries` are columns that Parquet may give as dictionaries. No message quotes a cell.
+    """
+    match kind_of(Path(path)):
+        case "delimited":
+            batches = range_batches(path, start, stop, rows, columns, dialect, size)
+        case "parquet":
+            batches = _parquet_batches(path, start, stop, rows, columns, size, dictionaries)
+        case kind:
+            batches = _table_batches(path, kind == "workbook", start, stop, rows, columns, size)
+    while (batch := values_hidden(path, next, batches, None)) is not None:
+        yield batch
+
+
+def cells_of(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[list[list[Any]]]:
+    """The cells of some columns, batch by batch: a list for each column. choose : the columns among all names."""
+    columns = choose(names_of(path))
+    for start, stop, rows in ranges_of(path, _ROWS, _BYTES):
+        for batch in batches_of(str(path), start, stop, rows, columns, PLAIN, _BATCH):
+            yield [batch.column(name).to_pylist() for name in columns]
+
+
+_ROWS, _BYTES, _BATCH = 1 << 20, 1 << 25, 1 << 16
+
+
+def _table_batches(
+    path: str, workbook: bool, start: int, stop: int, rows: int, columns: Sequence[str], size: int
+) -> Iterator[Any]:
+    if workbook:
+        table = workbook_table(Path(path)).select(list(columns))
+    else:
+        table = statistical_table(Path(path), columns, start, stop)
+    if table.num_rows != rows:
+        raise invalid("answers", f"the {rows} rows that the file had", table.num_rows, path)
+    yield from table.to_batches(size)
+
+
+def _row_groups(path: Path, most: int) -> Iterator[tuple[int, int, int]]:
+    (said,) = _read("groups", path)
+    groups: list[int] = json.loads(said)
+    allowed = ROWS_A_BYTE * path.stat().st_size
+    if min(groups, default=0) < 0 or sum(groups) > allowed:
+        raise invalid("answers", f"at most {allowed:,} rows in a file of its size", Phrase("more"), str(path))
+    start = rows = 0
+    for group, count in enumerate(groups):
+        rows += count
+        if rows >= most or group == len(groups) - 1:
+            yield start, group + 1, rows
+            start, rows = group + 1, 0
+
+
+def _parquet_batches(
+    path: str, start: int, stop: int, expected: int, columns: Sequence[str], size: int, dictionaries: Sequence[str]
+) -> Iterator[Any]:
+    rows, options = 0, dict[str, Any]({"start": start, "stop": stop, "size": size, "cells": expected * len(columns)})
+    for piece in _read("batches", Path(path), columns=list(columns), dictionaries=list(dictionaries), **options):
+        with pa.ipc.open_stream(pa.py_buffer(piece)) as stream:
+            for batch in stream:
+                rows += batch.num_rows
+                yield batch
+    if rows != expected:
+        raise invalid("answers", f"the {expected} rows that the file says it has", rows, path)

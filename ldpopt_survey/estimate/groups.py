@@ -1,0 +1,267 @@
+"""Reports of several groups, waves or booklets -> a table for each, differences, and one estimate of all [Rao; SSW]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.values.distribution import Array
+from ldpopt_survey.estimate.anytime import bets_of
+from ldpopt_survey.estimate.counts import CountTable, factor, report_column
+from ldpopt_survey.estimate.counts import column as as_column
+from ldpopt_survey.estimate.estimate import Estimate, estimate
+from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod
+from ldpopt_survey.estimate.linear import Estimator, NotIdentifiable, efficient_contrasts, pilot_of
+from ldpopt_survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
+from ldpopt_survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
+from ldpopt_survey.sample.design import SampleDesign
+
+
+def tables_by_group(
+    reports: Any, channel: ChannelLike, groups: Any, design: SampleDesign | None = None
+) -> dict[Label, Table]:
+    """The reports of every group of respondents, in order of appearance [SSW, chapter 5].
+
+    reports, groups : (n,). design : how the n respondents were drawn; None for a simple sample.
+
+    The result has a `CountTable` for each group or, with a design, `SampledReports` that keep the strata and clusters
+    of the whole sample, which makes the variance of a subgroup right. `InvalidInput` for other lengths, or no report.
+
+    >>> made = tables_by_group([0, 1, 1, 1], [[0.8, 0.2], [0.2, 0.8]], ["f", "m", "f", "m"])
+    >>> made["f"].totals, made["m"].totals
+    (array([1, 1]), array([0, 2]))
+    """
+    column, channel = as_column(report_column(reports, channel), "reports"), as_channel(channel)
+    code, names = factor(groups, len(column), "groups")
+    if len(column) == 0:
+        raise invalid("reports", "at least one", "none")
+    if design is None:
+        return {name: CountTable.from_reports(column[code == g], channel) for g, name in enumerate(names)}
+    whole = SampledReports.of(column, channel, design)
+    return {name: whole.where(code == g) for g, name in enumerate(names)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Estimated):
+    """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates."""
+
+    first: Estimate
+    second: Estimate
+    values: Array
+    covariance: Array
+    degrees: float
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The category of each difference."""
+        return self.first.labels
+
+    @property
+    def p_values(self) -> Array:
+        """Two-sided p-values of no difference, one category at a time."""
+        return p_values_of(quotient(self.values, self.standard_errors), self.degrees)
+
+    def intervals(self, method: IntervalMethod | None = None) -> Intervals:
+        """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe].
+
+        With `Wald` the rule gives the usual d +- z se. With `Binomial`, the default, the limits keep their coverage
+        if an estimate rests on few reports. If groups share clusters, the rule allows for their correlation [Zou].
+        """
+        method = Binomial() if method is None else method
+        a, b = self.first.moments, self.second.moments
+        # Simultaneous methods take the critical value of the differences, not of either group.
+        (low_a, up_a), (low_b, up_b) = (
+            method.limits(replace(m, covariance=lambda: self.covariance, degrees=self.degrees, redraw=None))
+            for m in (a, b)
+        )
+        cross = np.diag(self.covariance) - a.variance / a.size - b.variance / b.size
+        scale = np.sqrt(a.variance / a.size * b.variance / b.size)
+        r = np.clip(-quotient(cross, 2 * scale), -1, 1)
+        below_a, above_a, below_b, above_b = a.centre - low_a, up_a - a.centre, b.centre - low_b, up_b - b.centre
+        down = np.sqrt(np.maximum(below_a**2 + above_b**2 - 2 * r * below_a * above_b, 0.0))
+        up = np.sqrt(np.maximum(above_a**2 + below_b**2 - 2 * r * above_a * below_b, 0.0))
+        centre = a.centre - b.centre
+        return Intervals(self.labels, centre - down, centre + up, method.level, method.name)
+
+    _picture = "coefficients"
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the differences with their intervals on matplotlib axes, new ones without `ax`, and return them."""
+        return super().plot(ax, **{"what": "difference"} | options)
+
+    def _estimates(self) -> dict[str, tuple[str, Any]]:
+        return {"difference": ("{:10.6f}", self.values), "se": ("{:9.6f}", self.standard_errors),
+                "p": ("{:7.4f}", self.p_values)}  # fmt: skip
+
+    def __repr__(self) -> str:
+        return "\n".join(text_table(self.labels, self._estimates(), self.intervals(), "95 % binomial interval"))
+
+
+def difference(first: Estimate, second: Estimate) -> Difference:
+    """The difference first - second of the estimates of two groups, category by category [Newcombe; SSW].
+
+    The groups may have answered through different channels, but the labels must agree (else `InvalidInput`). The groups
+    are taken as independent, except that linearisation accounts for clusters that they share.
+
+    >>> from ldpopt_survey import estimate
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> difference(estimate({0: 40, 1: 60}, q), estimate({0: 60, 1: 40}, q)).values
+    array([-0.33333333,  0.33333333])
+    """
+    if first.labels != second.labels:
+        raise invalid("groups", f"the same categories {first.labels[:8]}", second.labels[:8])
+    if first.table.simple and second.table.simple:
+        covariance, degrees = first.sampling.covariance + second.sampling.covariance, math.inf
+    else:
+        sampling = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
+        covariance, degrees = sampling.covariance, sampling.degrees
+    return Difference(first, second, first.values - second.values, covariance, degrees)
+
+
+def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
+    """One channel for the respondents of all waves. Its outputs are pairs (wave, report).
+
+    channels : one (k, m) channel for each wave, with the same k inputs, which the waves need only identify together.
+    sizes : the numbers of respondents in the waves. `InvalidInput` for different inputs.
+
+    >>> pooled_channel([[[0.8, 0.2], [0.2, 0.8]], [[0.6, 0.4], [0.4, 0.6]]], [100, 300]).matrix
+    array([[0.2 , 0.05, 0.45, 0.3 ],
+           [0.05, 0.2 , 0.3 , 0.45]])
+    """
+    known = [as_channel(channel) for channel in channels]
+    if not known or len(sizes) != len(known) or not min(sizes) >= 0 or not sum(sizes) > 0:
+        raise invalid("waves", "one or more, each with a size that is not negative", Phrase(f"{len(known)}"))
+    for channel in known[1:]:
+        if channel.inputs != known[0].inputs:
+            raise invalid("waves", f"channels of the same answers {known[0].inputs[:8]}", channel.inputs[:8])
+    shares = np.asarray(sizes, dtype=np.float64) / sum(sizes)
+    outputs = tuple((wave, label) for wave, channel in enumerate(known, 1) for label in channel.outputs)
+    matrix = np.hstack([share * channel.matrix for share, channel in zip(shares, known, strict=True)])
+    return Channel(matrix, known[0].inputs, outputs)
+
+
+def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimator | None = None) -> Estimate:
+    """The `Estimate` from several waves or random groups of simple samples of one population [Rao, chapter 5].
+
+    waves : pairs of reports (or counts) and the channel that they went through, which may depend on the reports of
+        earlier waves.
+
+    All reports count as those of one channel whose output is the wave with the report, so that each wave has the weight
+    that its information deserves. `InvalidInput` for channels with different answers, and for samples with a design
+    (average their estimates instead).
+
+    >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
+    Estimate of 2 proportions from 300 reports, generalised least squares
+              estimate         se  95 % binomial interval
+    0         ...
+    1         ...
+    """
+    tables = [as_table(data, channel) for data, channel in waves]
+    if not all(isinstance(table, CountTable) and table.simple for table in tables):
+        raise invalid("waves", "simple samples", Phrase("one with a design"))
+    channel = pooled_channel([channel for _, channel in waves], [table.n for table in tables])
+    counts = np.concatenate([table.totals for table in tables])
+    pooled = estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
+    # The loadings are shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
+    # The shifts average to zero over the waves, so the loadings remain a left inverse, and the estimate is the same.
+    law = pooled.table.frequencies if pooled.fitted is None else pooled.fitted
+    wave = np.repeat(np.arange(len(tables)), [len(table.totals) for table in tables])
+    share = np.asarray(np.bincount(wave, law), dtype=np.float64)
+    part = np.asarray([np.bincount(wave, law * row, len(share)) for row in pooled.loadings], dtype=np.float64)
+    shifts = np.where(share > 0, quotient(part, share) - part.sum(axis=1, keepdims=True), 0.0)
+    return replace(pooled, loadings=pooled.loadings - shifts[:, wave])
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What the reports of one booklet tell of r quantities, which are weights (r, k) of its k answers, the `contrasts`.
+
+    at : (n,) each respondent's report, as a position among the outputs of `channel`; -1 for none. Counts (m,) of the
+        outputs may stand for it. pilot : (k,) the expected shares of the answers.
+    """
+
+    name: str
+    channel: Channel
+    at: npt.NDArray[np.intp]
+    contrasts: Array
+    pilot: Array
+
+
+def estimate_booklets(
+    sources: Sequence[Source],
+    labels: tuple[Label, ...],
+    design: SampleDesign | None = None,
+    counted: bool = False,
+    anytime: bool = False,
+) -> Estimate:
+    """The estimate of r quantities, named `labels`, from the reports of one booklet or more.
+
+    design : of the sample of all respondents, those without a report included; None for a simple sample.
+    counted : whether the sources have counts. anytime : as for `estimate`, about shares.
+
+    The reports of all booklets count as those of one channel whose output is the booklet together with the report.
+    `NotIdentifiable` if no booklet with reports tells a quantity, `InvalidInput` if nobody has a report.
+    """
+    outputs = tuple((source.name, label) for source in sources for label in source.channel.outputs)
+    ends = np.cumsum([source.channel.shape[1] for source in sources])
+    reports = np.full(0 if counted else len(sources[0].at), -1)
+    for end, source in zip(ends, sources, strict=True):
+        if not counted:
+            reports[source.at >= 0] = source.at[source.at >= 0] + end - source.channel.shape[1]
+    counts = (
+        np.hstack([source.at for source in sources])
+        if counted
+        else np.bincount(reports[reports >= 0], minlength=ends[-1])
+    )
+    if not counts.any():
+        raise invalid("reports", "at least one that is not empty", "none")
+    # What the table is of: its outputs are those of every booklet, and its answers are nobody's.
+    channel = Channel(np.full((2, len(outputs)), 1 / len(outputs)), (0, 1), outputs)
+    table: CountTable | SampledReports = CountTable.from_counts(counts, outputs)
+    if design is not None:
+        table = SampledReports(np.maximum(reports, 0), channel, design).where(reports >= 0)
+    parts = zip(sources, np.split(table.frequencies, ends[:-1]), np.split(counts, ends[:-1]), strict=True)
+    estimates = []
+    for source, law, own in parts:
+        share = float(law.sum())
+        loadings, variances = loadings_of(source, law / share if share else law, int(own.sum()))
+        estimates.append((loadings @ law / share if share else 0 * variances, loadings, variances, share))
+    precision = np.array([share / variances for _, _, variances, share in estimates])
+    if not (told := precision.sum(axis=0) > 0).all():
+        expected = "reports: expected a booklet whose reports tell of"
+        raise NotIdentifiable(f"{expected} {labels[int(np.argmin(told))]!r}, got none", sources[0].contrasts)
+    weights = precision / precision.sum(axis=0)
+    values = np.sum([weight * own for weight, (own, *_) in zip(weights, estimates, strict=True)], axis=0)
+    # Linearised about the booklets' shares of the reports, which are random.
+    combined = [
+        weight[:, None] / share * (loading - own[:, None]) if share else 0 * loading
+        for weight, (own, loading, _, share) in zip(weights, estimates, strict=True)
+    ]
+    name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
+    bets = bets_of(table, [loadings_of(booklet, booklet.pilot, 0) for booklet in sources]) if anytime else None
+    return Estimate(values, labels, np.hstack(combined) + values[:, None], table, channel, name, bets=bets)
+
+
+def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Array]:
+    """Loadings (r, m) of what the n reports of a booklet tell, and the variance (r,) of one report about each quantity.
+
+    frequencies : (m,) of its reports. Where it does not tell a quantity the loadings are 0 and the variance is inf.
+    """
+    channel, r = source.channel, len(source.contrasts)
+    both, identified = efficient_contrasts(
+        channel, source.pilot, np.vstack([source.contrasts, np.eye(channel.shape[0])])
+    )
+    loadings, cells = both[:r], both[r:]
+    if n and channel.shape[0] != channel.shape[1] and identified.all():
+        # The loadings of least variance at a first estimate, as for a single question.
+        loadings = efficient_contrasts(channel, pilot_of(cells, frequencies, n), source.contrasts)[0]
+    law, told = channel.push(source.pilot), identified[:r]
+    variances = np.maximum(loadings**2 @ law - (loadings @ law) ** 2, 1e-300)
+    return np.where(told[:, None], loadings, 0.0), np.where(told, variances, np.inf)

@@ -1,0 +1,197 @@
+"""Frequencies of reports -> the maximum-likelihood shares, by an interior-point method, with a proven gap.
+
+The parametric bootstrap simulates surveys from an estimate, and estimates each again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.errors import SolverError, invalid
+from ldpopt.values.distribution import Array, positive_integer
+from ldpopt.values.simulation import Rng, generator
+from ldpopt_survey.estimate.intervals import check_level
+from ldpopt_survey.estimate.linear import Estimator, GeneralizedLeastSquares, efficient_loadings, require_identifiable
+from ldpopt_survey.estimate.results import Estimated, Intervals, simplex_projection
+from ldpopt_survey.estimate.sampled import as_table
+
+ENTRIES = 1 << 22
+"""The most entries of the arrays of a Newton step that are in memory at once."""
+
+BOUNDARY = 1e-9
+"""Proportions below this count as zero: the estimate lies on the boundary of the simplex."""
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The distribution p (k,) that maximises the log-likelihood n sum_y f_y log (p Q)_y, in nats.
+
+    gap : an upper bound, in nats, on how far the maximum is above `log_likelihood`.
+    """
+
+    p: Array
+    log_likelihood: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood:
+    """The maximum-likelihood estimate on the simplex [DLR], [VR].
+
+    It maximises the concave function l(p) = sum_y c_y log (p Q)_y over the distributions p. Since p . grad l(p) = n at
+    every p, l(p*) - l(p) <= max_x grad_x l(p) - n, which `Maximum.gap` reports.
+
+    tolerance : the gap, in nats a respondent, at which the search stops. Raises `SolverError` if it is not reached.
+
+    >>> from ldpopt_survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], MaximumLikelihood()).values.round(4)
+    array([0., 1.])
+    """
+
+    tolerance: float = 1e-12
+    name = "maximum likelihood"
+
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
+        """Proportions (k,) and the efficient left inverse at them (k, m)."""
+        p = self.maximum(frequencies, channel).p
+        return p, efficient_loadings(channel, p)
+
+    def maximum(self, frequencies: Array, channel: Channel, n: float = 1.0) -> Maximum:
+        """The maximum for frequencies (m,) of `n` reports, with its gap."""
+        require_identifiable(channel)
+        q = channel.matrix
+        impossible = np.flatnonzero((frequencies > 0) & (q.max(axis=0) == 0))
+        if len(impossible):
+            where = f"output {impossible[0]}"
+            raise invalid("reports", "outputs that the channel can give", "one of probability 0", where)
+        p, gaps = maxima(frequencies[None], q, self.tolerance)
+        best, best_gap = p[0], float(gaps[0])
+        if best_gap > 100 * self.tolerance:
+            raise SolverError(
+                f"maximum likelihood: stopped {best_gap:.2g} nats a respondent from the maximum; "
+                "the channel is nearly non-identifiable, or the tolerance is below rounding"
+            )
+        used = frequencies > 0
+        value = float(n * (frequencies[used] @ np.log(best @ q[:, used])))
+        return Maximum(best, value, max(best_gap, 0.0) * n)
+
+
+def maxima(frequencies: Array, q: Array, tolerance: float, rounds: int = 100) -> tuple[Array, Array]:
+    """Maximum likelihood for every row of `frequencies`, (r, m): proportions (r, k) and gaps, in nats a respondent.
+
+    Primal-dual Newton for min sum x - sum f log(x Q) over x >= 0, whose solution sums to 1 by itself. A row stops when
+    its gap is at most `tolerance`, or after `rounds`.
+    """
+    step = max(1, ENTRIES // q.size)
+    parts = [_maxima(frequencies[row : row + step], q, tolerance, rounds) for row in range(0, len(frequencies), step)]
+    return np.concatenate([p for p, _ in parts]), np.concatenate([gap for _, gap in parts])
+
+
+def _maxima(frequencies: Array, q: Array, tolerance: float, rounds: int) -> tuple[Array, Array]:
+    k = len(q)
+    best = np.full((len(frequencies), k), 1 / k)
+    best_gap = _gradient(best, frequencies, q)[1].max(axis=1) - 1
+    x, f, rows = best.copy(), frequencies, np.arange(len(frequencies))
+    slack = np.maximum(1 - _gradient(x, f, q)[1], 0.1)
+    for _ in range(rounds):
+        root, g = _gradient(x, f, q)
+        residual = 1 - g - slack
+        close = np.abs(residual).max(axis=1) < 1e-3
+        target = np.where(close, 0.1, 0.5) * (x * slack).sum(axis=1) / k
+        weighted = q * root[:, None, :]
+        matrix = weighted @ weighted.transpose(0, 2, 1)
+        matrix[:, np.arange(k), np.arange(k)] += slack / x
+        goal = target[:, None]
+        dx = np.linalg.solve(matrix, (goal / x - slack - residual)[..., None])[..., 0]
+        ds = (goal - slack * dx) / x - slack
+        longest = np.maximum(np.max(-dx / x, axis=1), np.max(-ds / slack, axis=1))
+        size = np.minimum(1.0, 0.995 / np.maximum(longest, 1e-300))[:, None]
+        x, slack = x + size * dx, slack + size * ds
+        candidate = np.where((x > slack) | (goal >= 1e-10), x, 0.0)
+        candidate = candidate / candidate.sum(axis=1, keepdims=True)
+        possible = ((candidate @ q > 0) | (f == 0)).all(axis=1)
+        gap = np.where(possible, _gradient(candidate, f, q)[1].max(axis=1) - 1, np.inf)
+        better = gap < best_gap[rows]
+        best[rows[better]], best_gap[rows[better]] = candidate[better], gap[better]
+        # One step more than the tolerance needs, since Newton's last step gains the most digits.
+        busy = ~possible | (best_gap[rows] > tolerance) | (target >= 1e-3 * tolerance)
+        if not busy.any():
+            break
+        x, slack, f, rows = x[busy], slack[busy], f[busy], rows[busy]
+    return best, best_gap
+
+
+def _gradient(p: Array, f: Array, q: Array) -> tuple[Array, Array]:
+    """sqrt(f) / (p Q), and d/dp of sum f log(p Q), row by row. Outputs that were not seen count as zero."""
+    seen = (f > 0) & (p @ q > 0)
+    marginal = np.where(seen, p @ q, 1.0)
+    return np.where(seen, np.sqrt(f) / marginal, 0.0), np.asarray(np.where(seen, f / marginal, 0.0) @ q.T)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bootstrap(Estimated):
+    """The estimates of simulated surveys, `draws` (replications, k), and the estimate itself, `values` (k,)."""
+
+    values: Array
+    draws: Array
+    labels: tuple[Label, ...]
+    estimator: str
+
+    @property
+    def covariance(self) -> Array:
+        """(k, k) covariance of the draws."""
+        return np.atleast_2d(np.cov(self.draws, rowvar=False))
+
+    def intervals(self, level: float = 0.95) -> Intervals:
+        """Percentile intervals: the middle `level` of the draws."""
+        check_level(level)
+        tail = (1 - level) / 2
+        lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
+        return Intervals(self.labels, lower, upper, level, "bootstrap percentile")
+
+    def _estimates(self) -> dict[str, tuple[str, Any]]:
+        return {"estimate": ("{:9.6f}", self.values), "se": ("{:9.6f}", self.standard_errors)}
+
+    def _title(self) -> str:
+        return f"{len(self.draws)} simulated surveys, {self.estimator}"
+
+    def __repr__(self) -> str:
+        return f"Bootstrap({len(self.draws)} surveys, {self.estimator})\n{self.intervals()!r}"
+
+
+def parametric_bootstrap(
+    data: Any, channel: ChannelLike, rng: Rng = None, replications: int = 2000, estimator: Estimator | None = None
+) -> Bootstrap:
+    """Simulate `replications` surveys of the same size from the estimate, and estimate each [Efron].
+
+    The estimate is first projected on the simplex (made non-negative with sum 1). A table with weights, strata or
+    clusters is `InvalidInput`, since linearisation gives its variance (`Estimate.covariance`).
+
+    >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng=5, estimator=MaximumLikelihood())
+    >>> b.standard_errors.round(3)
+    array([0.026, 0.026])
+    """
+    estimator = GeneralizedLeastSquares() if estimator is None else estimator
+    rng = generator(rng)
+    table, channel = as_table(data, channel), as_channel(channel)
+    if not table.simple:
+        raise invalid("bootstrap", "a simple sample", repr(table))
+    values, _ = estimator.fit(table.frequencies, channel, table.n)
+    marginal = channel.push(simplex_projection(values))
+    counts = rng.multinomial(table.n, marginal / marginal.sum(), size=positive_integer(replications, "replications", 2))
+    draws = fit_many(counts / table.n, channel, estimator, table.n)
+    return Bootstrap(values, draws, channel.inputs, estimator.name)
+
+
+def fit_many(frequencies: Array, channel: Channel, estimator: Estimator, n: float = math.inf) -> Array:
+    """The estimates (r, k) for `frequencies` (r, m), computed together if the estimator allows it."""
+    if isinstance(estimator, MaximumLikelihood):
+        return maxima(frequencies, channel.matrix, estimator.tolerance)[0]
+    if channel.shape[0] == channel.shape[1]:
+        return np.asarray(frequencies @ estimator.fit(frequencies[0], channel)[1].T)
+    return np.stack([estimator.fit(row, channel, n)[0] for row in frequencies])

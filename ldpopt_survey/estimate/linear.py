@@ -1,0 +1,315 @@
+"""Frequencies of reports -> linear estimates of shares: every unbiased one is a left inverse of the channel [Rao]."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.numbers.tolerances import REGULAR
+from ldpopt.values.distribution import Array, distribution, finite_array, positive_integer
+from ldpopt.values.results import ByValue
+from ldpopt_survey.estimate.results import simplex_projection
+
+
+class NotIdentifiable(InvalidInput):
+    """The reports do not determine what was asked for; `contrasts` are weighted sums that they do determine.
+
+    >>> from ldpopt_survey import estimate
+    >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
+    Traceback (most recent call last):
+    ldpopt_survey.estimate.linear.NotIdentifiable: ...
+    """
+
+    contrasts: Array
+
+    def __init__(self, message: str, contrasts: Array) -> None:
+        super().__init__(message)
+        self.contrasts = contrasts
+
+
+class Estimator(Protocol):
+    """A rule that `estimate` can use: it gives values, and the loadings (weights) of the outputs in them."""
+
+    @property
+    def name(self) -> str:
+        """The name of the estimator in results and printed reports."""
+        ...
+
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
+        """The proportions (k,) from n reports, and the left inverse of Q^T (k, m) that describes their error."""
+        ...
+
+
+def fisher_information(channel: ChannelLike, p: ArrayLike) -> Array:
+    """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
+
+    p : distribution, shape (k,). Outputs that never occur under p are left out.
+
+    >>> fisher_information([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
+    array([[1.36, 0.64],
+           [0.64, 1.36]])
+    """
+    channel = as_channel(channel)
+    q, m = channel.matrix, channel.push(distribution(p, "p", size=channel.shape[0], labels=channel.inputs))
+    used = m > 0
+    return np.asarray((q[:, used] / m[used]) @ q[:, used].T)
+
+
+def asymptotic_covariance(channel: ChannelLike, p: ArrayLike, n: int = 1) -> Array:
+    """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k) [Rao, chapter 5].
+
+    For a square channel it is the exact covariance of the unbiased estimate, for every p.
+
+    >>> warner = [[0.8, 0.2], [0.2, 0.8]]
+    >>> round(float(asymptotic_covariance(warner, [0.3, 0.7], 100)[0, 0]), 10)  # (.3*.7 + .8*.2/.6**2)/100
+    0.0065444444
+    """
+    channel = as_channel(channel)
+    p = distribution(p, "p", size=channel.shape[0], labels=channel.inputs)
+    return report_covariance(efficient_loadings(channel, p), channel.push(p)) / positive_integer(n, "n")
+
+
+def centred(loadings: Array, frequencies: Array) -> Array:
+    """The loadings (r, m) minus their means under `frequencies` (m,): the influence of one report on each estimate."""
+    return np.asarray(loadings - (loadings @ frequencies)[:, None])
+
+
+def report_covariance(loadings: Array, frequencies: Array) -> Array:
+    """l diag(f) l^T - t t^T, t = l f, of one report, (r, r). The means are taken off first, so no digits cancel."""
+    away = centred(loadings, frequencies)
+    return np.asarray((away * frequencies) @ away.T)
+
+
+def estimable_contrasts(channel: ChannelLike) -> Array:
+    """A basis, shape (rank, k), of the contrasts a . p (weighted sums of proportions) that the reports determine.
+
+    a . p is a linear function of the distribution of the reports exactly if Q v = a for some v [Rao, chapter 4]. The
+    basis comes from elimination, so many entries are zero.
+
+    >>> estimable_contrasts([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    q = as_channel(channel).matrix
+    s, threshold = _singular(q)
+    rows, row = np.array(np.linalg.svd(q, full_matrices=False)[0][:, s > threshold].T), 0
+    for column in range(rows.shape[1]):
+        pivot = row + int(np.argmax(np.abs(rows[row:, column])))
+        if abs(rows[pivot, column]) < 1e-9:
+            continue
+        rows[[row, pivot]] = rows[[pivot, row]]
+        rows[row] /= rows[row, column]
+        others = np.arange(len(rows)) != row
+        rows[others] -= rows[others, column][:, None] * rows[row]
+        row += 1
+        if row == len(rows):
+            break
+    nearest = np.round(rows)
+    return np.asarray(np.where(np.abs(rows - nearest) < 1e-9, nearest, rows) + 0.0)
+
+
+def require_identifiable(channel: Channel) -> Array | None:
+    """Raise `NotIdentifiable` unless Q has rank k. The result is the inverse of a square Q that is clearly regular."""
+    q = channel.matrix
+    if q.shape[0] == q.shape[1] and channel.inverse is not None:
+        return channel.inverse
+    if q.shape[0] < q.shape[1]:
+        # The condition of a triangular factor is cheap, and decides for all channels that are not nearly singular.
+        triangle = np.linalg.qr(q.T, mode="r")
+        with suppress(np.linalg.LinAlgError):
+            inverse = np.linalg.inv(triangle)
+            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < REGULAR:
+                return None
+    s, threshold = _singular(q)
+    rank = int(np.sum(s > threshold))
+    if rank == len(q):
+        return None
+    contrasts, shown = _known_contrasts(channel)
+    raise NotIdentifiable(
+        f"channel: expected rank {len(q)}, so that every proportion is identifiable, got rank {rank}; "
+        f"what can be estimated: {shown} (see estimate_contrasts)",
+        contrasts,
+    )
+
+
+def _known_contrasts(channel: Channel) -> tuple[Array, str]:
+    """The contrasts that the reports determine, and the first of them in words."""
+    contrasts = estimable_contrasts(channel)
+    shown = "; ".join(contrast_name(row, channel.inputs) for row in contrasts[:6])
+    return contrasts, shown + (f"; and {len(contrasts) - 6} more" if len(contrasts) > 6 else "")
+
+
+def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
+    """A contrast in words, such as 'p(a) - 0.5 p(c)'."""
+    text = ""
+    for weight, label in zip(row, labels, strict=True):
+        if weight:
+            sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
+            size = "" if abs(weight) == 1 else f"{abs(weight):.6g} "
+            text += f"{sign}{size}p({label})"
+    return text or "0"
+
+
+def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
+    """Loadings b, shape (r, m), of smallest norm with Q b = a for every contrast a. They are unbiased for every p."""
+    s, threshold = _singular(channel.matrix)
+    inverse = np.linalg.pinv(channel.matrix, rcond=threshold / s[0])
+    loadings, identified = _identified(channel, np.asarray((inverse @ contrasts.T).T), contrasts, 1e-9)
+    if not identified.all():
+        known, shown = _known_contrasts(channel)
+        name = contrast_name(contrasts[int(np.argmin(identified))], channel.inputs)
+        raise NotIdentifiable(
+            f"contrast: expected a combination of {shown}, got {name}, which no function of the reports estimates "
+            "without bias", known,
+        )  # fmt: skip
+    return loadings
+
+
+def efficient_contrasts(channel: Channel, p: Array, contrasts: Array) -> tuple[Array, Array]:
+    """Loadings (r, m) that estimate contrasts (r, k) of all distributions without bias, with the least variance at p.
+
+    With them the mask (r,) of the contrasts that the channel identifies; the loadings of others mean nothing.
+    """
+    q = channel.matrix
+    m = np.maximum(p @ q, 1e-9 * q.mean(axis=0))
+    root = np.sqrt(np.where(m > 0, m, 1.0))
+    return _identified(channel, contrasts @ np.linalg.pinv((q / root).T, rcond=1e-11) / root, contrasts, 1e-8)
+
+
+def _identified(channel: Channel, loadings: Array, contrasts: Array, tolerance: float) -> tuple[Array, Array]:
+    """The loadings (r, m), and the mask (r,) of those that are unbiased for their contrasts."""
+    error = np.abs(loadings @ channel.matrix.T - contrasts).max(axis=1)
+    return loadings, error <= tolerance * (1 + np.abs(contrasts).max(axis=1))
+
+
+def contrast_variances(channel: Channel, p: Array, contrasts: Array) -> Array:
+    """(r,) the variance, of one report at p, of the efficient estimate of each contrast; inf where there is none."""
+    loadings, identified = efficient_contrasts(channel, p, contrasts)
+    law = channel.push(p)
+    return np.where(identified, loadings**2 @ law - (loadings @ law) ** 2, np.inf)
+
+
+def efficient_loadings(channel: Channel, p: Array) -> Array:
+    """The generalised-least-squares left inverse L = J^-1 Q D^-1, D = diag(p Q), at p; shape (k, m).
+
+    L Q^T = I, so L f is unbiased for every p, with the least variance at p. Outputs of probability 0 get a small one.
+    """
+    q = channel.matrix
+    if len(q) == q.shape[1]:
+        return np.asarray(np.linalg.inv(q).T)
+    m = np.maximum(p @ q, 1e-9 * q.mean(axis=0))
+    used = m > 0
+    loadings = np.zeros(q.shape)
+    root = np.sqrt(m[used])
+    # J^-1 Q D^-1 from a QR factorisation, which does not square the condition number.
+    basis, triangle = np.linalg.qr((q[:, used] / root).T)
+    loadings[:, used] = np.linalg.solve(triangle, basis.T) / root
+    return loadings
+
+
+def _singular(q: Array) -> tuple[Array, float]:
+    """The singular values, and the threshold below which they count as zero."""
+    s = np.asarray(np.linalg.svd(q, compute_uv=False), dtype=np.float64)
+    return s, float(s[0] * max(q.shape) * np.finfo(np.float64).eps * 8)
+
+
+def pilot_of(loadings: Array, frequencies: Array, n: float) -> Array:
+    """A pilot from a first estimate by loadings (k, m) of n reports: projected, and mixed with even shares.
+
+    The mixture is that of k respondents more in each of k categories, as sure as these reports are, and at least a
+    hundredth. Otherwise the loadings would follow the scatter of few reports, with bias and errors stated too small.
+    """
+    first, k = loadings @ frequencies, len(loadings)
+    spread = float((loadings**2 @ frequencies - first**2).sum())
+    told = n * min(1.0, (1 - 1 / k) / spread) if spread > 0 else n
+    share = max(0.01, k * k / (told + k * k)) if math.isfinite(n) else 0.01
+    return np.asarray((1 - share) * simplex_projection(first) + share / k)
+
+
+@dataclass(frozen=True)
+class GeneralizedLeastSquares:
+    """The unbiased linear estimate that has the least variance at a pilot, a guess of the true distribution.
+
+    at : the pilot, shape (k,). Without one, a first estimate uses the uniform distribution as its pilot, and a second
+        the first one, projected and mixed with the uniform distribution as if each of the k categories had k
+        respondents more. The result is asymptotically efficient and unbiased up to O(1/n). For a square channel the
+        pilot does not matter.
+
+    Estimates may be negative. Projection is a separate step (`simplex_projection`, `norm_sub`).
+
+    >>> from ldpopt_survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], GeneralizedLeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
+    """
+
+    at: tuple[float, ...] | None = None
+    name = "generalised least squares"
+
+    def __post_init__(self) -> None:
+        if self.at is not None:
+            object.__setattr__(self, "at", tuple(distribution(self.at, "pilot").tolist()))
+
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
+        """Proportions (k,) and the left inverse used (k, m)."""
+        inverse = require_identifiable(channel)
+        if inverse is not None:
+            if self.at is not None:
+                distribution(self.at, "pilot", size=len(inverse))
+            return inverse.T @ frequencies, inverse.T
+        k = channel.shape[0]
+        p = np.full(k, 1 / k) if self.at is None else distribution(self.at, "pilot", size=k)
+        loadings = efficient_loadings(channel, p)
+        if self.at is None and k != channel.shape[1]:
+            loadings = efficient_loadings(channel, pilot_of(loadings, frequencies, n))
+        return loadings @ frequencies, loadings
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """The unbiased linear estimate of ordinary least squares: the pseudo-inverse of Q^T.
+
+    >>> from ldpopt_survey import estimate
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], LeastSquares()).values.round(4)
+    array([-0.1667,  1.1667])
+    """
+
+    name = "least squares"
+
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
+        """Proportions (k,) and the pseudo-inverse (k, m)."""
+        require_identifiable(channel)
+        loadings = np.asarray(np.linalg.pinv(channel.matrix.T))
+        return loadings @ frequencies, loadings
+
+
+@dataclass(frozen=True, eq=False)
+class LeftInverse(ByValue):
+    """The unbiased linear estimate from a given left inverse L, shape (k, m), with L Q^T = I within 1e-9.
+
+    >>> from ldpopt_survey import estimate
+    >>> q = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> estimate({0: 40, 1: 60}, q, LeftInverse(np.linalg.inv(q.T))).values.round(4)
+    array([0.3333, 0.6667])
+    """
+
+    matrix: Any
+    name = "left inverse"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", finite_array(self.matrix, "left inverse", 2))
+
+    def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
+        """Proportions (k,) and the given matrix (k, m)."""
+        if self.matrix.shape != channel.shape:
+            raise invalid("left inverse", f"shape {channel.shape}", f"shape {self.matrix.shape}")
+        off = float(np.abs(self.matrix @ channel.matrix.T - np.eye(channel.shape[0])).max())
+        if off > 1e-9 * (1 + float(np.abs(self.matrix).max())):
+            raise invalid("left inverse", "L Q^T = I within 1e-09", f"off by {off:.3g}")
+        return self.matrix @ frequencies, self.matrix

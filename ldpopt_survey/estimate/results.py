@@ -1,0 +1,199 @@
+"""Estimated quantities as results: intervals in tables, text and pictures, and distributions made from estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, stdtr
+
+from ldpopt.channel import Label
+from ldpopt.errors import invalid
+from ldpopt.values.distribution import Array, finite_array
+from ldpopt.values.results import Pictured, Result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals(Pictured):
+    """Confidence limits `lower` and `upper`, shape (r,), for the quantities named by `labels`.
+
+    >>> from ldpopt_survey import estimate
+    >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
+    >>> made.intervals().contains([0.3, 0.7])
+    array([ True,  True])
+    """
+
+    labels: tuple[Label, ...]
+    lower: Array
+    upper: Array
+    level: float
+    method: str
+
+    @property
+    def width(self) -> Array:
+        """upper - lower."""
+        return self.upper - self.lower
+
+    @property
+    def interval(self) -> str:
+        """What one of them is called."""
+        return self.method if self.method.endswith("sequence") else f"{self.method} interval"
+
+    def as_text(self, digits: int = 6) -> list[str]:
+        """Every interval as text, such as "[0.100000, 0.200000]"."""
+        return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(self.lower, self.upper, strict=True)]
+
+    def contains(self, values: ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether each of `values` lies inside its interval."""
+        given = np.asarray(values, dtype=np.float64)
+        return np.asarray((self.lower <= given) & (given <= self.upper))
+
+    def clip(self, low: float = 0.0, high: float = 1.0) -> Intervals:
+        """The parts inside [low, high]; for quantities known to lie there this loses no coverage.
+
+        An interval wholly outside becomes the nearer end alone.
+        """
+        ends = np.clip(self.lower, low, high), np.clip(self.upper, low, high)
+        return Intervals(self.labels, *ends, self.level, f"{self.method}, clipped")
+
+    _picture, _heads = "coefficients", 1
+
+    def _drawn(self) -> tuple[Any, ...]:
+        return self.labels, (self.lower + self.upper) / 2, self.lower, self.upper
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the intervals on matplotlib axes, new ones without `ax`, and return them."""
+        return super().plot(ax, **{"what": f"{100 * self.level:g} % {self.method} interval"} | options)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"label": list(self.labels), "lower": self.lower.tolist(), "upper": self.upper.tolist()}
+
+    def _title(self) -> str:
+        return f"{100 * self.level:g} % {self.method} intervals"
+
+    def __repr__(self) -> str:
+        rows = zip(self.labels, self.lower, self.upper, strict=True)
+        body = "".join(f"\n  {label!s:<16} [{low:9.6f}, {high:9.6f}]" for label, low, high in rows)
+        return f"{self._title()}{body}"
+
+
+class Estimated(Pictured):
+    """What results with several estimated quantities share: errors, a picture, and a table with intervals."""
+
+    _picture, _heads = "shares", 1
+    _label = "category"
+    """The heading of the labels."""
+
+    def _estimates(self) -> dict[str, tuple[str, Any]]:
+        """The columns of the table by heading, each with the format of its values in text."""
+        raise NotImplementedError
+
+    def _columns(self: Any) -> dict[str, list[Any]]:
+        values = {head: column for head, (_, column) in self._estimates().items()}
+        return dict(self._table(values, self.intervals()))
+
+    @property
+    def standard_errors(self: Any) -> Array:
+        """Square roots of the diagonal of `covariance`."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    def _drawn(self: Any) -> tuple[Any, ...]:
+        limits = self.intervals()
+        return self.labels, self.values, limits.lower, limits.upper
+
+    def _table(self: Any, columns: Mapping[str, Any], limits: Intervals) -> dict[str, list[Any]]:
+        """The columns of a table: the labels, `columns` by heading, and the limits."""
+        shown = {**columns, "lower": limits.lower, "upper": limits.upper}
+        return {self._label: list(self.labels)} | {head: np.ravel(column).tolist() for head, column in shown.items()}
+
+
+def text_table(
+    labels: Sequence[Label], columns: Mapping[str, tuple[str, Any]], limits: Intervals, head: str, digits: int = 6
+) -> list[str]:
+    """The lines of a table of estimates: the format and the values of every column, and the limits under `head`."""
+    names = [str(label) for label in labels]
+    wide = max(8, *map(len, names))
+    cells = [[form.format(value) for value in values] for form, values in columns.values()]
+    heads = (f"{name:>{len(column[0])}}" for name, column in zip(columns, cells, strict=True))
+    rows = zip(names, *cells, limits.as_text(digits), strict=True)
+    return ["  ".join([" " * wide, *heads, head]), *("  ".join([f"{row[0]:{wide}}", *row[1:]]) for row in rows)]
+
+
+def quotient(above: Array, below: Array) -> Array:
+    """`above` / `below`; zero where `below` is not positive."""
+    return np.divide(above, below, out=np.zeros(np.broadcast_shapes(above.shape, below.shape)), where=below > 0)
+
+
+def p_values_of(statistics: Array, degrees: float) -> Array:
+    """Two-sided p-values of standardised statistics: normal, or Student's with `degrees` of freedom."""
+    size = np.abs(statistics)
+    return np.asarray(2 * (ndtr(-size) if math.isinf(degrees) else stdtr(degrees, -size)))
+
+
+def simplex_projection(p: ArrayLike) -> Array:
+    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row [DSSC].
+
+    It is max(p - tau, 0), with the tau that makes the sum 1.
+
+    >>> simplex_projection([0.7, 0.5, -0.2])
+    array([0.6, 0.4, 0. ])
+    """
+    rows = _rows(p)
+    down = -np.sort(-rows, axis=-1)
+    k = rows.shape[-1]
+    excess = (np.cumsum(down, axis=-1) - 1) / np.arange(1, k + 1)
+    last = np.sum(down > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
+    return _normalised(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
+
+
+def norm_sub(p: ArrayLike) -> Array:
+    """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
+
+    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry. If it sums to 1 or
+    more, the result is the simplex projection, which for a smaller sum would lift all entries.
+
+    >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
+    (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
+    """
+    rows = _rows(p)
+    if np.any(rows.max(axis=-1) <= 0):
+        raise invalid("estimate", "a positive entry", float(rows.max()))
+    positive = rows > 0
+    while True:
+        count = positive.sum(axis=-1, keepdims=True)
+        shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
+        kept = positive & (rows + shift > 0)
+        if np.array_equal(kept, positive):
+            return _normalised(np.where(positive, rows + shift, 0.0))
+        positive = kept
+
+
+@dataclass(frozen=True, eq=False)
+class Projection(Result):
+    """A distribution made from an unbiased estimate by a named step. It is no longer unbiased and has no intervals.
+
+    >>> from ldpopt_survey import estimate, simplex_projection
+    >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]]).project(simplex_projection).values
+    array([0., 1.])
+    """
+
+    values: Array
+    labels: tuple[Label, ...]
+    step: str
+    estimator: str
+
+
+def _rows(p: ArrayLike) -> Array:
+    array = finite_array(p, "estimate", np.ndim(p) or 1)
+    if array.shape[-1] == 0:
+        raise invalid("estimate", "at least one entry", "none")
+    return array
+
+
+def _normalised(rows: Array) -> Array:
+    return np.asarray(rows / rows.sum(axis=-1, keepdims=True))

@@ -1,0 +1,263 @@
+"""Reports with the design that drew their respondents -> sampling variances by linearisation or replication."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import ByValue
+from ldpopt_survey.estimate.counts import CountTable, known, places, positions, report_column
+from ldpopt_survey.estimate.linear import (
+    NotIdentifiable,
+    centred,
+    efficient_loadings,
+    report_covariance,
+    require_identifiable,
+)
+from ldpopt_survey.estimate.results import simplex_projection
+from ldpopt_survey.sample.design import SampleDesign, SamplingVariance
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledReports(ByValue):
+    """The reports of a sample, or of a group in it, with the design of the whole sample; accepted like a `CountTable`.
+
+    at : (n,) every respondent's report, as a position among the outputs of `channel`.
+    design : the `SampleDesign` of all n respondents.
+    inside : (n,) mask of the group to estimate; None for everybody. Respondents outside the group stay in the design
+        and have no share in the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
+
+    >>> from ldpopt_survey import SampleDesign, estimate
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> made = SampledReports.of([0, 1, 1, 1], q, SampleDesign(weights=[1, 2, 1, 2]))
+    >>> estimate(made, q).values.round(4), estimate(made.where([True, True, True, False]), q).values.round(4)
+    (array([-0.0556,  1.0556]), array([0.0833, 0.9167]))
+    """
+
+    at: npt.NDArray[np.intp]
+    channel: Channel
+    design: SampleDesign
+    inside: Mask | None = None
+
+    simple: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, reports: Any, channel: ChannelLike, design: SampleDesign) -> SampledReports:
+        """The reports (n,) of a channel, from a column or a frame; `InvalidInput` for another number of them."""
+        known = as_channel(channel)
+        places = positions(report_column(reports, channel), known.outputs)
+        if len(places) != design.n:
+            raise invalid("reports", f"{design.n}, one a respondent of the design", len(places))
+        return cls(places, known, design)
+
+    def where(self, inside: ArrayLike) -> SampledReports:
+        """The reports of the respondents in a mask (n,), within the group that was chosen before, if any."""
+        mask = np.asarray(inside)
+        if mask.shape != (self.design.n,) or mask.dtype != bool:
+            raise invalid("inside", f"{self.design.n} truth values", Phrase(f"{mask.dtype} of shape {mask.shape}"))
+        mask = mask if self.inside is None else mask & self.inside
+        if not mask.any():
+            raise invalid("group", "at least one respondent", Phrase("none"))
+        return replace(self, inside=mask)
+
+    @property
+    def outputs(self) -> tuple[Label, ...]:
+        """The m labels of the channel's outputs."""
+        return self.channel.outputs
+
+    @property
+    def mask(self) -> Mask:
+        """(n,) the respondents in the group."""
+        return np.ones(self.design.n, dtype=bool) if self.inside is None else self.inside
+
+    @property
+    def n(self) -> int:
+        """Number of respondents in the group."""
+        return self.design.n if self.inside is None else int(self.inside.sum())
+
+    @property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """(m,) number of respondents for each output."""
+        return np.bincount(self.at[self.mask], minlength=len(self.outputs))
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights in the group, which estimates the group's size in the population."""
+        return float(self.design.weights[self.mask].sum())
+
+    @property
+    def equal_n(self) -> float:
+        """Kish's number of respondents of equal weights who would tell as much as the group's [Kish]."""
+        own = self.design.weights[self.mask]
+        return float(own.sum() ** 2 / (own @ own))
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """(m,) weighted share of every output."""
+        sums = np.bincount(self.at[self.mask], self.design.weights[self.mask], len(self.outputs))
+        return np.asarray(sums / sums.sum())
+
+    def frequencies_under(self, weights: Array) -> Array:
+        """(R, m) weighted shares under replicate weights (R, n)."""
+        w = weights * self.mask
+        sums = np.stack([w[:, self.at == y].sum(axis=1) for y in range(len(self.outputs))], axis=1)
+        total = sums.sum(axis=1, keepdims=True)
+        if not total.min() > 0:
+            raise invalid("replicates", "somebody of the group in each", Phrase("none in one"))
+        return np.asarray(sums / total)
+
+    def __repr__(self) -> str:
+        return f"SampledReports({self.n} reports over {len(self.outputs)} outputs; {self.design!r})"
+
+
+Part = tuple[SampledReports, Array]
+"""Reports with loadings (r, m)."""
+
+
+def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
+    """Covariance of the sum of l_i f_i over parts (groups or questions) of one design and the same respondents.
+
+    A respondent's influence is the sum over the parts of (l_i at the report - l_i f_i) / W_i.
+    """
+    design = parts[0][0].design
+    noise = _noise(parts) if design.fractions.any() or (design.units == 1).any() else None
+    every = [_scores(*part) for part in parts]
+    if design.method.replicates:
+
+        def statistic(weights: Array) -> Array:
+            estimates = [reports.frequencies_under(weights) @ loadings.T for reports, loadings in parts]
+            return np.asarray(np.sum(estimates, axis=0))
+
+        sampling = design.replicate(statistic, noise)
+    else:
+        sampling = design.total_variance(np.sum(every, axis=0), noise)
+    # Degrees of freedom are those of the respondents with a share in some estimate.
+    scores = np.abs(every).max(axis=(0, 2))
+    anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
+    # Units whose squared weights sum to S tell as much of a variance as (sum S)^2 / sum S^2 units with equal ones [BM].
+    unit = np.bincount(design.unit, design.weights**2 * anyone)
+    equal = unit.sum() ** 2 / (unit**2).sum() / np.count_nonzero(unit)
+    return SamplingVariance(sampling.covariance, float(max(1.0, min(sampling.degrees, equal * design.degrees(anyone)))))
+
+
+def _scores(reports: SampledReports, loadings: Array) -> Array:
+    influence = centred(loadings, reports.frequencies) / reports.total_weight
+    return np.asarray(influence.T[reports.at] * reports.mask[:, None])
+
+
+def _noise(parts: Sequence[Part]) -> Array | None:
+    """(H, r, r) the variance that the channels' randomness adds in every stratum: sum_i w_i^2 Cov(score_i | answer_i).
+
+    It is averaged over the estimated answers of the stratum; None if a channel does not identify the answers.
+    """
+    design, r = parts[0][0].design, parts[0][1].shape[0]
+    noise = np.zeros((len(design.units), r, r))
+    squares = design.weights**2
+    stratum = design.unit_stratum[design.unit]
+    questions: dict[int, list[Part]] = {}
+    for part in parts:
+        questions.setdefault(id(part[0].at), []).append(part)
+    for same in questions.values():
+        channel, places = same[0][0].channel, same[0][0].at
+        try:
+            require_identifiable(channel)
+        except NotIdentifiable:
+            return None
+        inverse = efficient_loadings(channel, np.full(channel.shape[0], 1 / channel.shape[0]))
+        patterns = np.array([reports.mask for reports, _ in same])
+        for pattern in np.unique(patterns, axis=1).T:
+            if not pattern.any():
+                continue
+            who = np.all(patterns == pattern[:, None], axis=0)
+            used = [part for part, uses in zip(same, pattern, strict=True) if uses]
+            loadings = np.sum([each / reports.total_weight for reports, each in used], axis=0)
+            q = channel.matrix
+            means = q @ loadings.T
+            given = np.einsum("xy,ry,sy->xrs", q, loadings, loadings) - np.einsum("xr,xs->xrs", means, means)
+            m = len(channel.outputs)
+            sums = np.bincount(stratum[who] * m + places[who], squares[who], len(noise) * m).reshape(-1, m)
+            total = sums.sum(axis=1)
+            some = total > 0
+            answers = simplex_projection(sums[some] / total[some, None] @ inverse.T) * total[some, None]
+            noise[some] += np.einsum("hx,xrs->hrs", answers, given)
+    return noise
+
+
+Table = CountTable | SampledReports
+"""Reports for estimates: counted, or of single respondents with their design."""
+
+
+def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[Table, ...]:
+    """The tables of several data, by `as_table`. If one array can only be counts, so are all that could be either."""
+    counts = False
+    for given, channel in zip(data, channels, strict=True):
+        if isinstance(given, (list, tuple, np.ndarray)):
+            outputs, array = as_channel(channel).outputs, np.asarray(given)
+            full = array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs)
+            counts |= full and not known(array, outputs)
+    return tuple(as_table(given, channel, counts) for given, channel in zip(data, channels, strict=True))
+
+
+def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
+    """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
+
+    A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
+    `InvalidInput` unless `counts` says that it is counts. A pandas series, as from `value_counts`, is read by its
+    index.
+    """
+    if not isinstance(data, (CountTable, SampledReports, Mapping)):
+        data = report_column(data, channel)
+    channel = as_channel(channel)
+    if isinstance(data, (CountTable, SampledReports)):
+        if data.outputs == channel.outputs and not isinstance(data, SampledReports):
+            return data
+        if places(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
+            raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
+        if isinstance(data, SampledReports):
+            return replace(data, channel=channel)
+        return CountTable(channel.outputs, data.totals)
+    if isinstance(data, Mapping):
+        return CountTable.from_counts(data, channel.outputs)
+    if hasattr(data, "to_pylist"):  # an arrow column
+        data = np.asarray(data.to_pylist())
+    array = np.asarray(data)
+    numeric, full = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
+    labelled = numeric and hasattr(data, "to_dict") and (full or getattr(data, "name", None) == "count")
+    if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
+        return CountTable.from_counts(data.to_dict(), channel.outputs)
+    if numeric and full:
+        if not counts and known(array, channel.outputs):
+            expected = "CountTable.from_counts(...) or CountTable.from_reports(...)"
+            raise invalid("data", expected, "an array that could be either counts or reports")
+        return CountTable.from_counts(array, channel.outputs)
+    return CountTable.from_reports(data, channel)
+
+
+def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
+    """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
+
+    For a simple sample it is (l diag(f) l^T - t t^T) / n. For reports with a `SampleDesign` the design determines it.
+    Different designs are independent samples, with the smallest of their degrees of freedom.
+    """
+    designed: dict[int, list[Part]] = {}
+    variances = []
+    for table, loadings in parts:
+        if isinstance(table, SampledReports):
+            designed.setdefault(id(table.design), []).append((table, loadings))
+        else:
+            variances.append(SamplingVariance(report_covariance(loadings, table.frequencies) / table.n, math.inf))
+    variances += [designed_variance(same) for same in designed.values()]
+    covariance = np.sum([variance.covariance for variance in variances], axis=0)
+    return SamplingVariance(covariance, min(variance.degrees for variance in variances))

@@ -1,0 +1,244 @@
+"""Two-way tables: the joint distribution of two answers that were privatized separately."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.values.distribution import Array, finite_array, positive_integer
+from ldpopt.values.labels import as_text
+from ldpopt.values.results import Result
+from ldpopt_survey.estimate.counts import CountTable, positions, report_column
+from ldpopt_survey.estimate.estimate import Estimate, estimate, fitted_law
+from ldpopt_survey.estimate.linear import (
+    Estimator,
+    GeneralizedLeastSquares,
+    asymptotic_covariance,
+    centred,
+    efficient_loadings,
+    pilot_of,
+    report_covariance,
+)
+from ldpopt_survey.estimate.sampled import SampledReports, Table, sampling_variance
+from ldpopt_survey.hypothesis_tests import (
+    Power,
+    TestResult,
+    chi_squared_result,
+    noncentral_power,
+    wald_result,
+    whitener,
+)
+from ldpopt_survey.sample.design import SampleDesign
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoWayTable(Result):
+    """The joint proportions of the answers to two questions, each of which was privatized on its own.
+
+    joint : the `Estimate` over pairs of answers, row by row.
+    row_channel, column_channel : the channels of the two questions, with k1 and k2 inputs.
+    """
+
+    joint: Estimate
+    row_channel: Channel
+    column_channel: Channel
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of row categories, number of column categories)."""
+        return self.row_channel.shape[0], self.column_channel.shape[0]
+
+    @property
+    def proportions(self) -> Array:
+        """The joint proportions, shape (k1, k2)."""
+        return self.joint.values.reshape(self.shape)
+
+    @property
+    def rows(self) -> Estimate:
+        """The marginal proportions of the row question."""
+        k1, k2 = self.shape
+        return self.joint.contrast(np.kron(np.eye(k1), np.ones(k2)), self.row_channel.inputs)
+
+    @property
+    def columns(self) -> Estimate:
+        """The marginal proportions of the column question."""
+        k1, k2 = self.shape
+        return self.joint.contrast(np.kron(np.ones(k1), np.eye(k2)), self.column_channel.inputs)
+
+    def given_row(self, label: Label) -> Estimate:
+        """The proportions of the column question among those whose row answer is `label`, with linearised covariance.
+
+        `InvalidInput` if the estimated proportion of the row's answer is not positive.
+        """
+        return self._given("row", self.row_channel.inputs, label, self.column_channel.inputs)
+
+    def given_column(self, label: Label) -> Estimate:
+        """The proportions of the row question among those whose column answer is `label`, as in `given_row`."""
+        return self._given("column", self.column_channel.inputs, label, self.row_channel.inputs)
+
+    def _given(self, what: str, among: tuple[Label, ...], label: Label, labels: tuple[Label, ...]) -> Estimate:
+        if label not in among:
+            raise invalid(what, f"one of {among[:8]}", label)
+        chosen, every = np.eye(len(among))[[among.index(label)]], np.eye(len(labels))
+        cells = np.asarray(np.kron(chosen, every) if what == "row" else np.kron(every, chosen), dtype=np.float64)
+        return self.joint.ratio(cells, cells.sum(axis=0), labels)
+
+    def independence(self) -> TestResult:
+        """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
+
+        A category in which no report can vary, such as a public value that nobody has, takes no part in it. The
+        statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
+        estimates, and V_A, V_B are the per-report covariances of its margins. For square channels this equals Pearson's
+        statistic of the table of reports; for others it leaves out variation that answers cannot cause. Complex samples
+        use the linearised variance of D and Hotelling's F.
+        """
+        if self.joint.channel.shape[0] != math.prod(self.shape):
+            return self._independence_of_cells()
+        table = self.joint.table
+        f = table.frequencies.reshape(self.row_channel.shape[1], self.column_channel.shape[1])
+        channels, margins = (self.row_channel, self.column_channel), (f.sum(axis=1), f.sum(axis=0))
+        sides = (_side(channel, m, table.n) for channel, m in zip(channels, margins, strict=True))
+        loadings, covariances = zip(*sides, strict=True)
+        inner = loadings[0] @ (f - np.outer(*margins)) @ loadings[1].T
+        if table.simple:
+            statistic, degrees = _form(inner, *covariances)
+            if inner.size and not degrees:
+                raise invalid("independence", "reports that vary for both questions", Phrase("others"))
+            return chi_squared_result("independence", table.n * statistic, degrees)
+        influence = np.asarray(np.kron(*map(centred, loadings, margins)), dtype=np.float64)
+        sampled = sampling_variance([(table, influence)])
+        return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
+
+    def _independence_of_cells(self) -> TestResult:
+        """The test from the estimated cells and their linearised covariance, where both answers share a report."""
+        k1, k2 = self.shape
+        rows, columns = self.proportions.sum(axis=1), self.proportions.sum(axis=0)
+        slopes = np.eye(k1 * k2) - np.kron(np.eye(k1), np.outer(columns, np.ones(k2)))
+        slopes -= np.kron(np.outer(rows, np.ones(k1)), np.eye(k2))
+        free = np.arange(k1 * k2).reshape(k1, k2)[:-1, :-1].ravel()
+        inner = (self.proportions - np.outer(rows, columns)).ravel()[free]
+        sampled = sampling_variance([(self.joint.table, slopes[free] @ self.joint.loadings)])
+        return wald_result("independence", inner, sampled.covariance, sampled.degrees)
+
+    def __repr__(self) -> str:
+        k1, k2 = self.shape
+        return f"TwoWayTable({k1} x {k2} from {self.joint.n} pairs of reports)\n{self.joint!r}"
+
+    _heads = 1
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The joint proportions, with the row question's and the column question's answer in two columns."""
+        columns = zip(map(as_text, self.column_channel.inputs), self.proportions.T.tolist(), strict=True)
+        return {"row \\ column": list(self.row_channel.inputs), **dict(columns)}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        (head, rows), *columns = self._columns().items()
+        return [(head, list(map(str, rows))), *((name, [f"{v:.4f}" for v in column]) for name, column in columns)]
+
+    def _title(self) -> str:
+        return f"{self.joint.n} pairs of reports"
+
+
+def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
+    """The efficient loadings of one question, last category dropped, and their covariance per report."""
+    values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
+    loadings = efficient_loadings(channel, pilot_of(fit, frequencies, n))[:-1]
+    law = fitted_law(values, fit, channel, frequencies, n)
+    return loadings, report_covariance(loadings, frequencies if law is None else law)
+
+
+def _form(inner: Array, first: Array, second: Array) -> tuple[float, int]:
+    """tr(V_A^+ D V_B^+ D^T) and its degrees of freedom: one for each pair of directions in which both sides vary."""
+    if inner.size == 0:
+        return 0.0, 0
+    whitened = whitener(first).T @ inner @ whitener(second)
+    return float(np.sum(whitened**2)), whitened.size
+
+
+def two_way(
+    row_reports: Any,
+    column_reports: Any,
+    row_channel: ChannelLike,
+    column_channel: ChannelLike,
+    estimator: Estimator | None = None,
+    sample: SampleDesign | None = None,
+    inside: Any = None,
+) -> TwoWayTable:
+    """The joint distribution of two answers, from reports that were privatized independently of one another [Rao; SSW].
+
+    row_reports, column_reports : n reports each, of the same respondents in the same order. For a column that was not
+        privatized, the channel is the identity.
+    sample : how the n respondents were drawn; None for a simple sample.
+    inside : a mask (n,) of the group to estimate; None for everybody.
+
+    Raises `InvalidInput` for different lengths, and for reports that a channel does not give.
+
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)
+    >>> t.rows.values
+    array([0.5, 0.5])
+    """
+    row_reports, column_reports = report_column(row_reports, row_channel), report_column(column_reports, column_channel)
+    row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
+    a = positions(row_reports, row_channel.outputs)
+    b = positions(column_reports, column_channel.outputs)
+    if len(a) != len(b):
+        raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
+    product = row_channel.product(column_channel)
+    pairs = a * column_channel.shape[1] + b
+    table: Table
+    if sample is None:
+        pairs = pairs if inside is None else pairs[inside]
+        table = CountTable.from_counts(np.bincount(pairs, minlength=product.shape[1]), product.outputs)
+    else:
+        table = SampledReports(pairs, product, sample)
+        table = table if inside is None else table.where(inside)
+    return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+
+
+def two_way_from_counts(
+    counts: Any, row_channel: ChannelLike, column_channel: ChannelLike, estimator: Estimator | None = None
+) -> TwoWayTable:
+    """The joint distribution of two answers from an (m1, m2) table of counts of pairs of reports [Rao].
+
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> two_way_from_counts([[40, 10], [10, 40]], q, q).independence().degrees
+    1
+    """
+    row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
+    array = finite_array(counts, "counts", 2)
+    if array.shape != (row_channel.shape[1], column_channel.shape[1]):
+        raise invalid("counts", f"shape {(row_channel.shape[1], column_channel.shape[1])}", f"shape {array.shape}")
+    product = row_channel.product(column_channel)
+    table = CountTable.from_counts(array.ravel(), product.outputs)
+    return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+
+
+def independence_power(
+    joint: ArrayLike, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
+) -> Power:
+    """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
+
+    The statistic is then noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1 D^T), where D is the
+    interaction of `joint`. Raises `InvalidInput` if `joint` is not a distribution of pairs of inputs.
+
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)
+    0.8632
+    """
+    row_channel, column_channel = as_channel(row_channel), as_channel(column_channel)
+    p = finite_array(joint, "joint distribution", 2)
+    if p.shape != (row_channel.shape[0], column_channel.shape[0]) or p.min() < 0 or abs(p.sum() - 1) > 1e-9:
+        expected = f"a distribution of shape {(row_channel.shape[0], column_channel.shape[0])}"
+        raise invalid("joint distribution", expected, f"shape {p.shape}, sum {p.sum()}")
+    margins = p.sum(axis=1), p.sum(axis=0)
+    inner = (p - np.outer(*margins))[:-1, :-1]
+    covariances = map(asymptotic_covariance, (row_channel, column_channel), margins)
+    statistic, degrees = _form(inner, *(covariance[:-1, :-1] for covariance in covariances))
+    return noncentral_power(level, degrees, positive_integer(n, "n") * statistic)

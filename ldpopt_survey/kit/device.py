@@ -1,0 +1,159 @@
+"""The reports of one respondent, drawn on the respondent's own device."""
+
+from __future__ import annotations
+
+import secrets
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa
+from ldpopt.values.labels import Label, as_text
+from ldpopt.values.schema import text
+from ldpopt_survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
+from ldpopt_survey.collect.words import Respondents, WordArray
+from ldpopt_survey.plan.plan import BOOKLET, Plan
+from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
+from ldpopt_survey.server.submission import PUBLIC, SCHEMA, version_of
+
+ID = "device"
+"""The respondent's id on a device with its own key, where no name is needed."""
+
+
+class Device:
+    """A respondent's device. Answers go in, and only reports come out.
+
+    plan : the plan.
+    randomness : as in `privatize`. `Fresh()` draws 64 bits of the operating system's generator for each report.
+        `Memoised(key_file)` is for a plan with a respondent column, with the key file of this device. `Simulated(rng)`
+        protects nobody.
+    respondent : the respondent's id under a memoised key. It is needed if several people share one device.
+
+    If the plan has booklets, a new device draws which one its respondent is asked, before any answer is known. Under
+    a memoised key the same respondent gets the same booklet again.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> Device(plan).respond({"vote": "no"})["vote"] in (0, 1)
+    True
+    """
+
+    def __init__(self, plan: Plan, randomness: Randomness | None = None, respondent: str = ID) -> None:
+        if not isinstance(plan, Plan):
+            raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
+        chosen = default_randomness(plan, randomness)
+        self.plan = plan
+        self._respondent = text(respondent, "respondent")
+        self._rng = chosen.rng if isinstance(chosen, Simulated) else None
+        self._source = WordSource(plan, chosen.mode, chosen.key()) if chosen.mode == "memoised" else None
+        self._booklet = self._drawn() if plan.booklets else None
+
+    @property
+    def booklet(self) -> str | None:
+        """The name of the booklet that this device asks; None if everybody is asked everything."""
+        return None if self._booklet is None else self._booklet.name
+
+    @property
+    def asked(self) -> tuple[Part | PlannedQuestion, ...]:
+        """The questions that the respondent is asked, in order; a part with `asked_if` only after those answers."""
+        return tuple(part for question in self.plan.questions if self._is_asked(question) for part in question.answers)
+
+    def _is_asked(self, question: PlannedQuestion) -> bool:
+        return question.probability == 1 or question is self._booklet
+
+    def respond(self, answers: Mapping[str, Label]) -> dict[str, int]:
+        """For each report, by the name of its planned question, its position in `PlannedQuestion.reports`.
+
+        answers : by question name, each one of the plan's categories; 7 and "7" are the same answer. None, or a
+            question that is left out, counts as the plan's category for missing answers. Answers to questions that the
+            respondent is not asked are not read.
+
+        `InvalidInput` unless every answer is valid; then nothing is drawn. The message never quotes an answer.
+        """
+        if not isinstance(answers, Mapping):
+            raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
+        if set(answers) - set(self.plan.answers):
+            raise invalid("answers", f"only the questions {sorted(self.plan.answers)}", Phrase("others"))
+        asked = [(number, question) for number, question in enumerate(self.plan.questions) if self._is_asked(question)]
+        chosen = [answer_at(question, answers) for _, question in asked]
+        return {
+            question.name: report(question, answer, self._word(number, answer))
+            for (number, question), answer in zip(asked, chosen, strict=True)
+        }
+
+    def submission(
+        self, answers: Mapping[str, Label], invitation: str | None = None, public: Mapping[str, Label] | None = None
+    ) -> dict[str, Any]:
+        """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
+
+        public : the answers to the plan's public questions that are asked, which are sent as they are.
+        To retry, send the same submission again. `InvalidInput` as in `respond`.
+        """
+        asked = {question.name: question.texts for question in self.plan.public if not question.invited}
+        given = {name: as_text(label) for name, label in (public or {}).items()}
+        if set(given) != set(asked) or any(label not in asked[name] for name, label in given.items()):
+            raise invalid("public", f"an answer of its own to each of {sorted(asked)}", Phrase("others"))
+        reports = self.respond(answers)
+        said: dict[str, Any] = {} if invitation is None else {"invitation": text(invitation, "invitation")}
+        drawn = {} if self.booklet is None else {BOOKLET: self.booklet}
+        said |= {PUBLIC: {name: asked[name].index(label) for name, label in given.items()}} if asked else {}
+        version = version_of(self.plan)
+        head = {"schema": SCHEMA, "version": version, "plan": self.plan.checksum, "round": self.plan.round}
+        return {**head, "id": secrets.token_hex(16), **said, **drawn, "reports": reports}
+
+    def _drawn(self) -> PlannedQuestion:
+        if self._source is None:
+            return self.plan.booklets[booklet_at(self.plan, self._fresh())]
+        return self.plan.booklets[int(self._source.booklets(None, self._state(self._source), 1)[0])]
+
+    def _word(self, question: int, answer: int) -> int:
+        if self._source is None:
+            return self._fresh()
+        word: WordArray = np.empty(1, np.uint64)
+        self._source.words(question, None, self._state(self._source), np.array([answer])).fill(word)
+        return int(word[0])
+
+    def _fresh(self) -> int:
+        return secrets.randbits(64) if self._rng is None else int.from_bytes(self._rng.bytes(8), "little")
+
+    def _state(self, source: WordSource) -> Respondents:
+        return source.respondents(pa.array([self._respondent], pa.string()))
+
+
+def booklet_at(plan: Plan, word: int) -> int:
+    """The position of the booklet that a 64-bit word draws: how many steps are at most the word."""
+    return bisect_right(booklet_steps(plan).tolist(), word)
+
+
+def report(question: PlannedQuestion, answer: int, word: int) -> int:
+    """The position of the report for an answer's position and a 64-bit word; `drawReport` in the JavaScript client."""
+    channel = question.channel
+    steps = list(accumulate(channel.weights[answer].tolist()))
+    return bisect_right(steps, word >> (64 - channel.bits))
+
+
+def answer_at(question: PlannedQuestion, answers: Mapping[str, Any]) -> int:
+    """The position of the answers among a planned question's categories; a part that does not apply is not read."""
+    if not question.parts:
+        return _position(question, question.categories, answers.get(question.name))
+    chosen, cell = dict[str, Label](), list[int]()
+    for part in question.parts:
+        applies = part.applies(chosen)
+        cell.append(_position(part, part.asked, answers.get(part.name)) if applies else len(part.categories) - 1)
+        chosen[part.name] = part.categories[cell[-1]]
+    return int(np.flatnonzero((question.places == cell).all(axis=1))[0])
+
+
+def _position(question: Part | PlannedQuestion, categories: tuple[Label, ...], answer: Any) -> int:
+    given = question.missing if answer is None else answer
+    if isinstance(given, (str, bool, int, float, tuple)):
+        texts = [as_text(category) for category in categories]
+        if as_text(given) in texts:
+            return texts.index(as_text(given))
+    got = Phrase("no answer" if answer is None else "an answer outside them")
+    raise invalid(f"question {question.name!r}", f"one of its {len(categories)} categories", got)

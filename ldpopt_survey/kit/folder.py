@@ -1,0 +1,354 @@
+"""From a plan to the files of its questionnaire, which any web server can host.
+
+They are the page and its module, the *public plan* (what a device needs, without the owner's confidential data), the
+texts in each language, and *test vectors*: random words with the reports that every client must draw from them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from html import escape
+from importlib.resources import files
+from itertools import accumulate
+from string import Template
+from typing import Any
+from urllib.parse import urlsplit
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa
+from ldpopt.files import strict
+from ldpopt.values.labels import as_text
+from ldpopt.values.schema import mapping
+from ldpopt.version import __version__
+from ldpopt_survey.collect.randomness import booklet_steps, booklet_tag, word_tags
+from ldpopt_survey.collect.words import Respondents, SecretKey
+from ldpopt_survey.kit.device import ID, booklet_at, report
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
+
+VERSION, WITH_BOOKLETS, WITH_PUBLIC = 1, 2, 3
+"""The version of a public plan (3 with public questions) and its vectors: 2 with booklets or shared reports."""
+
+
+def public_plan(plan: Plan) -> dict[str, Any]:
+    """The public plan as JSON-ready values (schema ``ldpopt-public-plan``), under the plan's checksum.
+
+    It has the integers of every channel and the tags from which memoised words are computed, but no pilot shares
+    (perhaps from confidential data), expected precision, or column names. `InvalidInput` for a plan with a question
+    whose integers prove no guarantee: nobody should be told that its reports are protected.
+
+    It has version 1, and version 2 if the plan has booklets or questions that share a report. Then ``booklets`` has the
+    steps among 64-bit words from which on the next booklet is drawn, with the tag of memoised words (null if everybody
+    is asked everything). Each question has its position among the booklets (null for those that everybody is asked)
+    and its ``parts`` (null, or their names, answers and conditions, and the parts' answers in each ``cell``).
+    In version 3 ``public`` are the questions whose answers are sent as they are.
+    """
+    memoised = plan.respondent is not None
+    document: dict[str, Any] = {
+        "format": "ldpopt-public-plan",
+        "version": VERSION,
+        "checksum": plan.checksum,
+        "name": plan.name,
+        "round": plan.round,
+        "randomness": "memoised" if memoised else "fresh",
+        "questions": [_question(plan, question, memoised) for question in plan.questions],
+    }
+    if plan.public:
+        document["version"] = WITH_PUBLIC
+        document["public"] = [{"name": q.name, "answers": list(q.texts), "invited": q.invited} for q in plan.public]
+    if not _has_booklets(plan):
+        return document
+    names = [question.name for question in plan.booklets]
+    for question, public in zip(plan.questions, document["questions"], strict=True):
+        public["booklet"] = names.index(question.name) if question.name in names else None
+        public["parts"] = [_part(part, question.parts) for part in question.parts] or None
+        public["cells"] = question.places.tolist() if question.parts else None
+    steps = [f"{step:016x}" for step in booklet_steps(plan).tolist()]
+    drawn = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
+    return {**document, "version": max(document["version"], WITH_BOOKLETS), "booklets": drawn if names else None}
+
+
+def _has_booklets(plan: Plan) -> bool:
+    return bool(plan.booklets or any(question.parts for question in plan.questions))
+
+
+def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
+    places = {other.name: place for place, other in enumerate(parts)}
+    return {
+        "name": part.name,
+        **({"option_of": part.option_of} if part.option_of else {}),
+        "answers": [as_text(label) for label in part.asked],
+        "missing": None if part.missing is None else part.asked.index(part.missing),
+        "asked_if": [
+            [places[name], [place for place, label in enumerate(parts[places[name]].categories) if label in labels]]
+            for name, labels in part.asked_if
+        ],
+    }
+
+
+def _question(plan: Plan, question: PlannedQuestion, memoised: bool) -> dict[str, Any]:
+    proof = question.channel.proof()
+    if not (proof.epsilon < math.inf or proof.eta < 1):
+        got = Phrase("one whose reports can give an answer away for certain")
+        raise invalid(f"question {question.name!r}", "a channel that guarantees something", got)
+    tags = [tag.hex() for tag in word_tags(plan, question)]
+    missing = None if question.missing is None else question.categories.index(question.missing)
+    return {
+        "name": question.name,
+        **({"number": True} if question.measure == "mean" else {}),
+        "answers": [as_text(category) for category in question.categories],
+        "reports": list(question.reports),
+        "missing": missing,
+        "bits": question.channel.bits,
+        "weights": [[str(weight) for weight in row] for row in question.channel.weights.tolist()],
+        # Plans of version 1 have one tag for all answers.
+        "tags": (tags if len(tags) > 1 else tags * len(question.categories)) if memoised else None,
+    }
+
+
+LANGUAGES = ("en", "de", "ar")
+"""The languages that come with the package. The first has every text, and replaces texts that another lacks."""
+
+_CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+PLACE = re.compile(r"\{(\w*)\}")
+MAX_TEXT = 2000
+SECTIONS = ("paper", "consent")
+"""The keys of sentences of printed sheets and consent forms, which the page does not need."""
+
+
+def shipped(language: str) -> dict[str, Any]:
+    """The texts of a language that comes with the package."""
+    return dict(strict.shipped("ldpopt_survey.kit", f"static/language-{language}.json"))
+
+
+def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:
+    """The texts of every language, by its code. A text of the survey replaces the package's text.
+
+    given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's English
+        texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), ``"paper"`` (sentences of printed
+        sheets), and ``"questions"``: for each question's name its ``"text"`` and, for each of the plan's categories,
+        its ``"answers"``. Missing texts are taken from English, and from the plan's wording and names. If `given` is
+        not empty, it has all the languages.
+
+    `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
+    """
+    built = {language: shipped(language) for language in LANGUAGES}
+    english, by_code = built[LANGUAGES[0]], dict(built) if not given else {}
+    for content in given:
+        data = strict.json_value(content, "texts")
+        code = data.get("code") if isinstance(data, dict) else None
+        if not isinstance(code, str) or not _CODE.fullmatch(code):
+            raise invalid("texts", 'an object with a language as its "code"', Phrase("another"))
+        if code in by_code:
+            raise invalid("texts", "one file for each language", Phrase(f"two for {code!r}"))
+        package_texts = built.get(code, built.get(code.split("-")[0], {}))
+        by_code[code] = {**package_texts, **_own(data, english, plan, f"texts of {code!r}")}
+    for texts in by_code.values() if plan.wording else ():
+        said = texts.get("questions", {})
+        worded = {name: {"answers": {}, "text": words} | said.get(name, {}) for name, words in plan.wording}
+        texts["questions"] = said | worded
+    return by_code
+
+
+def left_in_english(given: Sequence[str | bytes]) -> dict[str, list[str]]:
+    """The keys of the page's words that the texts of a language lack, by its code, where no shipped language has them.
+
+    given : texts that `languages` has taken.
+    """
+    texts = [strict.json_value(content, "texts") for content in given]
+    lacking = {data["code"]: [key for key in shipped(LANGUAGES[0]) if key not in data] for data in texts}
+    return {code: keys for code, keys in lacking.items() if keys and code.split("-")[0] not in LANGUAGES}
+
+
+def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: str) -> dict[str, Any]:
+    checked: dict[str, Any] = {}
+    for key, value in data.items():
+        if key == "questions":
+            checked[key] = _questions(value, plan, what)
+        elif key in ("survey", "intro"):
+            checked[key] = _text(value, f"{what}: {key}")
+        elif key in SECTIONS:
+            checked[key] = {name: _text(said, f"{what}: {key}: {name}") for name, said in mapping(value, what).items()}
+        elif key in english:
+            checked[key] = _text(value, f"{what}: {key}")
+            places, asked = sorted(PLACE.findall(value)), sorted(PLACE.findall(english[key]))
+            if set(places) - set(asked):
+                raise invalid(f"{what}: {key}", f"only the places {asked}", places)
+        elif key != "code":
+            raise invalid(what, "keys of the English texts, survey, intro, questions, paper, consent or code", key)
+    if checked.get("direction", "ltr") not in ("ltr", "rtl"):
+        raise invalid(f"{what}: direction", '"ltr" or "rtl"', checked["direction"])
+    return checked
+
+
+def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
+    checked: dict[str, Any] = {}
+    asked: dict[str, list[str]] = {}
+    for part in map(plan.part, plan.answers):
+        if isinstance(part, Part) and part.option_of:
+            asked.setdefault(part.option_of, []).append(part.name.removeprefix(f"{part.option_of}: "))
+        else:
+            asked[part.name] = [as_text(label) for label in (part.asked if isinstance(part, Part) else part.categories)]
+    asked |= {public.name: list(public.texts) for public in plan.public}
+    for name, texts in mapping(value, f"{what}: questions").items():
+        if name not in asked:
+            raise invalid("question", f"one of {list(asked)}", name)
+        categories = asked[name]
+        where = f"{what}: question {name!r}"
+        if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
+            raise invalid(where, "an object with text and answers", Phrase("another"))
+        answers = texts.get("answers", {})
+        if not isinstance(answers, dict) or set(answers) - set(categories):
+            raise invalid(f"{where}: answers", "an object from the plan's categories to texts", Phrase("another"))
+        checked[name] = {"answers": {key: _text(label, f"{where}: answers") for key, label in answers.items()}}
+        if len({checked[name]["answers"].get(category, category) for category in categories}) != len(categories):
+            raise invalid(f"{where}: answers", "texts that are distinct", Phrase("two that are the same"))
+        if "text" in texts:
+            checked[name]["text"] = _text(texts["text"], where)
+    return checked
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
+        raise invalid(what, f"a text of 1 to {MAX_TEXT} characters", value)
+    return value
+
+
+ROWS = 6
+STEPS = 8
+"""The most answers and steps of a question with vectors: the first, the last, and some between."""
+
+IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an id of more than one block")
+
+
+def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
+    """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``).
+
+    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits: words
+        around each step of the cumulative weights, the first and the last one, and random ones.
+    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word.
+    booklets, cells : in version 2, lists [word, booklet], and lists [question, answers, category] where the answers are
+        the positions of the parts' answers, null for a part that is not asked.
+    """
+    rng = random.Random(seed)
+    drawn = [
+        [n, x, f"{word:016x}", report(question, x, word)]
+        for n, question in enumerate(plan.questions)
+        for x in _some(len(question.categories), ROWS)
+        for word in boundary_words(question, x, rng)
+    ]
+    document: dict[str, Any] = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
+    document |= {"reports": drawn, "words": _words(plan, rng)}
+    if not _has_booklets(plan):
+        return document
+    steps = booklet_steps(plan).tolist()
+    around = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4)), *steps, *(step - 1 for step in steps)}
+    booklets = [[f"{word:016x}", booklet_at(plan, word)] for word in sorted(around)] if plan.booklets else []
+    composite = [
+        [n, [None if place == len(part.asked) else place for part, place in zip(question.parts, cell, strict=True)], x]
+        for n, question in enumerate(plan.questions)
+        if question.parts
+        for x, cell in enumerate(question.places.tolist())
+    ]
+    return {**document, "version": WITH_BOOKLETS, "booklets": booklets, "cells": composite}
+
+
+def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -> list[int]:
+    """Words around the steps of one answer, at the ends of the range, and a few at random."""
+    spare = 64 - question.channel.bits
+    every = list(accumulate(question.channel.weights[answer].tolist()))
+    words = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4))}
+    for step in (every[place] for place in _some(len(every), STEPS)):
+        # The first word at the step, the last word before it, and the last word with the same top bits as the step.
+        words |= {step << spare, (step << spare) - 1, (step << spare) + (1 << spare) - 1}
+    return sorted(word for word in words if 0 <= word < 1 << 64)
+
+
+def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
+    if plan.respondent is None:
+        return []
+    lists = []
+    tags = [word_tags(plan, question)[end] for question in plan.questions[:ROWS] for end in (0, -1)]
+    for tag in [*tags, *([booklet_tag(plan)] if plan.booklets else [])]:
+        key = SecretKey(rng.randbytes(32))
+        words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
+        memo = key.derive(b"ldpopt memo").hex()  # the AES-256 key that a browser keeps as that of its device
+        lists += [[memo, respondent, tag.hex(), f"{word:016x}"] for respondent, word in zip(IDS, words, strict=True)]
+    return lists
+
+
+def _some(count: int, most: int) -> list[int]:
+    """At most `most` positions below `count`, spread evenly and including the first and the last."""
+    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)} if count > most else range(count))
+
+
+AS_THEY_ARE = ("ldpopt-client.js", "ldpopt-client.d.ts", "questionnaire.js", "figures.js", "style.css", "icon.svg")
+HERE = "./"
+_PLAIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,300}(/[A-Za-z0-9._~/\-]{0,300})?")
+
+
+def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = ()) -> dict[str, bytes]:
+    """The files of the questionnaire for `plan`, by name: a page, its module, the public plan and test vectors.
+
+    collector : the start of the address for reports; ``submissions`` is added to it. ``./`` is the address of the page
+        itself. Anything else must be an https address (http is allowed on this machine).
+    texts : texts of the survey in its languages, as `ldpopt_survey.kit.folder.languages` reads them.
+
+    The files hold no key, no answer and no pilot shares (the shares of answers that are expected). Raises
+    `InvalidInput` for a plan with a question that guarantees nothing, and for a collector or texts that do not fit.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> [name for name in kit_files(plan) if name.endswith(".js")]
+    ['ldpopt-client.js', 'questionnaire.js', 'figures.js']
+    """
+    if not isinstance(plan, Plan):
+        raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
+    base, origin = _collector(collector)
+    by_code = languages(plan, texts)
+    page = Template(_static("index.html").decode()).substitute(
+        connect=" ".join(["'self'", *([origin] if origin else [])]),
+        collector=escape(f"{base}submissions"),
+        languages=escape(" ".join(by_code)),
+        survey=escape(plan.name),
+    )
+    # English is used for missing texts, even if not offered itself.
+    texts_by_code = {LANGUAGES[0]: shipped(LANGUAGES[0]), **by_code}
+    for words in texts_by_code.values():
+        for section in SECTIONS:
+            words.pop(section, None)
+    return {
+        "index.html": page.encode(),
+        **{name: _static(name) for name in AS_THEY_ARE},
+        **{f"language-{code}.json": _json(words) for code, words in texts_by_code.items()},
+        "plan.json": _json(public_plan(plan)),
+        "vectors.json": _json(vectors(plan)),
+        "package.json": strict.json_text({**json.loads(_static("package.json")), "version": __version__}).encode(),
+    }
+
+
+def _collector(given: str) -> tuple[str, str]:
+    """The start of the collector's address, ending with a slash, and the origin that the page's policy must allow."""
+    if given == HERE:
+        return HERE, ""
+    if isinstance(given, str) and _PLAIN.fullmatch(given):  # the page's policy allows no other characters
+        with suppress(ValueError):
+            parts = urlsplit(given)
+            host, _ = parts.hostname, parts.port
+            if host and (parts.scheme == "https" or host in ("localhost", "127.0.0.1", "::1")):
+                return f"{given.removesuffix('/')}/", f"{parts.scheme}://{parts.netloc}"
+    raise invalid("collector", "an https address such as https://collect.example.org/, or http://localhost", given)
+
+
+def _static(name: str) -> bytes:
+    return files("ldpopt_survey.kit").joinpath("static", name).read_bytes()
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"

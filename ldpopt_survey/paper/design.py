@@ -1,0 +1,308 @@
+"""Things that people randomize with, such as dice, and the best channel of a question that one of them can run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations, islice, product
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel
+from ldpopt.design import Constraint, Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
+from ldpopt.design.problems.problem import Problem
+from ldpopt.errors import InvalidInput, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.files import strict
+from ldpopt.files.escapes import filled
+from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
+from ldpopt.values.distribution import Array, positive_integer, unit_interval
+from ldpopt.values.results import Result
+from ldpopt_survey.collect.aggregate import report_columns
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+
+MAX_CARDS = 40
+"""The most answers of a question on paper."""
+
+
+@dataclass(frozen=True)
+class PaperDevice:
+    """Something with D equally likely outcomes, laid out as a table of rows and columns.
+
+    name : its name in commands. title : its name on the sheets. rows, columns : the headings of its table.
+    row_means, column_means : the meaning of a heading, such as "first die".
+    draw : the instructions, one sentence for each step. find : how to look up the report for an outcome.
+    assumption : what must hold for equally likely outcomes. spins : whether the picture shows a wheel.
+
+    >>> TWO_DICE.denominator, TWO_DICE.rows
+    (36, ('1', '2', '3', '4', '5', '6'))
+    """
+
+    name: str
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_means: str
+    column_means: str
+    draw: tuple[str, ...]
+    find: str
+    assumption: str
+    spins: bool = False
+
+    @property
+    def denominator(self) -> int:
+        """The number D of outcomes."""
+        return len(self.rows) * len(self.columns)
+
+
+Texts = Mapping[str, str]
+"""The sentences of printed sheets in one language, by key, with places in braces."""
+
+
+def shipped_texts(language: str = "en") -> Texts:
+    """The sentences of printed sheets in a language that comes with the package."""
+    return strict.shipped("ldpopt_survey.paper", f"static/sheets-{language}.json")
+
+
+_FACES, _DIGITS = tuple("123456"), tuple("0123456789")
+_TABLES = {
+    "dice": (("",), _FACES), "two-dice": (_FACES, _FACES), "d10": (("",), _DIGITS), "two-d10": (_DIGITS, _DIGITS),
+    "cards": (("♠", "♥", "♦", "♣"), ()), "spinner": (tuple("012345"), _DIGITS),
+}  # fmt: skip
+DEVICES = (*_TABLES, "coins")
+"""The names that `device_named` knows."""
+
+
+def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> PaperDevice:
+    """The device with this name in commands. tosses : the number of tosses, from 2 to 8, for ``"coins"`` only.
+
+    texts : the sentences of its language, English by default.
+
+    >>> device_named("two-d10").denominator, device_named("coins", 2).rows
+    (100, ('H', 'T'))
+    """
+    texts = shipped_texts() if texts is None else texts
+    if name not in DEVICES:
+        raise invalid("device", f"one of {', '.join(DEVICES)}", name)
+    places: dict[str, int] = {}
+    if name == "coins":
+        n = positive_integer(tosses, "tosses", 2)
+        if n > 8:
+            raise invalid("tosses", "from 2 to 8", n)
+        places = {"tosses": n, "first": n // 2, "last": n - n // 2}
+        sides = texts["coins.sides"].split()
+        rows, columns = (tuple("".join(faces) for faces in product(sides, repeat=m)) for m in (n // 2, n - n // 2))
+        if n // 2 == 1:
+            texts = {**texts, "coins.row": texts["coins.first"], "coins.find": texts["coins.findFirst"]}
+    else:
+        rows, columns = _TABLES[name]
+        columns = columns or tuple(texts["cards.values"].split())
+    said = {key: filled(text, **places) for key, text in texts.items() if key.startswith(f"{name}.")}
+    return PaperDevice(
+        name, said[f"{name}.title"], rows, columns, said.get(f"{name}.row", ""), said.get(f"{name}.column", ""),
+        tuple(said[key] for key in (f"{name}.draw", f"{name}.draw2") if key in said), said[f"{name}.find"],
+        said[f"{name}.assumption"], name == "spinner",
+    )  # fmt: skip
+
+
+DICE, TWO_DICE, D10, TWO_D10, CARDS, SPINNER = map(device_named, _TABLES)
+
+
+def coins(tosses: int = 5) -> PaperDevice:
+    """One coin tossed several times, from 2 to 8: 2^tosses outcomes.
+
+    >>> coins(5).denominator
+    32
+    """
+    return device_named("coins", tosses)
+
+
+Integers = npt.NDArray[np.int64]
+
+SHEET = "sheet"
+"""The column with the numbers of the lines on the interviewers' sheets."""
+
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+"""Without I and O, which look like digits."""
+
+SIMPLER = 0.01
+"""The share by which the error may grow, by default, when reports are merged."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaperSurvey(Result):
+    """A plan whose reports are letters that people find by hand.
+
+    plan : the plan under which reports are counted and estimated, with probabilities in multiples of 1/D, where D is
+        the number of outcomes of the device. device : the thing that people randomize with, such as two dice.
+    losses : for each question, the share by which its variance exceeds that of the best channel with the same epsilon
+        and any probabilities. The survey needs this share more respondents.
+    intended : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
+    """
+
+    plan: Plan
+    device: PaperDevice
+    losses: Mapping[str, float]
+    intended: Mapping[str, float]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        intended = [self.intended[name] for name in self.losses]
+        return {"question": list(self.losses), "loss": list(self.losses.values()), "intended": intended}
+
+    def table(self, question: str, answer: int) -> tuple[str, ...]:
+        """The report for every outcome, in the order of the device's table, for the answer at position `answer`.
+
+        >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+        >>> from ldpopt_survey.paper.design import DICE
+        >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
+        >>> paper_survey(plan, DICE).table("vote", 0)
+        ('A', 'A', 'A', 'A', 'B', 'B')
+        """
+        planned = self.plan.question(question)
+        weights = planned.channel.weights[answer].tolist()
+        return tuple(letter for letter, n in zip(planned.reports, weights, strict=True) for _ in range(n))
+
+
+def paper_survey(
+    plan: Plan,
+    device: PaperDevice,
+    simpler: float = SIMPLER,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> PaperSurvey:
+    """The version of a plan that people run by hand with a device.
+
+    Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
+    device, and whose epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
+    the pilot (the expected shares of the answers; equal shares if there are none). Then reports are merged, since fewer
+    letters are easier, as long as the error exceeds the least one by at most the share `simpler`.
+    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
+
+    Raises `InvalidInput` if the device is too coarse, so that no channel over D separates all answers of a question.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, device_named, plan_survey
+    >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
+    >>> paper_survey(plan, device_named("two-dice")).plan.question("vote").channel.weights.tolist()
+    [[26, 10], [10, 26]]
+    """
+    simpler = unit_interval(simpler, "simpler")
+    if any(question.name == SHEET for question in plan.questions):
+        raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
+    letters = ("".join(letters) for n in (1, 2) for letters in product(LETTERS, repeat=n))  # A, B, ..., AA, AB, ...
+    questions, losses, sheets = [], {}, {}
+    with watched(time_limit, progress) as deadline:
+        for number, question in enumerate(plan.questions):
+            asked = question.shares.tobytes(), question.epsilon
+            if asked not in sheets:
+                sheets[asked] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)))
+            sheet = sheets[asked]
+            names = tuple(islice(letters, sheet.weights.shape[1]))
+            channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
+            channel.verify(question.epsilon)
+            losses[question.name] = sheet.loss
+            told = {"loss": sheet.loss}
+            questions.append(
+                PlannedQuestion(
+                    question.name, question.column, channel, missing=question.missing, pilot=question.pilot,
+                    expected=told, probability=question.probability, parts=question.parts, reading=question.reading,
+                    measure=question.measure,
+                )
+            )  # fmt: skip
+    on_paper = Plan(
+        plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample, public=plan.public,
+        wording=plan.wording, rounds=plan.rounds,
+    )  # fmt: skip
+    intended = {question.name: question.epsilon for question in plan.questions}
+    return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
+
+
+def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadline: Deadline) -> Sheet:
+    """The sheet of a question, or `InvalidInput`."""
+    k, D = len(question.categories), device.denominator
+    if k > MAX_CARDS:
+        expected = f"at most {MAX_CARDS} answers on paper, a card for each (ranges of numbers, fewer options)"
+        raise invalid(f"question {question.name!r}", expected, k)
+    if not 0 < question.epsilon < np.inf:
+        raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
+    sheet = design_sheet(question.shares, question.epsilon, D, simpler, deadline)
+    if sheet is None:
+        raise InvalidInput(
+            f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
+            f"sheet within epsilon {question.epsilon:.4g} was found that tells its {k} answers apart"
+        )
+    return sheet
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The channel of one question: integers (k, m) whose rows add up to D.
+
+    loss, least : the share by which its error exceeds that of the best channel with the same epsilon and any
+        probabilities; and this share before reports were merged.
+    """
+
+    weights: Integers
+    loss: float
+    least: float
+
+
+def design_sheet(
+    pilot: Array, epsilon: float, D: int, simpler: float = SIMPLER, deadline: Deadline = UNLIMITED
+) -> Sheet | None:
+    """The integers with the least error at `pilot`, (k,), within epsilon (nats), after merging reports.
+
+    Merging may raise the error by the share `simpler`. None if no channel over D was found that separates all answers.
+    """
+    utility = FisherInformation(pilot)
+    asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
+    turn = deadline.turn(0, 3)
+    designs = [optimal_channel(utility, asked, certify=False, **turn.passed)]
+    if not IntegerProgram().refuses(Problem.of(utility, asked)):  # rounding often gives fewer reports
+        turn = deadline.turn(1, 3)
+        designs.append(optimal_channel(utility, asked, method=Rounded(), certify=False, **turn.passed))
+    least = min(design.value for design in designs)
+    if not least < np.inf:
+        return None
+    few = [_fewer(design.channel, utility, D, least * (1 + simpler)) for design in designs if design.value < np.inf]
+    weights = min(few, key=lambda whole: (whole.shape[1], utility.value(whole / D)))
+    turn = deadline.turn(2, 3)
+    free = optimal_channel(utility, LocalDP(epsilon), certify=False, **turn.passed).value
+    loss = float(utility.value(weights / D) / free - 1)
+    return Sheet(weights, max(loss, 0.0), max(float(least / free - 1), 0.0))
+
+
+def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) -> Integers:
+    """The channel after merging reports, the pair that costs least first, as long as its error is at most `most`."""
+    weights = np.rint(channel.matrix * D).astype(np.int64)
+    while weights.shape[1] > 2:
+        tried = []
+        for a, b in combinations(range(weights.shape[1]), 2):
+            kept = np.delete(weights, b, axis=1)
+            kept[:, a] += weights[:, b]
+            tried.append((utility.value(kept / D), (a, b), kept))
+        value, _, kept = min(tried, key=lambda attempt: attempt[:2])
+        if not value <= most:
+            break
+        weights = kept
+    # Reports are put in the order of the answers that make them likeliest.
+    order = sorted(range(weights.shape[1]), key=lambda y: (int(weights[:, y].argmax()), -int(weights[:, y].max())))
+    return np.ascontiguousarray(weights[:, order])
+
+
+def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
+    """The files by name: the plan under which reports are counted, every channel, and the empty entry file."""
+    plan = survey.plan
+    contents = {"plan.json": plan.to_json().encode()}
+    for number, question in enumerate(plan.questions, 1):
+        contents[f"channel-{number}.json"] = question.channel.to_json().encode()
+    head = io.StringIO(newline="")
+    csv.writer(head, lineterminator="\n").writerow([SHEET, *report_columns(plan), *plan.carry])
+    contents["codes.csv"] = head.getvalue().encode()
+    return contents

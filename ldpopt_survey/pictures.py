@@ -1,0 +1,191 @@
+"""Pictures of a plan (budget, precision, power), of protocols by the respondents they need, and those of commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.extras import register
+from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, finished, panels, picture, written
+
+if TYPE_CHECKING:
+    from ldpopt_survey.plan.plan import Plan
+    from ldpopt_survey.plan.spec import SurveySpec
+
+COLOURS = (FIRST, SECOND, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
+STYLES = ("-", "--", ":", "-.")
+
+
+def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
+    """Draw a bar for every question of a `Plan`, as long as its epsilon, with the first question on top.
+
+    plan : a `Plan`. ax : matplotlib axes; without them a new figure is made. Returns the axes.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", (1, 2, 3))), epsilon=2.0)
+    >>> budget_split(plan_survey(spec).plan).get_xlabel()
+    'epsilon of the question (nats), 2 in all'
+    """
+    questions = list(plan.questions)
+    ax = axes_on(ax, 6.0, 1.2 + 0.3 * max(len(questions), 3))
+    heights = np.arange(len(questions))[::-1]
+    epsilons = [question.epsilon for question in questions]
+    ax.barh(heights, epsilons, color=FIRST, height=0.6)
+    for place, question in zip(heights, questions, strict=True):
+        asked = f", asked {question.probability}" if question.probability < 1 else ""
+        ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}{asked}", va="center", fontsize=8)
+    names = [f"{written(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
+    ax.set_yticks(heights, names)
+    ax.set_ylim(-0.6, len(questions) - 0.4)
+    ax.set_xlim(0, (1.4 if plan.booklets else 1.18) * max(epsilons))
+    ax.tick_params(axis="y", length=0, labelsize=8)
+    return finished(ax, f"epsilon of the question (nats), {plan.epsilon:.4g} in all", left=False)
+
+
+def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
+    """Draw the half-width of each question's widest 95 % interval against the number of respondents.
+
+    plan, ax : as in `budget_split`. The numbers come from `expected` of the planned questions, and a dot marks the
+        target. Returns the axes.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
+    >>> half_widths(plan_survey(spec).plan).get_ylabel()
+    'half-width of the widest 95 % interval'
+    """
+    from ldpopt_survey.estimate.intervals import two_sided
+    from ldpopt_survey.estimate.linear import contrast_variances
+
+    ax = axes_on(ax, 5.0, 3.6)
+    # The variance of the widest share for one respondent, asked or not: booklets add up what they tell.
+    ones, targets = {}, {}
+    for name, asked in plan.answers.items():
+        told = [
+            float(own.probability) / contrast_variances(Channel(own.channel.matrix), own.shares, own.members(name))
+            for own in asked
+        ]
+        ones[name] = two_sided(0.95) * float(np.sqrt(1 / np.sum(told, axis=0).min()))
+        targets[name] = (asked[0].expected or {}).get("half_width")
+    needs = [(own / (targets[name] or 0.05)) ** 2 for name, own in ones.items()]
+    n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
+    for number, (name, own) in enumerate(ones.items()):
+        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
+        ax.plot(n, own / np.sqrt(n), style, color=colour, label=written(name, 24, 1))
+        target = targets[name]
+        if target is not None:
+            ax.plot([(own / target) ** 2], [target], "o", color=colour, markersize=5)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    ticks = [step * 10.0**ten for ten in range(-6, 1) for step in (1, 2, 5) if low <= step * 10.0**ten <= min(high, 1)]
+    ax.set_yticks(ticks or [low, high], minor=False)
+    ax.set_yticks([], minor=True)
+    ax.yaxis.set_major_formatter(lambda y, _: f"± {100 * y:.3g} points")
+    return _against_respondents(ax, "half-width of the widest 95 % interval", len(plan.answers))
+
+
+def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
+    """Draw the power of each question's goodness-of-fit test against the number of respondents.
+
+    plan, ax : as in `budget_split`. level : of significance, in (0, 1).
+    alternatives : by a question's name, the shares (k,) that the test should detect; other questions are left out.
+
+    For comparison it draws the power without privacy, too. Returns the axes.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
+    >>> power_curves(plan_survey(spec).plan, {"a": [0.4, 0.6]}).get_xlabel()
+    'respondents (of a simple random sample)'
+    """
+    from ldpopt_survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
+
+    ax = axes_on(ax, 5.0, 3.6)
+    asked = [question for question in plan.questions if question.name in alternatives]
+    pairs = [(own, (Channel(own.channel.matrix), Channel(np.eye(len(own.shares))))) for own in asked]
+    ends = [
+        respondents_for_power(channel, own.shares, alternatives[own.name], 0.95, level)
+        for own, channels in pairs
+        for channel in channels
+    ]
+    n = np.unique(np.geomspace(max(5.0, min(ends) / 20), 2.0 * max(ends), 80).astype(int))
+    for number, (question, channels) in enumerate(pairs):
+        colour, changed = COLOURS[number % len(COLOURS)], alternatives[question.name]
+        names = (f"ε = {question.epsilon:.3g}", "without privacy")
+        for channel, style, name in zip(channels, "-:", names, strict=True):
+            power = [float(goodness_of_fit_power(channel, question.shares, changed, int(size), level)) for size in n]
+            ax.plot(n, power, style, color=colour, label=f"{written(question.name, 20, 1)}, {name}")
+        target = (question.expected or {}).get("power")
+        if target is not None:
+            ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)
+    ax.set_xscale("log")
+    ax.set_ylim(0, 1.02)
+    return _against_respondents(ax, f"power of the test at level {level:g}", 2 * len(asked))
+
+
+def planning(plan: Any, alternatives: Any = None) -> Axes:
+    """Draw `budget_split`, `half_widths` and, with `alternatives`, `power_curves` side by side.
+
+    plan, alternatives : as in these functions. Returns the first axes.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
+    >>> len(planning(plan_survey(spec).plan).figure.axes)
+    2
+    """
+    height = max(3.8, 1.2 + 0.3 * len(plan.questions))
+    axes = panels((5.2, 5.6, 5.6) if alternatives else (5.2, 5.6), height)
+    budget_split(plan, axes[0])
+    half_widths(plan, axes[1])
+    if alternatives:
+        power_curves(plan, alternatives, ax=axes[2])
+    return axes[0]
+
+
+def _against_respondents(ax: Axes, y: str, lines: int) -> Axes:
+    """`ax` with a legend below the data, a light grid, and numbers of respondents such as 1,000."""
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.xaxis.set_minor_formatter(lambda x, _: "")
+    ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2 if lines > 1 else 1)
+    return finished(ax, "respondents (of a simple random sample)", y, "both")
+
+
+def protocols(table: Any, ax: Axes | None = None) -> Axes:
+    """Draw a bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
+
+    table : from `survey.compare_protocols`. ax : matplotlib axes; without them a new figure is made. Returns the axes.
+
+    >>> from ldpopt_survey import HalfWidth, compare_protocols
+    >>> protocols(compare_protocols([0.3, 0.7], HalfWidth(0.05), 1.0)).get_xlabel()
+    'respondents for a half-width of 5 points'
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    rows = list(table)[::-1]
+    ax = axes_on(ax, 7.0, 1.1 + 0.3 * len(rows))
+    colours = [FIRST if row.protocol in ("optimal channel", "channel of this survey") else "0.72" for row in rows]
+    bars = ax.barh([row.protocol for row in rows], [row.respondents for row in rows], color=colours)
+    for bar, row in zip(bars, rows, strict=True):
+        text = f" {row.respondents:,}"
+        ax.text(bar.get_width(), bar.get_y() + bar.get_height() / 2, text, va="center", fontsize=8)
+    ax.axvline(table.unprivate, color=SECOND, linewidth=1.2)
+    ax.text(table.unprivate, len(rows) - 0.4, " without privacy", color=SECOND, fontsize=8)
+    ax.set_xscale("log")
+    low, high = table.unprivate / 1.5, 4 * max(row.respondents for row in rows)
+    subs = (1.0, 2.0, 5.0) if high < 50 * low else (1.0, 3.0) if high < 1000 * low else (1.0,)  # numbers stand apart
+    ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=6))
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlim(low, high)
+    ax.tick_params(axis="y", length=0, labelsize=9)
+    return finished(ax, f"respondents for a half-width of {100 * table.precision.width:g} points", left=False)
+
+
+def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
+    """The split of a plan's budget, its half-widths, and its power if `spec` asks for it, as the bytes of a picture."""
+    alternatives = {asked.name: asked.alternative for asked in spec.questions if asked.alternative is not None}
+    return picture(planning(plan, alternatives), kind)
+
+
+register(budget_split, protocols)

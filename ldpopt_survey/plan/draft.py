@@ -1,0 +1,193 @@
+"""A proposal as a ``survey.toml``. It can be planned at once, and its comments say what to check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ldpopt.files.delimited import PLAIN, delimiter_in_words
+from ldpopt.values.schema import dump
+from ldpopt_survey.datafiles.columns import FileProfile
+from ldpopt_survey.plan.budget import EPSILONS, Needed
+from ldpopt_survey.plan.propose import Proposal, ProposedQuestion
+from ldpopt_survey.plan.spec import DEFAULT_WIDTH, Revealed, SurveySpec
+from ldpopt_survey.plan.survey import respondents_needed
+
+MAX_QUESTIONS = 10
+"""The most questions that the draft asks. With each further question, all have less of the budget."""
+
+EPSILON = 2.0
+DESIGN = ("weights", "strata", "clusters")
+
+_COMMENTS = {
+    "round": "a new round of the same survey is new privacy loss",
+    "respondent": "the column of ids: a repeated run then repeats every report",
+    "duplicates": 'a second row of a respondent: "refuse" the file, or keep the "first"',
+    "carry": "public: these columns stand in the reports as they are",
+    "revealed": "accepted: what is named tells these answers, and the consent form says so",
+    "asked_if": "only after these answers",
+    "epsilon": "nats, for all answers of one respondent; smaller is more private",
+    "nonresponse": "the share of those invited who will not answer",
+    "design_effect": "of the sample: that of the weights in the file, if any; clusters raise it further",
+    "codes": "these spellings count as that answer",
+    "bins": "below the first edge, from edge to edge, from the last edge on",
+    "missing_codes": "these stand for no answer, like an empty cell",
+}
+
+_POLICIES = {
+    "category": "Missing answers are a category of their own, protected like the others; the estimates are also given "
+    "among those who answered.",
+    "left out": "Missing answers are left out: WHO DID NOT ANSWER IS SEEN BY EVERYBODY. Answers stay protected. The "
+    "estimates are among those who answered.",
+    "refuse": "Missing answers are refused.",
+    "counted": "Missing answers count as the category `missing`.",
+}
+
+
+def asked_first(proposal: Proposal) -> tuple[ProposedQuestion, ...]:
+    """The questions that the draft asks. The other questions are in its comments."""
+    return proposal.questions[:MAX_QUESTIONS]
+
+
+def draft_spec(
+    profile: FileProfile, proposal: Proposal, name: str, epsilon: float = EPSILON, revealed: Revealed = ()
+) -> SurveySpec:
+    """The survey that the draft describes; `InvalidInput` if no column could be a question."""
+    return SurveySpec(
+        name,
+        tuple(question.spec for question in asked_first(proposal)),
+        epsilon=epsilon,
+        respondent=proposal.respondent,
+        carry=proposal.carry,
+        sample=proposal.sample,
+        file=profile.dialect,
+        revealed=revealed,
+        design_effect=_effect_of_weights(profile, proposal),
+    )
+
+
+def _effect_of_weights(profile: FileProfile, proposal: Proposal) -> float:
+    """1 + the squared coefficient of variation of the weights in the file, by which they raise variances [Kish]."""
+    name = None if proposal.sample is None else proposal.sample.weights
+    weights = next((column.numbers for column in profile.columns if column.name == name), np.empty(0))
+    total = float(weights.sum())
+    return 1.0 if not total > 0 else max(1.0, round(len(weights) * float(weights @ weights) / total**2, 2))
+
+
+def draft(profile: FileProfile, proposal: Proposal, spec: SurveySpec, table: Sequence[Needed] | None = None) -> str:
+    """The text of ``survey.toml`` for `spec`, with the rest of the proposal in comments.
+
+    table : the respondents needed for each budget; computed if None. `SurveySpec.from_toml` reads the text back.
+
+    >>> from collections import Counter
+    >>> from pathlib import Path
+    >>> from ldpopt_survey.datafiles.columns import ColumnProfile
+    >>> from ldpopt_survey.plan.propose import propose
+    >>> column = ColumnProfile("vote", 60, 0, Counter({"no": 40, "yes": 20}))
+    >>> found = FileProfile(Path("people.csv"), "delimited", PLAIN, 60, (column,))
+    >>> made = propose(found)
+    >>> text = draft(found, made, draft_spec(found, made, "Vote"))
+    >>> SurveySpec.from_toml(text).questions[0].categories
+    ('no', 'yes')
+    """
+    table = respondents_needed(spec, sorted({*EPSILONS, spec.epsilon or EPSILON})) if table is None else table
+    said = dump(replace(spec, epsilon=spec.epsilon or EPSILON))
+    survey = said["survey"]
+    sample = {} if spec.sample is None else {name: getattr(spec.sample, name) for name in DESIGN}
+    survey["carry"] = [name for name in spec.carry if name not in sample.values()]
+    lines = [
+        f"# A survey over {_toml(profile.path.name)}: {profile.rows:,} rows, {len(profile.columns)} columns.",
+        "# Read it, mend it, then:  ldpopt survey plan survey.toml",
+        "#",
+        "# Answers, bins and codes below were found in the file. Whoever reads the plan learns which answers occur:",
+        "# delete what gives somebody away. No counts of answers and no extremes stand here.",
+        "",
+        "[survey]",
+        *_keys(survey, "name", "round"),
+    ]
+    if spec.respondent is None:
+        lines += ['# respondent = "id"  # the column of ids, if there is one: a repeated run then repeats every report']
+    lines += _keys(survey, *(["respondent", "duplicates"] if spec.respondent else []), "carry", "revealed")
+    if sample:
+        lines += ["", "[sample]  # how respondents were drawn; these columns are public and stand in the reports, too"]
+        lines += _keys(sample, *DESIGN)
+    lines += [""]
+    if profile.dialect != PLAIN:
+        cells = delimiter_in_words(profile.dialect.delimiter)
+        title = f"[file]  # cells between {cells}; guessed, so look at the answers"
+        lines += [title, *_keys(dump(profile.dialect)), ""]
+    lines += [
+        "[budget]",
+        *_keys(said["budget"], "epsilon"),
+        "",
+        f"# Respondents for intervals of ±{_points(spec)} percentage points at 95 %, all questions together:",
+        *(f"#   {line}" for line in table_lines(table, profile.rows)),
+        "",
+        "[planning]",
+        *_keys(said["planning"]),
+        "",
+    ]
+    asked = asked_first(proposal)
+    for question in asked:
+        lines += [*_question(question), ""]
+    if rest := proposal.questions[len(asked) :]:
+        lines += [f"# {len(rest)} more columns could be asked. Each one leaves less of the budget to the others.", ""]
+        for question in rest:
+            lines += [f"# {line}" for line in _question(question)] + [""]
+    if proposal.aside:
+        lines += ["# Not asked:"] + [f"#   {_toml(name)}: {why}" for name, why in proposal.aside]
+    example = f'# {_toml(asked[0].spec.name)} = "The words in which it is asked?"' if asked else "# none is asked"
+    lines += ["", "# [wording]  # what people read in place of a question's name", example]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def table_lines(table: Sequence[Needed], rows: int | None = None) -> list[str]:
+    """The respondents needed against epsilon, as lines of text."""
+    if not table:
+        return ["no budget up to 8 is enough for so many questions"]
+    lines = [f"{'epsilon':>8}  {'respondents':>12}"]
+    for needed in table:
+        enough = "" if rows is None else "  enough rows in the file" if needed.invited <= rows else ""
+        lines.append(f"{needed.epsilon:>8g}  {needed.respondents:>12,}{enough}")
+    return lines
+
+
+def _question(question: ProposedQuestion) -> list[str]:
+    asked, said = question.spec, dump(question.spec)
+    said["asked_if"] = dict(said["asked_if"])
+    lines = [f"# {line}" for line in question.remarks]
+    lines += [
+        "[[questions]]",
+        *_keys(said, "name", "asked_if", "categories", "codes", "bins", "missing_codes", "missing"),
+    ]
+    policy = asked.reading.missing_answers or "refuse"
+    if policy != "refuse":
+        lines += [f"# {_POLICIES[policy]}", *_keys(said, "missing_answers")]
+    return lines + _keys(said, "half_width")
+
+
+def _points(spec: SurveySpec) -> str:
+    widths = sorted({100 * (question.half_width or DEFAULT_WIDTH) for question in spec.questions})
+    return f"{widths[0]:g}" + (f" to {widths[-1]:g}" if len(widths) > 1 else "")
+
+
+def _keys(values: Mapping[str, Any], *names: str) -> list[str]:
+    """Lines of TOML with their comments, for these names or for all; nothing for what is absent."""
+    wanted = {name: values[name] for name in names or values if values.get(name) not in (None, [], {})}
+    comments = {name: f"  # {_COMMENTS[name]}" if name in _COMMENTS else "" for name in wanted}
+    return [f"{name} = {_toml(value)}{comments[name]}" for name, value in wanted.items()]
+
+
+def _toml(value: Any) -> str:
+    """A text, a number, or a list or table of them in the syntax of TOML."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_toml(name)} = {_toml(entry)}' for name, entry in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, float):
+        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

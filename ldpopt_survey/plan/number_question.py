@@ -1,0 +1,123 @@
+"""A question for a number -> the numbers that may be answered, the channel for their mean, and its precision [KW]."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import ClassVar
+
+import numpy as np
+
+from ldpopt.channel import Channel, Label
+from ldpopt.design import COptimal, Design, FisherInformation, optimal_channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.values.deadline import Deadline
+from ldpopt.values.distribution import Array, number
+from ldpopt.values.schema import check, key, within
+from ldpopt_survey.estimate.linear import contrast_variances
+from ldpopt_survey.plan.numbers_and_sets import POINTS, moved_to
+from ldpopt_survey.plan.precision import HalfWidth, limits
+from ldpopt_survey.plan.spec import DEFAULT_WIDTH, QuestionSpec
+
+MAX_NUMBERS = 1001
+"""The most numbers that may be answered; the plan has a row of integers for each."""
+
+MAX_SIZE = 1e9
+"""The largest number that may be answered, in absolute value, so that all programs write it alike."""
+
+DIGITS = Decimal("0.0001")
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSpec(QuestionSpec, type="number"):
+    """A question whose answer is a number, and whose mean is estimated: ``type = "number"`` in a file.
+
+    low, high : the least and the largest number that may be answered. step : between neighbouring answers; 1 by
+        default. There are at most 1,001 answers.
+    half_width : of the interval of the mean, in the units of the answers; by default a twentieth of the range.
+
+    A number is moved at random to one of nine points around it, so that the mean is unchanged, and the points go
+    through the optimal channel for their mean. Both are one channel of integers with a row for each number, so that a
+    single random word decides, and the guarantee is that of the numbers themselves.
+
+    >>> NumberSpec("hours", low=0, high=80, step=0.5).categories[:4]
+    (0, 0.5, 1, 1.5)
+    """
+
+    categories: tuple[Label, ...] = key(default=())
+    half_width: float | None = key(within(0, math.inf, "()"), default=None)
+    low: float | None = key(number, default=None)
+    high: float | None = key(number, default=None)
+    step: float = key(within(0, math.inf, "()"), default=1.0)
+
+    measure: ClassVar[str] = "mean"
+
+    def __post_init__(self) -> None:
+        what = f"question {self.name!r}"
+        check(self, what)
+        if self.categories and self.categories != self._numbers(what):
+            raise invalid(f"{what}: categories", "none beside low, high and step", Phrase("some"))
+        if self.asked_if or self.alternative is not None or self.power is not None:
+            raise invalid(what, "a number that everybody is asked, and no power", Phrase("asked_if or a power"))
+        object.__setattr__(self, "categories", self._numbers(what))
+        super().__post_init__()
+        if not self.width.width < 1:
+            raise invalid(f"{what}: half_width", "less than the range", self.half_width)
+
+    def _numbers(self, what: str) -> tuple[Label, ...]:
+        ends = self.low, self.high
+        if None in ends or not max(map(abs, filter(None, ends)), default=0.0) <= MAX_SIZE:
+            raise invalid(f"{what}: low and high", f"numbers within {MAX_SIZE:g}", Phrase("others"))
+        low, high, step = (Decimal(repr(float(value or 0.0))) for value in (*ends, self.step))
+        whole = low < high and (high - low) / step <= MAX_NUMBERS - 1 and (high - low) % step == 0
+        if not (whole and low % DIGITS == step % DIGITS == 0):
+            expected = (
+                f"low below high, whole steps between, at most {MAX_NUMBERS:,} numbers and 4 digits behind a point"
+            )
+            raise invalid(f"{what}: low, high and step", expected, Phrase("others"))
+        values = [low + count * step for count in range(int((high - low) / step) + 1)]
+        return tuple(int(value) if value == int(value) else float(value) for value in values)
+
+    @property
+    def scores(self) -> Array:
+        """(k,) the answers on a scale from 0 to 1."""
+        return np.linspace(0.0, 1.0, len(self.categories))
+
+    @property
+    def width(self) -> HalfWidth:
+        """The target half-width on that scale."""
+        return HalfWidth(DEFAULT_WIDTH if self.half_width is None else self.half_width / self._span)
+
+    @property
+    def _span(self) -> float:
+        return float(self.high or 0.0) - float(self.low or 0.0)
+
+    @property
+    def _moves(self) -> Array:
+        """(k, points) the probabilities with which numbers are moved to points."""
+        return moved_to(self.scores, np.linspace(0.0, 1.0, min(len(self.categories), POINTS[-1])))
+
+    def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
+        """The optimal channel between the points for their mean, within epsilon (nats) and eta, if that is capped."""
+        law = self.shares @ self._moves
+        utility = FisherInformation(law / law.sum(), COptimal(np.linspace(0.0, 1.0, len(law))))
+        return optimal_channel(utility, limits(epsilon, eta), **deadline.passed)
+
+    def channel_of(self, design: Design) -> Array:
+        """(k, m) the channel of numbers: to a point, and through the design."""
+        matrix = self._moves @ design.channel.matrix
+        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+
+    def expected(self, channel: Channel, people: float | None) -> dict[str, float]:
+        """The precision of the mean, in the units of the answers, that the channel should reach at `shares`."""
+        variance = float(contrast_variances(channel, self.shares, self.scores[None])[0])
+        spread = float(self.shares @ self.scores**2 - (self.shares @ self.scores) ** 2)
+        expected = {
+            "design_effect": variance / spread,
+            "half_width": self._span * self.width.width,
+            "respondents": float(self.width.respondents_for(variance)),
+        }
+        if people is not None:
+            expected["half_width_at_hand"] = self._span * self.width.width_for(variance, people)
+        return expected

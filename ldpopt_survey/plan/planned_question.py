@@ -1,0 +1,280 @@
+"""A question with its exact channel: the channel's inputs are the answers, and its integers prove the guarantees.
+
+Several questions may share a report: each of them is a part, and the inputs are the answers possible to all together.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.exact import ExactChannel
+from ldpopt.values.distribution import Array, number, unit_interval
+from ldpopt.values.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
+from ldpopt.values.results import ByValue, Result
+from ldpopt.values.schema import check, choice, dump, key, kind, listed, mapped, record, text
+from ldpopt_survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, distinct_as_text
+from ldpopt_survey.plan.spec import QuestionSpec
+
+MAX_CELLS = 2**14
+"""The most answers that parts of one report may have together."""
+
+NOT_APPLICABLE = "not applicable"
+"""The answer of those whom a question does not concern, by their answer to another one."""
+
+
+def read_label(value: Any, what: str) -> Label:
+    """A label from its form in a file."""
+    return from_jsonable([value], what)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Part(ByValue):
+    """One of several questions that share a report: its name, its answers, and how they are written in files.
+
+    asked_if : pairs of another part's name and those of its answers after which this question is asked. After others
+        its answer is `NOT_APPLICABLE`, the last of its categories.
+    option_of : the question of which it is one option, chosen or not; its name is that one's, a colon and the option.
+    name, column, categories, unknown, missing, reading, pilot : as for `PlannedQuestion`.
+    """
+
+    name: str = key(text)
+    column: str = key(text)
+    categories: tuple[Label, ...] = key(
+        load=listed(read_label), dump=lambda labels: [to_jsonable(label) for label in labels]
+    )
+    unknown: Label | None = key(default=None, load=read_label, dump=to_jsonable)
+    missing: Label | None = key(default=None, load=read_label, dump=to_jsonable)
+    reading: Reading = key(record(Reading), default=PLAIN_READING)
+    pilot: Array | None = key(default=None)
+    asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(
+        conditions, default=(), omit=True,
+        dump=lambda pairs: [[name, [to_jsonable(label) for label in labels]] for name, labels in pairs],
+    )  # fmt: skip
+    option_of: str | None = key(text, default=None, omit=True)
+
+    def __post_init__(self) -> None:
+        what = f"question {self.name!r}"
+        check(self, what)
+        categories = distinct_labels(self.categories, len(self.categories), f"{what}: categories")
+        object.__setattr__(self, "categories", categories)
+        if self.asked_if and categories[-1:] != (NOT_APPLICABLE,):
+            raise invalid(f"{what}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1:])
+        check_answers(self, what)
+        if self.asked_if and self.reading.left_out:
+            expected = '"category", "counted" or "refuse" beside asked_if (an empty report tells that it was asked)'
+            raise invalid(f"{what}: missing_answers", expected, self.reading.missing_answers)
+
+    measure: ClassVar[str] = "shares"
+
+    @property
+    def measured(self) -> tuple[Label, ...]:
+        """What shares are estimated of: its categories."""
+        return self.categories
+
+    @property
+    def asked(self) -> tuple[Label, ...]:
+        """The categories among which a respondent who is asked chooses."""
+        return self.categories[:-1] if self.asked_if else self.categories
+
+    def applies(self, answers: Mapping[str, Label]) -> bool:
+        """Whether the question is asked after these answers to the parts before it."""
+        return all(answers[name] in labels for name, labels in self.asked_if)
+
+
+def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
+    """The possible answers to several parts together, the last part's fastest.
+
+    `InvalidInput` for parts of one name, for conditions on other than earlier parts, and for too many answers.
+    """
+    cells: list[tuple[Label, ...]] = [()]
+    names: list[str] = []
+    for part in parts:
+        what = f"question {part.name!r}"
+        if part.name in names or any(name not in names for name, _ in part.asked_if):
+            raise invalid(what, "a name of its own, and conditions on parts before it", Phrase("others"))
+        if len(cells) * len(part.categories) > MAX_CELLS:
+            raise invalid(what, f"at most {MAX_CELLS} answers of all parts together", Phrase("more"))
+        cells = [
+            (*cell, label)
+            for cell in cells
+            for label in (part.asked if part.applies(dict(zip(names, cell, strict=True))) else [NOT_APPLICABLE])
+        ]
+        names.append(part.name)
+    return tuple(cells)
+
+
+MAX_DENOMINATOR = 10**6
+"""The largest denominator of a booklet's probability."""
+
+
+def _epsilon(value: Any, what: str) -> float:
+    return math.inf if value == "inf" else number(value, what, 'a finite number of nats or "inf"')
+
+
+def _fraction(value: Any, what: str) -> Fraction:
+    short = isinstance(value, str) and re.fullmatch(r"[0-9]{1,7}(/0*[1-9][0-9]{0,6})?", value)
+    if not (isinstance(value, Fraction) or short):
+        raise invalid(what, 'a fraction such as "3/10"', Phrase(kind(value)))
+    share = Fraction(value)
+    if not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
+        raise invalid(what, f"above 0 and at most 1, with a denominator of at most {MAX_DENOMINATOR}", str(share))
+    return share
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedQuestion(Result):
+    """A question with its exact channel; the channel's inputs are the categories.
+
+    epsilon (nats), eta : the claimed guarantees of the channel; by default the best that its integers prove. A claim
+        that they do not prove is `CertificateError`.
+    unknown, missing : the category for an answer that is not listed, and for a missing one; None refuses the file.
+    pilot : the expected shares of the answers, for which the channel was designed, if any.
+    expected : planned precision, by name (e.g. ``{"half_width": 0.02, "respondents": 1500}``), if known.
+    reading : how answers are written in files, and how missing answers are treated.
+    probability : the share of respondents who are asked; below 1, each respondent is asked one of such questions.
+    parts : for several questions that share a report, each of them; the categories are then tuples of their answers.
+    measure : what is estimated, the "shares" of the answers or, of answers that are numbers, their "mean".
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> plan_survey(spec).plan.question("vote").reports
+    ('0', '1')
+    """
+
+    name: str = key(text)
+    column: str = key()
+    channel: ExactChannel = key(load=lambda data, _: ExactChannel.from_dict(data), dump=ExactChannel.to_dict)
+    epsilon: float = key(default=math.nan, load=_epsilon, dump=lambda value: "inf" if math.isinf(value) else value)
+    eta: float = key(default=math.nan, load=unit_interval)
+    unknown: Label | None = key(default=None, load=read_label, dump=to_jsonable)
+    missing: Label | None = key(default=None, load=read_label, dump=to_jsonable)
+    pilot: Array | None = key(default=None)
+    expected: Mapping[str, float] | None = key(mapped(number), default=None)
+    reading: Reading = key(record(Reading), default=PLAIN_READING)
+    probability: Fraction = key(_fraction, default=Fraction(1), omit=True, dump=str)
+    parts: tuple[Part, ...] = key(listed(record(Part)), default=(), omit=True)
+    measure: str = key(choice("shares", "mean"), default="shares", omit=True)
+
+    def __post_init__(self) -> None:
+        what = f"question {self.name!r}"
+        check(self, what)
+        put = object.__setattr__
+        put(self, "column", "" if self.parts and self.column == "" else text(self.column, f"{what}: column"))
+        if not isinstance(self.channel, ExactChannel):
+            raise invalid(f"{what}: channel", "an ExactChannel", type(self.channel).__name__)
+        proof = self.channel.proof()
+        for name, proved in (("epsilon", proof.epsilon), ("eta", proof.eta)):
+            claimed = float(getattr(self, name))
+            put(self, name, proved if math.isnan(claimed) else claimed)
+        self.channel.verify(self.epsilon, self.eta)
+        distinct_as_text(self.channel.outputs, f"{what}: reports")
+        check_answers(self, what)
+        plain = self.column == "" and self.reading == Reading(missing_answers="refuse")
+        if self.parts and not (self.categories == cells_of(self.parts) and plain):
+            raise invalid(f"{what}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
+        if self.measure == "mean" and not all(type(category) in (int, float) for category in self.categories):
+            raise invalid(f"{what}: categories", "numbers, whose mean is estimated", self.categories[:8])
+
+    @property
+    def answers(self) -> tuple[Part | PlannedQuestion, ...]:
+        """The questions that a report is about: the parts, or the question itself."""
+        return self.parts or (self,)
+
+    @property
+    def measured(self) -> tuple[Label, ...]:
+        """What shares are estimated of: its categories, or the ends of the range where their mean is wanted."""
+        if self.measure == "shares":
+            return self.categories
+        numbers: list[Any] = list(self.categories)
+        return min(numbers), max(numbers)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether some respondents have no report of this question."""
+        return self.probability < 1 or any(part.reading.left_out for part in self.answers)
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """(k, answers) for each category, the positions of its answers among those of the parts."""
+        if not self.parts:
+            return np.arange(len(self.categories))[:, None]
+        known = [{label: place for place, label in enumerate(part.categories)} for part in self.parts]
+        return np.array([[of[label] for of, label in zip(known, cell, strict=True)] for cell in cells_of(self.parts)])
+
+    def members(self, *names: str) -> Array:
+        """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category.
+
+        Where the mean is estimated, (2, k) the shares of both ends of the range with which an answer is their mean.
+        """
+        if self.measure == "mean":
+            high = np.array(self.categories, dtype=np.float64)
+            high = (high - high.min()) / np.ptp(high)
+            return np.stack([1 - high, high])
+        asked = [part.name for part in self.answers]
+        positions = [asked.index(name) for name in names]
+        wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in positions))))
+        return np.asarray((self.places[:, positions] == wanted[:, None]).all(axis=2), dtype=np.float64)
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """The possible answers, in the order of the channel's rows."""
+        return self.channel.inputs
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """The possible reports as text, in the order of the channel's columns."""
+        return tuple(as_text(label) for label in self.channel.outputs)
+
+    @property
+    def shares(self) -> Array:
+        """The pilot, or equal shares if there is none, shape (k,)."""
+        k = len(self.categories)
+        return np.full(k, 1 / k) if self.pilot is None else self.pilot
+
+    @property
+    def report_channel(self) -> Channel:
+        """The channel in floats, with its reports as the text that data files hold."""
+        return Channel(self.channel.matrix, self.categories, self.reports)
+
+    @property
+    def plainly_read(self) -> bool:
+        """Whether files hold the categories themselves, without codes or bins, and no missing answer is left out."""
+        return all(
+            part.reading == Reading(missing_answers="refuse" if part.missing is None else "counted")
+            for part in self.answers
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as JSON-ready values."""
+        return dump(self)
+
+
+def planned_question(
+    question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1)
+) -> PlannedQuestion:
+    """A question of a description with its exact channel; `InvalidInput` if that exceeds its own epsilon or eta."""
+    names = ("name", "column", "unknown", "missing", "pilot", "reading", "measure")
+    said = {name: getattr(question, name) for name in names}
+    planned = PlannedQuestion(channel=channel, probability=probability, **said)
+    for what in ("epsilon", "eta"):
+        asked = getattr(question, what)
+        if asked is not None and getattr(planned, what) > asked:
+            raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(planned, what))
+    return planned
+
+
+def unanswered(part: Part | PlannedQuestion) -> tuple[Label, ...]:
+    """The categories of a question that are no answer to it: that of missing answers, and "not applicable"."""
+    missing = (part.missing,) if part.reading.own_category and part.missing is not None else ()
+    return (*missing, *((NOT_APPLICABLE,) if getattr(part, "asked_if", ()) else ()))

@@ -1,0 +1,167 @@
+"""Targets of precision that a survey must reach: a narrow enough interval, or a test with enough power."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import AOptimal, COptimal, LocalDP, MVOptimal, TotalVariation
+from ldpopt.design.constraints import Constraint
+from ldpopt.design.utilities.criterion import Criterion, criterion_at
+from ldpopt.errors import Phrase, invalid
+from ldpopt.numbers.rounding import up
+from ldpopt.values.distribution import Array, distribution
+from ldpopt.values.results import ByValue
+from ldpopt_survey.estimate.intervals import check_level, two_sided
+from ldpopt_survey.estimate.linear import asymptotic_covariance
+from ldpopt_survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
+
+MAX_MINIMAX = 14
+"""Up to this many categories the largest variance is minimised. Beyond, this takes minutes and gains one per cent."""
+
+
+def limits(epsilon: float, eta: float | None) -> list[Constraint]:
+    """The constraints on the channel of one report: epsilon (nats), and eta if it is capped."""
+    return [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
+
+
+@runtime_checkable
+class Precision(Protocol):
+    """A target that comes nearer with more respondents, or with a more informative channel."""
+
+    def criterion(self, k: int) -> Criterion:
+        """The criterion that the optimal channel minimises."""
+        ...
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents that reach the target."""
+        ...
+
+
+@dataclass(frozen=True)
+class HalfWidth:
+    """A half-width z sqrt(V/n) of the interval for a share, at most `width`, in (0, 1).
+
+    level : confidence, in (0, 1). category : position of the category whose interval counts; None for the widest one.
+
+    >>> from ldpopt_survey import QuestionPlanner
+    >>> QuestionPlanner([0.3, 0.7]).respondents(HalfWidth(0.05), epsilon=1.0)
+    1738
+    """
+
+    width: float
+    level: float = 0.95
+    category: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", check_level(self.width, "half-width"))
+        check_level(self.level)
+        if self.category is not None and (not isinstance(self.category, int) or self.category < 0):
+            raise invalid("category", "a position from 0", self.category)
+
+    def criterion(self, k: int) -> Criterion:
+        """The variance of the category, or else the largest one (the sum of all beyond `MAX_MINIMAX` categories)."""
+        if self.category is None:
+            return MVOptimal() if k <= MAX_MINIMAX else AOptimal()
+        if self.category >= k:
+            raise invalid("category", f"a position from 0 to {k - 1}", self.category)
+        return COptimal(np.eye(k)[self.category])
+
+    def variance(self, variances: Array) -> float:
+        """The variance of the chosen category, or else the largest, among variances for one respondent, shape (k,)."""
+        return float(variances.max() if self.category is None else variances[self.category])
+
+    def variance_of(self, channel: Channel, pilot: Array) -> float:
+        """The chosen or largest variance of the efficient estimate from one report; inf if it cannot be estimated."""
+        if self.category is not None:  # a channel may identify this category only
+            return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
+        return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
+
+    def unrounded_respondents(self, variance: float) -> float:
+        """z^2 V / width^2, an upper bound in floating point: the respondents, not rounded to a whole number."""
+        return up((two_sided(self.level) / self.width) ** 2 * variance, 16)
+
+    def respondents_for(self, variance: float) -> int:
+        """ceil(z^2 V / width^2), rounded up."""
+        return max(1, math.ceil(self.unrounded_respondents(variance)))
+
+    def width_for(self, variance: float, n: float) -> float:
+        """The half-width z sqrt(V/n) of n respondents, rounded up."""
+        return up(two_sided(self.level) * math.sqrt(variance / n), 16)
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents, by the efficient estimate's covariance at the pilot."""
+        return self.respondents_for(self.variance_of(channel, pilot))
+
+    def reached(self, channel: Channel, pilot: Array, n: int) -> float:
+        """The half-width that n respondents reach, rounded up."""
+        return self.width_for(self.variance(np.diag(asymptotic_covariance(channel, pilot))), n)
+
+
+@dataclass(frozen=True, eq=False)
+class TestPower(ByValue):
+    """A goodness-of-fit test of the pilot at significance `level` that detects `alternative` with probability `power`.
+
+    >>> from ldpopt_survey import QuestionPlanner
+    >>> QuestionPlanner([0.3, 0.7]).respondents(TestPower([0.5, 0.5]), epsilon=1.0)
+    222
+    """
+
+    __test__ = False
+
+    alternative: Any
+    power: float = 0.8
+    level: float = 0.05
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alternative", distribution(self.alternative, "alternative"))
+        for what in ("power", "level"):
+            check_level(getattr(self, what), what)
+        if self.power <= self.level:
+            raise invalid("power", f"a number above the level {self.level:g}", self.power)
+
+    def criterion(self, k: int) -> Criterion:
+        """The sum of all variances, since the test looks for differences in every direction."""
+        if len(self.alternative) != k:
+            raise invalid("alternative", f"{k} entries, as many as the pilot", len(self.alternative))
+        return AOptimal()
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents, by the noncentral chi-squared law."""
+        return respondents_for_power(channel, pilot, self.alternative, self.power, self.level)
+
+    def reached(self, channel: Channel, pilot: Array, n: int) -> float:
+        """The power that n respondents reach."""
+        return float(goodness_of_fit_power(channel, pilot, self.alternative, n, self.level))
+
+
+@dataclass(frozen=True, eq=False)
+class Together(ByValue):
+    """Several targets, all of which the respondents must meet.
+
+    >>> from ldpopt_survey import QuestionPlanner
+    >>> both = Together((HalfWidth(0.05), TestPower([0.5, 0.5])))
+    >>> QuestionPlanner([0.3, 0.7]).respondents(both, epsilon=1.0)
+    1738
+    """
+
+    precisions: tuple[Precision, ...]
+
+    def criterion(self, k: int) -> Criterion:
+        """The criterion of the first target."""
+        return self.precisions[0].criterion(k)
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """The fewest respondents that reach every target."""
+        return max(target.respondents(channel, pilot) for target in self.precisions)
+
+
+def require_precision(value: Any) -> Precision:
+    """`value`, if it is a precision target."""
+    if not isinstance(value, Precision):
+        raise invalid("precision", "HalfWidth(width) or TestPower(alternative, power)", Phrase(type(value).__name__))
+    return value

@@ -1,0 +1,242 @@
+"""Planning one question: any one of respondents, epsilon, eta, half-width and power from the others.
+
+The channel is the optimal one for the pilot (the expected shares of the answers) within epsilon and eta. More
+respondents, a larger epsilon and a larger eta never lose precision. So each can be found by a bracketed secant method.
+The result is on the safe side: the returned respondents, epsilon or eta reach the target, and a half-width is rounded
+up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design import AOptimal, Divergence, FisherInformation, MVOptimal, optimal_channel
+from ldpopt.design.utilities.sets import Neighbourhood
+from ldpopt.divergences import CHI_SQUARED
+from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.mechanisms import randomized_response
+from ldpopt.numbers.tolerances import PLANNED_EPSILON
+from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
+from ldpopt.values.distribution import distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.values.results import ByValue
+from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, limits, require_precision
+
+MIN_EPSILON, MAX_EPSILON = 0.01, 16.0
+"""The range of epsilon. Below, a survey needs millions of respondents; above, it has hardly any privacy."""
+
+MIN_ETA_SHARE = 1e-2
+"""The smallest eta that is searched, as a share of tanh(epsilon/2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionPlanner(ByValue):
+    """Plans one question from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
+
+    pilot : the expected shares of the answers. neighbourhood : the distributions around it to be safe for, if any.
+
+    All take `time_limit` and `progress` as `optimal_channel` does. When the time is over, they speak of the best
+    channel so far, which may need more respondents than the best one would; the epsilon or eta that comes back still
+    reaches the target, and `SolverError` says where none is known that does.
+
+    >>> question = QuestionPlanner([0.1, 0.9])
+    >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
+    1553
+    >>> round(question.half_width(1553, epsilon=1.0), 6), round(question.epsilon(HalfWidth(0.05), 1553), 3)
+    (0.05, 1.0)
+    """
+
+    pilot: Any
+    neighbourhood: Neighbourhood | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pilot", distribution(self.pilot, "pilot"))
+
+    def channel(
+        self,
+        epsilon: float,
+        eta: float = 1.0,
+        precision: Precision | None = None,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> Channel:
+        """The optimal channel within epsilon (nats) and eta for a precision; by default for the sum of variances.
+
+        With a neighbourhood the sum of variances is used instead of the largest variance. For a test, the result is the
+        one of three channels that needs the fewest respondents: the channel for the sum of variances, the channel that
+        keeps most of the chi-squared distance between pilot and alternative, and a binary question, on whose reports
+        the test has one degree of freedom.
+        time_limit, progress : as for `optimal_channel`.
+        """
+        with watched(time_limit, progress) as deadline:
+            return self._designed(epsilon, eta, precision, deadline)
+
+    def _designed(self, epsilon: float, eta: float, precision: Precision | None, deadline: Deadline) -> Channel:
+        k = len(self.pilot)
+        criterion = AOptimal() if precision is None else require_precision(precision).criterion(k)
+        if self.neighbourhood is not None and isinstance(criterion, MVOptimal):
+            criterion = AOptimal()
+        constraints = limits(positive_epsilon(epsilon), eta if unit_interval(eta, "eta") < 1 else None)
+        utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
+        tested = isinstance(precision, TestPower) and self.neighbourhood is None
+        turn = deadline.turn(0, 1 + tested)
+        every = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
+        if not isinstance(precision, TestPower) or self.neighbourhood is not None:
+            return every
+        turn = deadline.turn(1, 2)
+        moved = Divergence(CHI_SQUARED, precision.alternative, self.pilot)
+        near = optimal_channel(moved, constraints, certify=False, **turn.passed).channel
+        return min(
+            [every, near, *self._cuts(precision, epsilon, eta)],
+            key=lambda channel: precision.respondents(channel, self.pilot),
+        )
+
+    def _cuts(self, precision: TestPower, epsilon: float, eta: float) -> Iterator[Channel]:
+        """Binary questions "is the answer one that the alternative makes likelier?", for every cut of the ratio."""
+        binary, reach = randomized_response(2, epsilon), math.tanh(epsilon / 2)
+        order = np.argsort(np.arctan2(precision.alternative, self.pilot), kind="stable")  # by likelihood ratio
+        for cut in range(1, len(order)):
+            inside = np.isin(np.arange(len(order)), order[cut:]).astype(int)
+            asked = Channel(binary.matrix[inside])
+            cut_moves = precision.alternative[inside == 1].sum() != self.pilot[inside == 1].sum()
+            if cut_moves:
+                yield asked if eta >= reach else asked.erase(min(1.0, 1 - eta / reach + 1e-15))
+
+    def respondents(
+        self,
+        precision: Precision,
+        epsilon: float,
+        eta: float = 1.0,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> int:
+        """The fewest respondents that reach `precision`."""
+        with watched(time_limit, progress) as deadline:
+            return require_precision(precision).respondents(
+                self._designed(epsilon, eta, precision, deadline), self.pilot
+            )
+
+    def half_width(
+        self,
+        n: int,
+        epsilon: float,
+        eta: float = 1.0,
+        level: float = 0.95,
+        category: int | None = None,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> float:
+        """The half-width that n respondents reach, of the widest interval or of one category's."""
+        with watched(time_limit, progress) as deadline:
+            return self._reached(HalfWidth(0.5, level, category), n, epsilon, eta, deadline)
+
+    def power(
+        self,
+        n: int,
+        alternative: Any,
+        epsilon: float,
+        eta: float = 1.0,
+        level: float = 0.05,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> float:
+        """The power of a goodness-of-fit test of the pilot against `alternative` that n respondents reach."""
+        with watched(time_limit, progress) as deadline:
+            return self._reached(TestPower(alternative, level=level), n, epsilon, eta, deadline)
+
+    def epsilon(
+        self,
+        precision: Precision,
+        n: int,
+        eta: float = 1.0,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> float:
+        """The smallest epsilon at which n respondents reach `precision`."""
+        ends = MIN_EPSILON, MAX_EPSILON
+        with watched(time_limit, progress) as deadline:
+            needed = partial(self._unrounded, require_precision(precision), eta=eta, deadline=deadline.inner)
+            return _smallest(needed, positive_integer(n, "n"), ends, -2.0, "epsilon", deadline)
+
+    def eta(
+        self,
+        precision: Precision,
+        n: int,
+        epsilon: float,
+        *,
+        time_limit: float | None = None,
+        progress: Progress = False,
+    ) -> float:
+        """The smallest eta at which n respondents reach `precision` with `epsilon`."""
+        most = math.tanh(positive_epsilon(epsilon) / 2)
+        with watched(time_limit, progress) as deadline:
+            needed = partial(self._unrounded, require_precision(precision), epsilon, deadline=deadline.inner)
+            return _smallest(needed, positive_integer(n, "n"), (MIN_ETA_SHARE * most, most), -1.0, "eta", deadline)
+
+    def _reached(
+        self, precision: HalfWidth | TestPower, n: int, epsilon: float, eta: float, deadline: Deadline
+    ) -> float:
+        channel = self._designed(epsilon, eta, precision, deadline)
+        return precision.reached(channel, self.pilot, positive_integer(n, "n"))
+
+    def _unrounded(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> float:
+        """The respondents as a number that need not be whole, for a half-width; for other targets the whole number."""
+        channel = self._designed(epsilon, eta, precision, deadline)
+        if not isinstance(precision, HalfWidth):
+            return float(precision.respondents(channel, self.pilot))
+        return precision.unrounded_respondents(precision.variance_of(channel, self.pilot))
+
+
+def _smallest(
+    needed: Callable[[float], float], n: int, ends: tuple[float, float], slope: float, what: str,
+    deadline: Deadline = UNLIMITED,
+) -> float:  # fmt: skip
+    """The smallest argument at which at most n are needed; `InvalidInput` if the largest is too small.
+
+    The search is in logarithms. It starts at 1 or at the nearer end, follows a line of `slope` and then secants. Each
+    step goes a little too far, so that a good step leaves a bracket of the wanted accuracy. If steps do not help, as
+    with whole numbers, the bracket is halved. When the time is over, the smallest argument so far
+    that reaches is returned.
+    """
+    low, high = 0.0, math.inf  # the largest argument that fails, the smallest that reaches
+    x, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), PLANNED_EPSILON / 3
+    for step in range(200):
+        off = math.log(max(needed(x), 1e-300) / n)
+        low, high = (low, x) if off <= 0 else (x, high)
+        if low >= ends[1]:
+            break
+        if high <= ends[0] or high <= low * (1 + PLANNED_EPSILON):
+            return high
+        deadline.tell(1 - 0.8**step)
+        if deadline.over():
+            if high < math.inf:
+                return high
+            raise SolverError(f"time_limit: {deadline.seconds:g} s were over before any {what} was known to be enough")
+        if math.isfinite(off):
+            secant = (off - before[1]) / (math.log(x) - before[0]) if math.log(x) != before[0] else math.nan
+            if secant < 0:
+                slope = min(max(secant, -50.0), -0.05)
+            # After two steps on the same side the next one goes further beyond, to leave a flat stretch.
+            further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else PLANNED_EPSILON / 3
+            before = math.log(x), off
+            aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))
+        else:
+            aim = 4 * x
+        x = min(max(aim, ends[0]), ends[1])
+        if not low < x < high or (step > 8 and math.isfinite(high) and low > 0):
+            x = math.sqrt(max(low, ends[0]) * min(high, ends[1]))
+    raise InvalidInput(
+        f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {ends[1]:.6g}; "
+        "take more respondents or a wider interval"
+    )

@@ -1,0 +1,168 @@
+"""How an entry of a file becomes a category of a question, and what happens to missing answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.values.distribution import distribution, number
+from ldpopt.values.labels import Label, as_text, from_jsonable, to_jsonable
+from ldpopt.values.schema import check, choice, key, kind, listed, text
+
+MAX_CODES = 10_000
+
+
+def _code(value: Any, what: str) -> str:
+    """A code of a file as text, in the form of data files."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value != value:
+        raise invalid(what, "texts or numbers", type(value).__name__)
+    written = as_text(value)
+    if not written.strip() or len(written) > 200:
+        raise invalid(what, "texts of 1 to 200 characters", f"{len(written)} characters")
+    return written
+
+
+def _pairs(value: Any, what: str, expected: str) -> list[Any]:
+    """The entries of a table, or a list of pairs as it is."""
+    pairs = list(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(pairs, (list, tuple)) or any(not isinstance(p, (list, tuple)) or len(p) != 2 for p in pairs):
+        raise invalid(what, expected, Phrase(kind(value)))
+    return list(pairs)
+
+
+def _codes(value: Any, what: str) -> tuple[tuple[str, Label], ...]:
+    """Pairs of a code and its category, from a table or from pairs, in which lists stand for tuples."""
+    pairs = _pairs(value, what, 'a table from codes to categories, { "1" = "yes" }')
+    return tuple((_code(code, what), from_jsonable([to_jsonable(label)], what)[0]) for code, label in pairs)
+
+
+def conditions(value: Any, what: str) -> tuple[tuple[str, tuple[Label, ...]], ...]:
+    """Pairs of a question's name and some of its answers, from a table or from pairs."""
+    expected = 'a table from questions to lists of answers, { drug = ["yes"] }'
+    read: dict[str, tuple[Label, ...]] = {}
+    for name, labels in _pairs(value, what, expected):
+        if not isinstance(labels, (list, tuple)) or not labels:
+            raise invalid(what, expected, Phrase(kind(labels)))
+        read[text(name, what)] = from_jsonable([to_jsonable(label) for label in labels], what)
+    return tuple(read.items())
+
+
+MAX_WORDING = 500
+"""The most characters of a question's wording."""
+
+
+def wordings(value: Any, what: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of a question's name and the words in which it is asked, from a table or from pairs."""
+    expected = f'a table from questions to printable texts of 1 to {MAX_WORDING} characters, {{ drug = "Did you?" }}'
+    read: dict[str, str] = {}
+    for name, words in _pairs(value, what, expected):
+        if not isinstance(words, str) or not words.strip() or len(words) > MAX_WORDING or not words.isprintable():
+            raise invalid(what, expected, Phrase("another text" if isinstance(words, str) else kind(words)))
+        read[text(name, what)] = words
+    return tuple(read.items())
+
+
+def among(label: Label, labels: Iterable[Label]) -> bool:
+    """Whether one of the labels is of the same type and equal."""
+    return any(type(label) is type(other) and label == other for other in labels)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How an entry of a file becomes a category, and how missing answers are treated.
+
+    codes : the category for each entry, with the entry as text: ``{"1": "yes", "2": "no"}`` or pairs.
+    bins : the m - 1 rising edges between m categories of numbers; a number on an edge belongs to the category above it.
+    missing_codes : entries that mean "no answer", besides an empty cell, such as -9, 99 or "refused". They are
+        recognised before codes and bins.
+    missing_answers : how missing answers are treated; by default "counted" if the question has a category `missing`,
+        and else "refuse".
+
+    - ``"refuse"``: the file is refused.
+    - ``"counted"``: they count as the category `missing`, as if it had been answered.
+    - ``"category"``: the category `missing` stands for them and for nothing else. Whether somebody answered is
+    protected like the answer. Shares among the people who answered are estimated, too.
+    - ``"left out"``: their report is empty. Everybody sees who did not answer; given answers are protected.
+
+    Anything else is `InvalidInput`.
+
+    >>> Reading(bins=(1000, 2000), missing_codes=(-9,)).missing_codes
+    ('-9',)
+    """
+
+    codes: tuple[tuple[str, Label], ...] = key(
+        _codes, default=(), dump=lambda pairs: [[code, to_jsonable(label)] for code, label in pairs]
+    )
+    bins: tuple[float, ...] = key(listed(number), default=())
+    missing_codes: tuple[str, ...] = key(listed(_code), default=())
+    missing_answers: str | None = key(choice("refuse", "counted", "category", "left out"), default=None)
+
+    def __post_init__(self) -> None:
+        check(self, "reading")
+        if any(not low < high for low, high in pairwise(self.bins)):
+            raise invalid("bins", "rising edges", list(self.bins)[:8])
+        if self.codes and self.bins:
+            raise invalid("codes and bins", "one of them", "both")
+        for what, entries in (("codes", [code for code, _ in self.codes]), ("missing_codes", list(self.missing_codes))):
+            if len(set(entries)) != len(entries) or len(entries) > MAX_CODES:
+                raise invalid(what, f"distinct ones, at most {MAX_CODES}", f"{len(entries)}")
+
+    @property
+    def left_out(self) -> bool:
+        """Whether missing answers have empty reports."""
+        return self.missing_answers == "left out"
+
+    @property
+    def own_category(self) -> bool:
+        """Whether missing answers have a category of their own."""
+        return self.missing_answers == "category"
+
+    def require(self, categories: tuple[Label, ...], missing: Label | None, what: str) -> None:
+        """`InvalidInput` unless this fits a question's categories and its `missing` category."""
+        answers = len(categories) - self.own_category
+        if self.bins and len(self.bins) + 1 != answers:
+            counted = f"{answers - 1}, one fewer than the categories of numbers"
+            raise invalid(f"{what}: bins", counted, len(self.bins))
+        if self.bins and self.own_category and missing != categories[-1]:
+            raise invalid(f"{what}: missing", "the last category, after those of the bins", missing)
+        for _, label in self.codes:
+            if not among(label, categories):
+                raise invalid(f"{what}: codes", f"codes of the categories {categories[:8]}", label)
+        if (missing is None) != (self.missing_answers in ("refuse", "left out")):
+            expected = "a category in `missing`" if missing is None else 'no `missing`, or "counted" or "category"'
+            raise invalid(f"{what}: missing_answers", expected, self.missing_answers)
+        if self.own_category and len(categories) < 3:
+            raise invalid(f"{what}: categories", "two besides the one of missing answers", answers)
+
+
+PLAIN_READING = Reading()
+
+
+def check_answers(question: Any, what: str) -> None:
+    """Check how a question's answers are written: categories that differ as text, a reading and a pilot that fit."""
+    categories = question.categories
+    distinct_as_text(categories, f"{what}: categories")
+    for name in ("unknown", "missing"):
+        value = getattr(question, name)
+        if value is not None and not among(value, categories):
+            raise invalid(f"{what}: {name}", f"one of the categories {categories[:8]}", value)
+    reading: Reading = question.reading
+    if reading.missing_answers is None:
+        reading = replace(reading, missing_answers="refuse" if question.missing is None else "counted")
+    reading.require(categories, question.missing, what)
+    object.__setattr__(question, "reading", reading)
+    if question.pilot is not None:
+        pilot = distribution(question.pilot, f"{what}: pilot", len(categories), categories)
+        object.__setattr__(question, "pilot", pilot)
+
+
+def distinct_as_text(labels: tuple[Label, ...], what: str) -> None:
+    """`InvalidInput` unless the labels differ when they are written as text."""
+    written = [as_text(label) for label in labels]
+    if len(set(written)) != len(written) or "" in written:
+        raise invalid(what, "labels that are distinct and not empty as text", written)

@@ -1,0 +1,223 @@
+"""A survey in two stages: a pilot wave estimates the shares, and the second wave's channel is designed for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.errors import Phrase, invalid
+from ldpopt.values.deadline import Deadline, Progress, watched
+from ldpopt.values.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
+from ldpopt.values.results import Result
+from ldpopt_survey.estimate.estimate import Estimate
+from ldpopt_survey.estimate.groups import pooled_channel
+from ldpopt_survey.estimate.linear import GeneralizedLeastSquares, asymptotic_covariance
+from ldpopt_survey.estimate.results import simplex_projection
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.question import QuestionPlanner
+from ldpopt_survey.plan.spec import SurveySpec
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+"""Shares of the respondents that are tried for the pilot wave."""
+
+UNIFORM = 0.02
+"""The share of the uniform distribution mixed into a pilot's estimate, since shares of zero are never certain."""
+
+
+def pilot_shares(first: Estimate | Array) -> Array:
+    """The distribution (k,) for which a second wave is designed.
+
+    It is the first estimate, projected on the simplex and mixed with a little of the uniform distribution.
+
+    >>> pilot_shares(np.array([1.1, -0.1])).round(3)
+    array([0.99, 0.01])
+    """
+    values = first.values if isinstance(first, Estimate) else np.asarray(first, dtype=np.float64)
+    p = simplex_projection(values)
+    return np.asarray((1 - UNIFORM) * p + UNIFORM / len(p))
+
+
+def second_channel(
+    first: Estimate, epsilon: float, eta: float = 1.0, *, time_limit: float | None = None, progress: Progress = False
+) -> Channel:
+    """The optimal channel within epsilon (nats) and eta for the shares that the pilot wave estimated.
+
+    Every respondent is in one wave only, so each gives one report within epsilon. `InvalidInput` unless epsilon is
+    positive and eta is in [0, 1]. time_limit, progress : as for `optimal_channel`.
+
+    >>> from ldpopt_survey import estimate
+    >>> q = [[0.8, 0.2], [0.2, 0.8]]
+    >>> second_channel(estimate({0: 300, 1: 700}, q), 1.0).shape
+    (2, 2)
+    """
+    epsilon, eta = positive_epsilon(epsilon), unit_interval(eta, "eta")
+    with watched(time_limit, progress) as deadline:
+        best = _optimal(pilot_shares(first), epsilon, eta, deadline)
+    return Channel(best.matrix, first.labels, best.outputs)
+
+
+def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
+    """The survey of a second wave: a later round, with the estimates of the first wave as the pilots of its questions.
+
+    first : the estimates of the first wave, by question. `InvalidInput` unless they have the same categories.
+    earlier_round : the round of the first wave. Numbers and questions with options are planned as before.
+
+    >>> from ldpopt_survey import QuestionSpec, estimate
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> made = estimate([440, 560], [[0.8, 0.2], [0.2, 0.8]])
+    >>> second_spec(spec, {"vote": replace(made, labels=("no", "yes"))}).questions[0].pilot.round(3)
+    array([0.402, 0.598])
+    """
+    questions = []
+    for question in spec.questions:
+        if question.measure == "mean" or len(question.answers) > 1:
+            questions.append(question)
+            continue
+        if question.name not in first or first[question.name].labels != question.categories:
+            raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
+        questions.append(replace(question, pilot=pilot_shares(first[question.name])))
+    return replace(spec, questions=tuple(questions), round=max(spec.round, earlier_round + 1))
+
+
+def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channel:
+    return QuestionPlanner(p).channel(epsilon, eta, **deadline.passed)
+
+
+MIN_SAVING = 0.005
+"""Two stages are proposed only if they should save at least this share of the respondents."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoStagePlan(Result):
+    """How many respondents the pilot wave takes, through which channel, and the expected gain of two stages.
+
+    pilot, second : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
+    channel : the channel of the pilot wave, or of the only wave.
+    shares, variances : the sizes of the pilot wave that were tried, as shares of n, and for each the expected sum of
+        the variances of the estimated shares.
+    single, informed : this expected sum for one stage, and for one stage whose channel is designed for the truth.
+    """
+
+    pilot: int
+    second: int
+    channel: Channel
+    shares: Array
+    variances: Array
+    single: float
+    informed: float
+
+    @property
+    def saving(self) -> float:
+        """The share of the respondents that two stages are expected to save; 0 for one stage."""
+        return max(0.0, 1 - float(self.variances.min()) / self.single) if self.pilot else 0.0
+
+    def __repr__(self) -> str:
+        if not self.pilot:
+            return f"TwoStagePlan(one stage of {self.second}; a pilot wave is not expected to pay)"
+        return (
+            f"TwoStagePlan({self.pilot} respondents, then {self.second} with the channel that suits them; "
+            f"{self.saving:.1%} fewer than in one stage, of {1 - self.informed / self.single:.1%} at best)"
+        )
+
+
+def plan_two_stages(
+    n: int,
+    epsilon: float,
+    scenarios: Any,
+    guess: Any = None,
+    eta: float = 1.0,
+    shares: tuple[float, ...] = SHARES,
+    draws: int = 10,
+    seed: int = 0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> TwoStagePlan:
+    """Choose the share of `n` respondents that the pilot wave takes.
+
+    Parameters
+    ----------
+    epsilon : in nats, for each respondent. eta : cap on the total variation.
+    scenarios : (s, k) or (k,), possible true distributions; the expected variance is averaged over them.
+    guess : (k,), the distribution for which the first channel is designed; uniform by default.
+    shares : sizes of the pilot wave to try, as shares of n. draws : pilot waves simulated for each share and scenario.
+    time_limit, progress : as for `optimal_channel`. When the time is over, the remaining shares are not tried.
+
+    For every share w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
+    expected variance is the mean trace of the inverse of J = w J_1 + (1 - w) J_2, the information of both waves
+    [Rao, chapter 5]. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
+
+    >>> plan_two_stages(2000, 1.0, [0.9, 0.025, 0.025, 0.025, 0.025], draws=2, shares=(0.1, 0.3))
+    TwoStagePlan(200 respondents, then 1800 with the channel that suits them; ... fewer than in one stage, ... at best)
+    """
+    n, epsilon, eta = positive_integer(n, "n", 20), positive_epsilon(epsilon), unit_interval(eta, "eta")
+    rows = np.atleast_2d(np.asarray(scenarios, dtype=np.float64))
+    truths = [distribution(row, "scenario") for row in rows]
+    k = len(truths[0])
+    guessed = np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k)
+    if not shares or not (min(shares) > 0 and max(shares) < 1):
+        raise invalid("shares", "numbers between 0 and 1", shares)
+    rng, draws = np.random.default_rng(seed), positive_integer(draws, "draws")
+    expected: list[float] = []
+    with watched(time_limit, progress) as deadline:
+        inner = deadline.inner
+        first = _optimal(guessed, epsilon, eta, inner)
+        single = float(np.mean([_variance([first], [n], p) for p in truths]))
+        knowing = [_optimal(pilot_shares(p), epsilon, eta, inner) for p in truths]
+        informed = float(np.mean([_variance([channel], [n], p) for channel, p in zip(knowing, truths, strict=True)]))
+        for share in deadline.rounds(shares):
+            size, total = max(1, round(share * n)), 0.0
+            for p in truths:
+                for _ in range(draws):
+                    drawn = rng.multinomial(size, first.push(p)) / size
+                    estimated = GeneralizedLeastSquares().fit(drawn, first)[0]
+                    second = _optimal(pilot_shares(estimated), epsilon, eta, inner)
+                    total += _variance([first, second], [size, n - size], p)
+            expected.append(total / (len(truths) * draws))
+    tried, best = np.array(shares[: len(expected)]), int(np.argmin(expected))
+    pilot = round(tried[best] * n) if expected[best] < (1 - MIN_SAVING) * single else 0
+    return TwoStagePlan(pilot, n - pilot, first, tried, np.array(expected), single, min(informed, single))
+
+
+def advise_stages(
+    question: PlannedQuestion,
+    n: int,
+    draws: int = 2,
+    seed: int = 0,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+) -> TwoStagePlan:
+    """The expected gain of two stages with `n` respondents for a planned question, within its epsilon and eta.
+
+    The scenarios are four distributions drawn around the question's pilot (from a Dirichlet law, as uncertain as after
+    twenty answers), or from all distributions if it has no pilot. time_limit, progress : as for
+    `plan_two_stages`. `InvalidInput` for a question without privacy.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
+    >>> advise_stages(plan_survey(spec).plan.question("vote"), 1000, draws=1)
+    TwoStagePlan(one stage of 1000; a pilot wave is not expected to pay)
+    """
+    k = len(question.categories)
+    rng = np.random.default_rng(seed)
+    around = np.ones(k) if question.pilot is None else 20 * question.pilot + 0.5
+    eta = 1.0 if question.eta >= math.tanh(question.epsilon / 2) * (1 - 1e-9) else question.eta
+    return plan_two_stages(
+        n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed,
+        time_limit=time_limit, progress=progress,
+    )  # fmt: skip
+
+
+def _variance(channels: list[Channel], sizes: list[int], p: Array) -> float:
+    """The sum of the variances of the efficient estimate from all waves."""
+    plain = [Channel(channel.matrix) for channel in channels]
+    value = float(np.trace(asymptotic_covariance(pooled_channel(plain, sizes), p, sum(sizes))))
+    if not value > 0:
+        raise invalid("waves", "channels that leave a positive variance", Phrase(f"{value}"))
+    return value

@@ -1,0 +1,158 @@
+"""What sheets are made of: words in one language, fonts for any script, and a device's outcomes as a table or a wheel.
+
+DejaVu comes with matplotlib; other characters are taken from fonts of this computer.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ldpopt_survey.paper.design import PaperDevice
+
+FAMILY = "body"
+
+JOINED = ("ARABIC", "SYRIAC", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM",
+          "GUJARATI", "GURMUKHI", "ORIYA", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "MONGOLIAN", "THAANA")  # fmt: skip
+"""Scripts whose letters change their shape beside others, or that run from right to left."""
+
+
+def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
+    """Give an `fpdf.FPDF` embedded fonts for all characters of `texts`. Returns a warning for each missing font."""
+    import matplotlib
+
+    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    for style, name in (("", "DejaVuSans.ttf"), ("B", "DejaVuSans-Bold.ttf")):
+        pdf.add_font(FAMILY, style, folder / name)
+    wanted = {c for text in texts for c in text if c.isprintable() and not c.isspace()}
+    lacking = wanted - characters(str(folder / "DejaVuSans.ttf"))
+    extra: list[str] = []
+    for path, face in _installed() if lacking else ():
+        if drawn := lacking & characters(path, face):
+            name = f"more{len(extra)}"
+            pdf.add_font(name, "", path, collection_font_number=face)
+            pdf.add_font(name, "B", path, collection_font_number=face)
+            extra.append(name)
+            lacking -= drawn
+        if not lacking:
+            break
+    if extra:
+        pdf.set_fallback_fonts(extra, exact_match=False)
+    return _warnings(pdf, lacking, wanted)
+
+
+def _warnings(pdf: Any, lacking: set[str], wanted: set[str]) -> list[str]:
+    said = []
+    if lacking:
+        shown = " ".join(sorted(lacking)[:12])
+        said.append(f"no font on this computer has {shown}: install a Noto font for that script and print again")
+    joined = sorted({script for c in wanted if (script := unicodedata.name(c, "").split(" ")[0]) in JOINED})
+    if find_spec("uharfbuzz") is not None:
+        pdf.set_text_shaping(use_shaping_engine=bool(joined))
+    elif joined:
+        names = ", ".join(script.capitalize() for script in joined)
+        said.append(f"{names} needs its letters joined and ordered: python -m pip install 'ldpopt[paper]'")
+    return said
+
+
+SUFFIXES, OTHER_FACES = (".ttf", ".otf", ".ttc"), ("Bold", "Italic", "Oblique", "LastResort")
+
+
+@cache
+def characters(path: str, face: int = 0) -> frozenset[str]:
+    """The characters that a font file can draw; none if the file is not a usable font."""
+    from fontTools.ttLib import TTFont, TTLibError
+
+    try:
+        with TTFont(path, fontNumber=face, lazy=True) as font:
+            return frozenset(map(chr, font.getBestCmap() or {}))
+    except (OSError, TTLibError, ValueError):
+        return frozenset()
+
+
+def _installed() -> list[tuple[str, int]]:
+    """Upright fonts of this computer, with Noto and sans-serif fonts first; without fonts that draw only boxes."""
+    from matplotlib import font_manager
+
+    def order(path: Path) -> tuple[bool, bool, bool, str]:
+        return ("Noto" not in path.name, "Sans" not in path.name, "UI" in path.name, path.name)
+
+    fonts = [path for path in map(Path, font_manager.findSystemFonts()) if path.suffix.lower() in SUFFIXES]
+    upright = [path for path in fonts if not any(word in path.stem for word in OTHER_FACES)]
+    return [(str(path), 0) for path in sorted(upright, key=order)]
+
+
+TINT = (214, 228, 240)
+"""The tint of examples and heads. Cards have none: those of a question must look alike from afar."""
+
+GREY = (110, 110, 110)
+
+
+def put(
+    pdf: Any, text: str, box: tuple[float, float, float, float], font: tuple[str, float] | None = None, **more: Any
+) -> None:
+    """Write text into the middle of a box (x, y, width, height), in a font of another style and size if it is given."""
+    if font is not None:
+        pdf.set_font(FAMILY, *font)
+    pdf.set_xy(*box[:2])
+    pdf.cell(*box[2:], text, align="C", **more)
+
+
+def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
+    """Draw the table of letters for all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
+    x, y, width, height = box
+    bare = device.rows == ("",)
+    m, n = len(device.columns), len(device.rows)
+    left = 0.0 if bare else (16.0 if len(device.rows[0]) > 1 else 12.0)
+    above = 12.0
+    side = min((width - left - 6) / m, (height - above) / n, 15.0)
+    across = min((width - left - 6) / m, side * 1.5)
+    x += (width - left - across * m) / 2
+    y += (height - above - side * n) / 2
+    pdf.set_text_color(*GREY)
+    put(pdf, device.column_means, (x + left, y, across * m, 5), ("", 8))
+    if device.row_means:
+        middle = (x + 2.5, y + above + side * n / 2)
+        with pdf.rotation(90, *middle):
+            # fpdf2 measures a negative x from the right edge of the page.
+            pdf.text(middle[0] - pdf.get_string_width(device.row_means) / 2, middle[1] + 1, device.row_means)
+    pdf.set_text_color(0)
+    size = min(side * 1.5, 14.0)
+    pdf.set_font(FAMILY, "B", min(size, 11.0))
+    for column, name in enumerate(device.columns):
+        put(pdf, name, (x + left + column * across, y + 5, across, above - 5.5))
+    for row, name in enumerate(() if bare else device.rows):
+        put(pdf, name, (x + 4, y + above + row * side, left - 4.5, side))
+    pdf.set_draw_color(120)
+    pdf.set_line_width(0.2)
+    pdf.set_font(FAMILY, "", size)
+    for number, letter in enumerate(letters):
+        row, column = divmod(number, m)
+        put(pdf, letter, (x + left + column * across, y + above + row * side, across, side), border=1)
+
+
+def draw_wheel(pdf: Any, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
+    """Draw a wheel of steps, each with its letter: sectors of one letter would tell cards apart from afar."""
+    x, y, width, height = box
+    radius = min(width, height) / 2 - 2
+    middle = (x + width / 2, y + height / 2)
+    total = len(letters)
+
+    def at(step: float, far: float) -> tuple[float, float]:
+        angle = 2 * math.pi * step / total - math.pi / 2
+        return middle[0] + far * radius * math.cos(angle), middle[1] + far * radius * math.sin(angle)
+
+    pdf.set_draw_color(60)
+    pdf.set_line_width(0.15)
+    pdf.ellipse(middle[0] - radius, middle[1] - radius, 2 * radius, 2 * radius)
+    for step, letter in enumerate(letters):
+        pdf.line(*at(step, 0.25), *at(step, 1.0))
+        centre = at(step + 0.5, 0.93)
+        put(pdf, letter, (centre[0] - 3, centre[1] - 2, 6, 4), ("B", 9 if len(letter) == 1 else 6))
+    pdf.set_fill_color(0)
+    pdf.ellipse(middle[0] - 0.8, middle[1] - 0.8, 1.6, 1.6, style="F")

@@ -1,0 +1,350 @@
+"""The sheets of a survey on paper as one PDF: instructions, a card for each answer, the interviewer's form, guarantees.
+
+fpdf2 draws them, since it wraps and aligns text of any script in embedded fonts. Matplotlib's PDF can do this only line
+by line. Besides packages that matplotlib needs, too, fpdf2 needs only one small package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from ldpopt.errors import invalid
+from ldpopt.numbers.rounding import ceil_digits
+from ldpopt.words import guessed_right
+from ldpopt_survey.kit.folder import LANGUAGES
+from ldpopt_survey.paper.design import DEVICES, PaperSurvey, device_named
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.reports.page import render
+from ldpopt_survey.reports.promises import SurveyWords, words_of
+from ldpopt_survey.reports.sheet_drawing import (
+    FAMILY,
+    GREY,
+    TINT,
+    draw_table,
+    draw_wheel,
+    put,
+    set_fonts,
+)
+
+PAPERS = ("a4", "letter")
+MARGIN = 18.0
+LINES = 20
+"""Lines on one page of the interviewer's form, one for each person."""
+
+MAX_SLIPS = 60
+"""About as many slips are printed; estimates use how often each was drawn, not how often it should be."""
+
+MAX_COLUMNS = 6
+"""The most questions side by side on the form."""
+
+
+def sheet_text(
+    part: str, survey: PaperSurvey, question: PlannedQuestion | None = None, words: SurveyWords | None = None
+) -> list[str]:
+    """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
+    words = words_of(survey.plan, "paper") if words is None else words
+    question = max(survey.plan.questions, key=_ratio) if question is None else question
+    ratio, proof = _ratio(question), question.channel.proof()
+    x, other, y = proof.ratio_at
+    parts = [survey.plan.part(name) for name in survey.plan.answers]
+    cards = [(own.name, "" if own.missing is None else words.label(own.name, own.missing)) for own in parts]
+    said = render(
+        "sheets.code", part=part, asked=len(parts), say=words.say,
+        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
+        public=[(asked.name, asked.texts, asked.invited) for asked in survey.plan.public],
+        device=survey.device, ratio=ratio, times=words.number(_times(ratio)), letter=question.reports[y],
+        answer=words.answer(question, question.categories[x]), other=words.answer(question, question.categories[other]),
+        epsilon=words.number(ceil_digits(proof.epsilon, 5)),
+        intended=words.number(f"{survey.intended[question.name]:.5g}"),
+        right=words.number(guessed_right(question.eta)),
+        unfair=words.number(ceil_digits(float(ratio * Fraction(105, 95)), 3)),
+        loss=words.number(f"{100 * survey.losses[question.name]:.1f}"),
+    )  # fmt: skip
+    return said.splitlines()
+
+
+def _ratio(question: PlannedQuestion) -> Fraction:
+    ratio = question.channel.proof().ratio
+    assert ratio is not None  # epsilon is finite
+    return ratio
+
+
+def _times(ratio: Fraction) -> str:
+    """A ratio, rounded up and written with as few digits as it needs."""
+    return f"{-(-ratio.numerator * 100 // ratio.denominator) / 100:g}"
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """The bytes of the printed sheets, and a warning for each text that will not look right."""
+
+    pdf: bytes
+    warnings: tuple[str, ...]
+
+
+def paper_sheets(
+    survey: PaperSurvey, paper: str = "a4", language: str = LANGUAGES[0], texts: str | bytes | None = None
+) -> Sheets:
+    """All printed sheets of a survey on ``"a4"`` or ``"letter"`` paper; `warnings` name missing fonts.
+
+    language, texts : as for `words_of`; nothing of the sheets is in another language.
+    """
+    words = words_of(survey.plan, "paper", language, texts)
+    if survey.device.name in DEVICES:
+        tosses = survey.device.denominator.bit_length() - 1
+        survey = replace(survey, device=device_named(survey.device.name, tosses, words.said))
+    if paper not in PAPERS:
+        raise invalid("paper", f"one of {', '.join(PAPERS)}", paper)
+    page = _Page(survey, paper, words)
+    page.instructions()
+    page.questions()
+    page.slips()
+    for question in survey.plan.questions:
+        page.cards(question)
+    page.form()
+    for question in survey.plan.questions:
+        page.guarantee(question)
+    return Sheets(bytes(page.pdf.output()), tuple(page.warnings))
+
+
+class _Page:
+    """The PDF file while it is drawn, page by page."""
+
+    def __init__(self, survey: PaperSurvey, paper: str, words: SurveyWords) -> None:
+        from fpdf import FPDF
+
+        self.survey, plan, pdf = survey, survey.plan, FPDF(format=paper, unit="mm")
+        self.words, self.say, self.name = words, words.say, str(words.page.get("survey", plan.name))
+        self.before, self.after = ("R", "L") if words.page.get("direction") == "rtl" else ("L", "R")
+        texts = [
+            self.name,
+            *plan.carry,
+            *plan.titles,
+            *map(words.wording, plan.titles),
+            "εηΩ’“”–♠♥♦♣",
+            *words.said.values(),
+        ]
+        for question in plan.questions:
+            texts += [question.name, *question.reports]
+            texts += [words.answer(question, answer) for answer in question.categories]
+        self.pdf: Any = pdf
+        self.warnings = set_fonts(pdf, texts)
+        pdf.set_margins(MARGIN, MARGIN, MARGIN)
+        pdf.set_auto_page_break(False)
+        pdf.set_title(self.say("fileTitle", survey=self.name, device=survey.device.title))
+        pdf.set_lang(words.code)
+        pdf.set_creator("ldpopt")
+        self.width = float(pdf.epw)
+
+    def _text(
+        self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "", grey: bool = False
+    ) -> None:
+        self.pdf.set_text_color(*(GREY if grey else (0, 0, 0)))
+        # fpdf2 sets a font again after a substitute only if something about it changes.
+        self.pdf.set_font(FAMILY, style, size + 1)
+        self.pdf.set_font(FAMILY, style, size)
+        said = {"w": self.width, "h": size * 0.3528 * line, "text": text, "align": align or self.before}
+        left = self.pdf.h - 5 - self.pdf.get_y()
+        # Two lines in turn hold more than one line's width, so that most texts fit without being broken for a trial.
+        lines = 2 * self.pdf.get_string_width(text) / self.width + 1 + text.count("\n")
+        if lines * said["h"] > left and self.pdf.multi_cell(**said, dry_run=True, output="HEIGHT") > left:
+            self.pdf.add_page()
+        self.pdf.multi_cell(**said, new_x="LMARGIN", new_y="NEXT")
+
+    def _head(self, title: str) -> None:
+        self.pdf.add_page()
+        self._text(self.name, 10, grey=True)
+        self.pdf.ln(1)
+        self._text(title, 20, "B", 1.25)
+        self.pdf.ln(4)
+
+    def _numbered(self, texts: Sequence[str], size: float, space: float = 3.0) -> None:
+        for number, text in enumerate(texts, 1):
+            top = self.pdf.get_y()
+            self.pdf.set_font(FAMILY, "B", size)
+            after = self.before == "R"
+            self.pdf.set_xy(MARGIN + (self.width - 9) * after, top)
+            self.pdf.cell(9, size * 0.3528 * 1.45, f"{number}.", align=self.before)
+            self.pdf.set_font(FAMILY, "", size)
+            self.pdf.set_xy(MARGIN + 9 * (not after), top)
+            wide = self.width - 9
+            self.pdf.multi_cell(wide, size * 0.3528 * 1.45, text, align=self.before, new_x="LMARGIN", new_y="NEXT")
+            self.pdf.ln(space)
+
+    def instructions(self) -> None:
+        """The page of instructions for respondents."""
+        self._head(self.say("title"))
+        self._text(self.say("needs", device=self.survey.device.title), 13)
+        self.pdf.ln(5)
+        self._numbered(sheet_text("steps", self.survey, words=self.words), 14, 4)
+        self._example()
+        self.pdf.ln(3)
+        self._text(self.say("why"), 15, "B")
+        self.pdf.ln(2)
+        for text in sheet_text("why", self.survey, words=self.words):
+            self._text(text, 11.5)
+            self.pdf.ln(2.5)
+
+    def questions(self) -> None:
+        """The words in which questions are asked, for who asks them and for respondents."""
+        worded = {name: self.words.wording(name) for name in self.survey.plan.titles}
+        for number, (name, words) in enumerate(worded.items() if any(worded.values()) else ()):
+            if number == 0 or self.pdf.get_y() > self.pdf.h - 60:
+                self._head(self.say("questions"))
+            if words:
+                self._text(name, 11, grey=True)
+            self._text(words or name, 14, line=1.3)
+            self.pdf.ln(4)
+
+    def _example(self) -> None:
+        """An example: one outcome on one card, explained in a sentence."""
+        device, question = self.survey.device, self.survey.plan.questions[0]
+        letters = self.survey.table(question.name, 0)
+        m = len(device.columns)
+        said = {"answer": self.words.answer(question, question.categories[0]), "question": question.name}
+        x = 0 if device.spins else min(2, len(device.rows) - 1) * m + min(4, m - 1)
+        row, column = device.rows[x // m], device.columns[x % m]
+        came = self.say("comma").join([f"{device.row_means}: {row}"] * bool(row) + [f"{device.column_means}: {column}"])
+        key = "example.spinner" if device.spins else "example"
+        card = self.say(key, **said, letter=letters[x], outcome=came)
+        self.pdf.set_font(FAMILY, "", 11.5)
+        self.pdf.set_fill_color(*TINT)
+        self.pdf.multi_cell(
+            self.width, 6, card, align=self.before, fill=True, padding=(4, 5), new_x="LMARGIN", new_y="NEXT"
+        )
+        self.pdf.ln(4)
+
+    def cards(self, question: PlannedQuestion) -> None:
+        """A card for each answer, two on a page, to be cut along the middle."""
+        pdf, half = self.pdf, self.pdf.h / 2
+        for number, category in enumerate(question.categories):
+            if number % 2 == 0:
+                pdf.set_fill_color(0)
+                pdf.set_draw_color(*GREY)
+                pdf.add_page()
+                if number + 1 < len(question.categories):
+                    pdf.set_dash_pattern(2, 2)
+                    pdf.line(6, half, pdf.w - 6, half)
+                    pdf.set_dash_pattern()
+            top = (number % 2) * half + 10
+            pdf.set_xy(MARGIN, top)
+            self._text(question.name, 11, grey=True)
+            if words := self.words.wording(question.name):
+                self._text(words, 11, line=1.3)
+            self._text(self.say("card.answer", answer=self.words.answer(question, category)), 13, "B", 1.3)
+            letters = self.survey.table(question.name, number)
+            start = pdf.get_y() + 2
+            box = (MARGIN, start, self.width, top + half - 26 - start)
+            if self.survey.device.spins:
+                draw_wheel(pdf, letters, box)
+            else:
+                draw_table(pdf, self.survey.device, letters, box)
+            pdf.set_xy(MARGIN, top + half - 22)
+            self._text(self.say("card.back"), 9, align="C", grey=True)
+
+    def slips(self) -> None:
+        """Slips to draw a booklet from, as many of each as its share, if not everybody is asked everything."""
+        if not (booklets := self.survey.plan.booklets):
+            return
+        self._head(self.say("slips"))
+        self._text(self.say("slips.how", booklet=self.say("form.booklet")), 11)
+        self.pdf.ln(4)
+        whole = min(math.lcm(*(question.probability.denominator for question in booklets)), MAX_SLIPS)
+        texts = [q.name for q in booklets for _ in range(max(1, round(float(q.probability) * whole)))]
+        pdf, wide, high = self.pdf, self.width / 4, 12.0
+        for number, name in enumerate(texts):
+            if number % 4 == 0 and pdf.get_y() + high > pdf.h - MARGIN:
+                pdf.add_page()
+            pdf.set_x(MARGIN + (number % 4) * wide)
+            pdf.set_font(FAMILY, "", 9)
+            after = ("LMARGIN", "NEXT") if number % 4 == 3 or number + 1 == len(texts) else ("RIGHT", "TOP")
+            short = name if pdf.get_string_width(name) < wide - 4 else f"{name[:24]}…"
+            pdf.cell(wide, high, short, border=1, align="C", new_x=after[0], new_y=after[1])
+
+    def form(self) -> None:
+        """The interviewer's form: the rules, and lines for the letters."""
+        self._head(self.say("form"))
+        self._numbered(sheet_text("rules", self.survey, words=self.words), 10.5, 1.8)
+        questions = self.survey.plan.questions
+        groups = [questions[start : start + MAX_COLUMNS] for start in range(0, len(questions), MAX_COLUMNS)]
+        for number, group in enumerate(groups):
+            if number:
+                self._head(self.say("form.more"))
+            self._lines(group, self.survey.plan.carry if number == 0 else ())
+
+    def _lines(self, questions: Sequence[PlannedQuestion], carry: Sequence[str]) -> None:
+        pdf = self.pdf
+        top = pdf.get_y() + 2
+        drawn = self.survey.plan.booklets
+        heads = [self.say("form.sheet"), *([self.say("form.booklet")] if drawn else [])]
+        names = [*heads, *(question.name for question in questions), *carry]
+        first = 16.0
+        wide = (self.width - first) / (len(names) - 1)
+        pdf.set_line_width(0.2)
+        pdf.set_draw_color(120)
+        pdf.set_fill_color(*TINT)
+        head = 15.0
+        count = min(LINES, int((pdf.h - MARGIN - top - head) / 7.2))
+        for column, name in enumerate(names):
+            x, w = (MARGIN, first) if column == 0 else (MARGIN + first + (column - 1) * wide, wide)
+            pdf.rect(x, top, w, head, style="DF")
+            pdf.set_font(FAMILY, "B", 9)
+            pdf.set_xy(x + 0.5, top + 1)
+            lines = pdf.multi_cell(w - 1, 4, name, align="C", dry_run=True, output="LINES")
+            pdf.multi_cell(w - 1, 4, "\n".join(lines[:2]), align="C")
+            if 0 < column - bool(drawn) <= len(questions):
+                letters = questions[column - 1 - bool(drawn)].reports
+                shown = " ".join(letters)
+                if len(letters) > 8:
+                    shown = self.say("form.letters", first=letters[0], last=letters[-1])
+                put(pdf, shown, (x + 0.5, top + 9.5, w - 1, 4), ("", 8))
+            for line in range(count):
+                pdf.rect(x, top + head + line * 7.2, w, 7.2)
+
+    def guarantee(self, question: PlannedQuestion) -> None:
+        """The page with the guarantees of one question and its table of integers."""
+        self._head(self.say("promises", question=question.name))
+        for text in sheet_text("promises", self.survey, question, self.words):
+            self._text(text, 11)
+            self.pdf.ln(2.2)
+        self.pdf.ln(2)
+        self._weights(question)
+        self.pdf.ln(5)
+        plan = self.survey.plan
+        marks = {"survey": self.name, "round": plan.round, "plan": plan.checksum[:16]}
+        self._text(self.say("promises.source", **marks), 8.5, grey=True)
+
+    def _weights(self, question: PlannedQuestion) -> None:
+        """The table of how many outcomes lead to each letter, for each answer."""
+        pdf, D = self.pdf, self.survey.device.denominator
+        first = min(70.0, self.width / 3)
+        pdf.set_draw_color(120)
+        for begin in range(0, len(question.reports), 12):
+            part = slice(begin, begin + 12)
+            wide = min(16.0, (self.width - first) / len(question.reports[part]))
+            heads = [self.say("promises.count", count=D), *question.reports[part]]
+            self._row(heads, first, wide, "B")
+            for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
+                if pdf.get_y() + 7 > pdf.h - MARGIN:
+                    pdf.add_page()
+                    self._row(heads, first, wide, "B")
+                self._row([self.words.answer(question, category), *map(str, row[part])], first, wide, "")
+            pdf.ln(3)
+
+    def _row(self, cells: Sequence[str], first: float, wide: float, style: str) -> None:
+        pdf = self.pdf
+        pdf.set_font(FAMILY, style, 10)
+        name = cells[0]
+        while pdf.get_string_width(name) > first - 3 and len(name) > 2:
+            name = name[:-2] + "…"
+        pdf.set_x(MARGIN)
+        with pdf.local_context():  # substitute fonts are dropped again afterwards
+            pdf.cell(first, 7, name, border=1)
+        pdf.set_x(MARGIN + first)
+        for cell in cells[1:]:
+            pdf.cell(wide, 7, cell, border=1, align="C")
+        pdf.ln(7)

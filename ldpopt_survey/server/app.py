@@ -1,0 +1,350 @@
+"""From requests to stored reports: the collector's ASGI application, its limit on requests, and the task that writes.
+
+It serves a kit and keeps nothing about a sender but the reports. Submissions that arrive during a commit are stored
+together by the next commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import logging
+import math
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.extras import need
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.server.decide import Outcome, RoundState
+from ldpopt_survey.server.health import TEXT, Health
+from ldpopt_survey.server.limits import HEADER_BYTES, Bucket
+from ldpopt_survey.server.progress import Progress, page
+from ldpopt_survey.server.store import PAUSE, Store, Unavailable
+from ldpopt_survey.server.submission import Reader, Refused, Submission
+from ldpopt_survey.server.web import HEADERS, Sender, StaticFile, body, encoded, file_of, no_route, refusal, said
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+MAX_BATCH = 512
+"""The most submissions in one transaction."""
+MAX_WAITING = 8192
+"""The most submissions that may wait for the next transaction."""
+BUSY = "There are too many submissions at this moment."
+
+
+def today() -> str:
+    """The day in UTC. No finer time is ever stored."""
+    return datetime.now(UTC).date().isoformat()
+
+
+class Writer:
+    """Writes submissions to a store, many in one commit. `submit` returns when the commit is durable.
+
+    The store has a thread of its own, so that the event loop reads requests while the thread waits for the disk.
+    """
+
+    def __init__(self, store: Store, day: Callable[[], str] = today) -> None:
+        self._store, self._day = store, day
+        self.health = Health(self._probe)
+        self._waiting: list[tuple[Submission, asyncio.Future[Outcome]]] = []
+        self._more = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "ldpopt-writer")
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the writing task in the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Write all waiting submissions, and end."""
+        while self._waiting:
+            self._more.set()
+            await asyncio.sleep(0.01)
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self._thread.shutdown(wait=True)
+
+    async def submit(self, submission: Submission) -> Outcome:
+        """Store a submission and return its outcome; `Refused` if too many wait, `Unavailable` without a database."""
+        if len(self._waiting) >= MAX_WAITING:
+            raise Refused(429, BUSY)
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((submission, done))
+        self._more.set()
+        return await done
+
+    @property
+    def metrics(self) -> str:
+        """What was done so far, in numbers."""
+        return self.health.metrics(len(self._waiting), self._store.free())
+
+    async def _probe(self) -> RoundState:
+        """The round's state after a durable write between two commits."""
+        begun = time.monotonic()
+        state = await asyncio.get_running_loop().run_in_executor(self._thread, self._store.probe)
+        self.health.committed(time.monotonic() - begun)
+        return state
+
+    async def _settled(self) -> bool:
+        """`Store.settle` while nobody submits; what fails is tried again, and `/readyz` then asks for a write anew."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.settle)
+        except Exception:  # whatever went wrong, the next submission gets its answer from `write`
+            self.health.failed()
+            return False
+
+    async def _run(self) -> None:
+        loop, settled = asyncio.get_running_loop(), False
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if settled else PAUSE):
+                    await self._more.wait()
+            if not self._more.is_set():
+                settled = await self._settled()
+            self._more.clear()
+            while self._waiting:
+                taken = self._waiting[:MAX_BATCH]
+                batch, begun = [submission for submission, _ in taken], time.monotonic()
+                settled = settled and all(sent.invitation is None for sent in batch)
+                try:
+                    outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())
+                except Exception as error:  # every waiting request must get an answer, whatever went wrong
+                    self.health.failed()
+                    for _, done in taken:
+                        if not done.done():
+                            done.set_exception(error if isinstance(error, Unavailable) else Unexpected(error))
+                else:
+                    self.health.committed(time.monotonic() - begun)
+                    for (_, done), outcome in zip(taken, outcomes, strict=True):
+                        if not done.done():
+                            done.set_result(outcome)
+                del self._waiting[: len(taken)]
+
+
+class Unexpected(RuntimeError):
+    """An unexpected error of the writer. Only its kind is shown, since its message may quote what was stored."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(type(error).__name__)
+
+
+DRAWN = 10.0
+"""Seconds for which the page of progress is kept."""
+RATE = 2000.0
+"""Submissions a second that are accepted by default."""
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_ADDED = encoded(HEADERS)
+_ANSWERS = {
+    Outcome.CONFLICT: (409, "Another submission with this id is stored already."),
+    Outcome.UNINVITED: (403, "This round takes only submissions with an invitation that was not used yet."),
+    Outcome.CLOSED: (503, "This round is closed."),
+}
+_LOG = logging.getLogger("ldpopt.collector")
+
+
+def collector(
+    plan: Plan,
+    store: Store,
+    kit: Mapping[str, StaticFile] | None = None,
+    token: str | None = None,
+    origins: Sequence[str] = (),
+    rate: float = RATE,
+    progress: Callable[[], Sequence[Progress]] | None = None,
+) -> Starlette:
+    """The ASGI application that collects reports of `plan` into `store`, which it closes when it ends.
+
+    kit : the files of the questionnaire by path, from `static_files`.
+    token : a secret that allows its sender to read ``/counts``; without a token nobody may.
+    origins : other sites whose pages may submit, such as ``https://survey.example``.
+    rate : the average number of submissions a second that are accepted.
+    progress : computes how near the questions are to the widths that are wanted; ``/progress`` shows this to who has
+        the token, sent as that of ``/counts`` or as the password that a browser asks for.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> from ldpopt_survey.server import database
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
+    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...     [route.path for route in collector(plan, store).routes]
+    ['/submissions', '/healthz', '/readyz', '/metrics', '/counts', '/progress', '/{path:path}']
+    """
+    need("starlette")
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.middleware import Middleware
+    from starlette.middleware.cors import CORSMiddleware
+    from starlette.routing import Route
+
+    answers = _Collector(plan, store, kit or {}, token, rate, progress)
+    routes = [
+        Route("/submissions", answers.submit, methods=["POST"]),
+        Route("/healthz", answers.alive, methods=["GET"]),
+        Route("/readyz", answers.ready, methods=["GET"]),
+        Route("/metrics", answers.metrics, methods=["GET"]),
+        Route("/counts", answers.counts, methods=["GET"]),
+        Route("/progress", answers.progress, methods=["GET"]),
+        Route("/{path:path}", answers.page, methods=["GET"]),
+    ]
+    middleware = [Middleware(_Headers)]
+    if origins:
+        allowed = {"allow_origins": origins, "allow_methods": ["POST"], "allow_headers": ["content-type"]}
+        middleware.append(Middleware(CORSMiddleware, **allowed))
+    handlers = {HTTPException: no_route}
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=answers.lifespan)
+
+
+class _Collector:
+    """The functions that answer requests."""
+
+    def __init__(
+        self, plan: Plan, store: Store, kit: Mapping[str, StaticFile], token: str | None, rate: float,
+        progress: Callable[[], Sequence[Progress]] | None,
+    ) -> None:  # fmt: skip
+        self._plan, self._store, self._kit, self._token = plan, store, kit, token
+        self._progress, self._page, self._drawn = progress, b"", -math.inf
+        self._computing = asyncio.Lock()
+        self._reader, self._writer = Reader(plan, store.others()), Writer(store)
+        self._bucket = Bucket(rate)
+        self._complained = -math.inf
+
+    @asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """Run the writer while requests come, and close the database afterwards."""
+        self._writer.start()
+        try:
+            yield
+        finally:
+            await self._writer.stop()
+            self._store.close()
+
+    async def submit(self, request: Request) -> Response:
+        """Store the reports of a submission, and count the answer."""
+        answer = await self._answer(request)
+        self._writer.health.answered(answer.status_code)
+        return answer
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            if not self._bucket.take():
+                raise Refused(429, BUSY)
+            limit = self._reader.limit
+            too_long = f"A submission to this plan has at most {limit} bytes."
+            submission = self._reader.read(await body(request, limit, "A submission", too_long))
+            outcome = await self._writer.submit(submission)
+        except Refused as refused:
+            return refusal(refused.status, refused.error)
+        except Unavailable as error:
+            now = time.monotonic()
+            if now - self._complained >= 5:  # a full disk may be that of the log, too
+                self._complained = now
+                _LOG.error("%s", error)
+            return refusal(503, "Reports cannot be stored at this moment.")
+        if outcome in (Outcome.STORED, Outcome.REPEATED):
+            return said(201 if outcome is Outcome.STORED else 200, {"stored": True})
+        return refusal(*_ANSWERS[outcome])
+
+    async def alive(self, _: Request) -> Response:
+        """That the process answers, and nothing more."""
+        return said(200, {"ok": True})
+
+    async def ready(self, _: Request) -> Response:
+        """Whether a durable write succeeded within the last seconds, so that a submission would be stored."""
+        closed = await self._writer.health.ready()
+        if closed is None:
+            return refusal(503, "Reports cannot be stored at this moment.")
+        return said(200, {"ok": True, "closed": closed})
+
+    async def counts(self, request: Request) -> Response:
+        """How many reports and invitations there are, for the holder of the token."""
+        if (refused := self._refused(request, "Bearer")) is not None:
+            return refused
+        try:
+            summary = await asyncio.to_thread(self._store.summary)
+        except Unavailable:
+            return refusal(503, "The database does not answer.")
+        plan: dict[str, Any] = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
+        plan |= {"closed": summary.closed, "reports": summary.reports, "days": dict(summary.days)}
+        return said(200, plan | {"invitations": {"drawn": summary.drawn, "used": summary.used}})
+
+    async def metrics(self, request: Request) -> Response:
+        """What the collector did since it started, for Prometheus, which sends the token."""
+        from starlette.responses import Response
+
+        if (refused := self._refused(request, "Bearer")) is not None:
+            return refused
+        return Response(self._writer.metrics, 200, {"content-type": TEXT})
+
+    async def progress(self, request: Request) -> Response:
+        """How near the questions are to the widths wanted, for the holder of the token; computed now and then."""
+        from starlette.responses import Response
+
+        if (refused := self._refused(request, "Basic")) is not None or self._progress is None:
+            return refused or refusal(404, "There is nothing here.")
+        async with self._computing:
+            if time.monotonic() - self._drawn > DRAWN:
+                try:
+                    questions = await asyncio.to_thread(self._progress)
+                except Unavailable:
+                    return refusal(503, "The database does not answer.")
+                self._page = page(f"{self._plan.name}, round {self._plan.round}", questions)
+                self._drawn = time.monotonic()
+        return Response(self._page, 200, {"content-type": "text/html; charset=utf-8"})
+
+    def _refused(self, request: Request, scheme: str) -> Response | None:
+        """The answer to a request without the token, which a browser sends as a password; None with it."""
+        if self._token is None:
+            return refusal(404, "There is nothing here.")
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        if kind == "Basic":
+            with suppress(ValueError):
+                given = base64.b64decode(given, validate=True).decode("latin-1").partition(":")[2]
+        known = kind in ("Basic", "Bearer")
+        if not (known and hmac.compare_digest(given.encode("latin-1", "replace"), self._token.encode())):
+            return refusal(401, "This needs the collector's token.", {"www-authenticate": scheme})
+        return None
+
+    async def page(self, request: Request) -> Response:
+        """A file of the kit."""
+        return file_of(self._kit, request, PAGE_POLICY)
+
+
+class _Headers:
+    """Adds the headers of every answer, and answers unexpected errors, whose messages may quote what was sent."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sent = Sender(send, _ADDED)
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
+            await refusal(431, "The headers of the request are long.")(scope, receive, sent)
+            return
+        try:
+            await self._app(scope, receive, sent)
+        except Exception as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+            _LOG.error("unexpected %s in %s (not shown, since it may quote what was sent)", type(error).__name__, place)
+            if not sent.begun:
+                await refusal(500, "Something went wrong here.")(scope, receive, sent)

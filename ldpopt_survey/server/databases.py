@@ -1,0 +1,232 @@
+"""From the name of a database to the store of a plan's round: a SQLite file, or PostgreSQL for several collectors.
+
+SQLite flushes a write-ahead log before anything is acknowledged.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.server.postgresql import PostgresqlStore
+from ldpopt_survey.server.store import Store, Unavailable
+from ldpopt_survey.server.submission import Submission
+
+SQLITE = "sqlite:///"
+POSTGRESQL = ("postgresql://", "postgres://")
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+
+
+def is_database(location: str | PathLike[str]) -> bool:
+    """Whether the text names a database of reports, rather than a file or folder of them."""
+    text = fspath(location)
+    return text.startswith((SQLITE, *POSTGRESQL)) or text.endswith(SUFFIXES)
+
+
+def shown(location: str | PathLike[str]) -> str:
+    """The location as messages show it. A PostgreSQL address may hold a password, so only its kind is shown."""
+    text = fspath(location)
+    return "the PostgreSQL database" if text.startswith(POSTGRESQL) else text.removeprefix(SQLITE)
+
+
+@contextmanager
+def database(location: str | PathLike[str], plan: Plan, create: bool = False) -> Iterator[Store]:
+    """Open the round of `plan` in the database at `location`, for use in a ``with`` block.
+
+    location : ``sqlite:///`` and a path (three slashes for a relative one, four for an absolute one), the path of a
+        file that ends in .db, .sqlite or .sqlite3, or ``postgresql://user@host/name``.
+    create : whether missing tables and a missing round are made; if not, they are `InvalidInput`.
+
+    Raises `InvalidInput` for another location, and `Unavailable` for a database that does not answer.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> from ldpopt_survey.server import Submission
+    >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
+    >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
+    >>> one = Submission(bytes(16), bytes([1, 0, 0, 0]))
+    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...     [outcome.value for outcome in store.write([one, one], "2026-01-31")], store.summary().reports
+    (['stored', 'repeated'], 1)
+    """
+    text = fspath(location)
+    if not is_database(text) or "\0" in text:
+        raise invalid("database", "sqlite:///PATH, a file *.db, or postgresql://...", Phrase("another location"))
+    remote = text.startswith(POSTGRESQL)
+    path = Path(text.removeprefix(SQLITE))
+    with closing(PostgresqlStore(text, plan, create) if remote else SqliteStore(path, plan, create)) as store:
+        yield store
+
+
+APPLICATION = 0x6C647074  # "ldpt", by which `file` and this package recognise the file
+VERSION = 3
+WAIT = 30.0
+"""Seconds to wait for another program that holds the file."""
+_AT_ONCE = 500  # parameters of a statement; old versions allow 999
+
+# Without row numbers, rows are kept in the order of their random ids, so the order of arrival is not kept.
+_REPORTS = """
+CREATE TABLE IF NOT EXISTS {} (
+    round INTEGER NOT NULL, id BLOB NOT NULL CHECK (length(id) = 16), day TEXT NOT NULL, codes BLOB NOT NULL,
+    PRIMARY KEY (round, id)) WITHOUT ROWID
+"""
+_ROUNDS = """
+CREATE TABLE rounds (
+    number INTEGER PRIMARY KEY, plan TEXT NOT NULL UNIQUE, survey TEXT NOT NULL, round INTEGER NOT NULL,
+    closed INTEGER NOT NULL DEFAULT 0, invited INTEGER NOT NULL DEFAULT 0,
+    drawn INTEGER NOT NULL DEFAULT 0, used INTEGER NOT NULL DEFAULT 0)
+"""
+
+
+class SqliteStore(Store):
+    """The round of `plan` in the SQLite file at `path`, whose rows are always in the order of their ids."""
+
+    _is_old = "SELECT count(*) FROM pragma_table_info('invitations') WHERE name = 'used'"
+    _has_recent = "SELECT count(*) FROM sqlite_master WHERE name = 'recent_reports'"
+    _bytes, _table_end = "BLOB", " WITHOUT ROWID"
+
+    def __init__(self, path: Path, plan: Plan, create: bool) -> None:
+        self._path = path
+        if not create and not path.is_file():
+            raise invalid("database", "a file of reports that exists", str(path))
+        if create and not path.exists():
+            try:  # only the owner can read the new file
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            except FileExistsError:
+                pass
+            except OSError as error:
+                raise invalid("database", "a place that can be written", Phrase(error.strerror), str(path)) from None
+        self._begin(plan, create)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+        for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("PRAGMA cache_size = -65536")
+        return connection
+
+    def _open(self, db: Any, plan: Plan, create: bool) -> int:
+        (mark,) = db.execute("PRAGMA application_id").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if (mark != APPLICATION and tables) or (not tables and not create):
+            raise invalid("database", "one that `ldpopt survey collect` made", Phrase("another"), str(self._path))
+        if create:
+            if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+                raise invalid("database", "a file system that allows a write-ahead log", Phrase("another"))
+            with self._transaction():
+                if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    db.execute(_ROUNDS)
+                    db.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._upgrade(db)
+                self._add_round(db, plan)
+        if db.execute("PRAGMA user_version").fetchone()[0] not in range(1, VERSION + 1):
+            raise invalid("database", f"version {VERSION} or an older one", Phrase("a newer one"), str(self._path))
+        return self._find_round(db, plan)
+
+    def _upgrade(self, db: Any) -> None:
+        super()._upgrade(db)
+        for table in ("reports", "recent_reports"):
+            db.execute(_REPORTS.format(table))
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+        rows: list[Any] = []
+        for start in range(0, len(values), _AT_ONCE):
+            some = values[start : start + _AT_ONCE]
+            rows += db.execute(f"{statement} IN ({','.join('?' * len(some))})", some)
+        return rows
+
+    @contextmanager
+    def _transaction(self, alone: bool = True) -> Iterator[Any]:
+        """Every transaction is alone: other programs write before or after it."""
+        with self._connected() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Any]:
+        with self._errors(), closing(self._connect()) as db:
+            db.execute("BEGIN")
+            yield db
+
+    def free(self) -> int:
+        """Free bytes on the disk of the file."""
+        return shutil.disk_usage(self._path.parent).free
+
+    def _insert(self, db: Any, table: str, new: Sequence[Submission], day: str) -> set[bytes]:
+        rows = sorted((self._number, submission.id, day, submission.codes) for submission in new)
+        db.executemany(f"INSERT INTO {table} (round, id, day, codes) VALUES (?, ?, ?, ?)", rows)
+        return {submission.id for submission in new}
+
+    def _hide_reads(self, db: Any) -> None:
+        """Reading writes nothing."""
+
+    def _sweep(self, db: Any) -> bool:
+        """Rows that leave a table are overwritten with zeros; the log is emptied, unless somebody reads from it."""
+        db.execute("PRAGMA busy_timeout = 0")
+        try:
+            (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+        return not busy
+
+    def _erase(self) -> bool:
+        with self._transaction() as db:
+            self._mix(db)
+            for table in ("sqlite_stat3", "sqlite_stat4"):  # samples of keys, which ANALYZE keeps if so compiled
+                db.execute(f"DROP TABLE IF EXISTS {table}")
+            words = "SELECT hash FROM invitations WHERE round = ?1 UNION ALL SELECT mark FROM spent WHERE round = ?1"
+            erased = [word for (word,) in db.execute(words, (self._number,))]
+            self._delete_invitations(db)
+        with self._connected() as db:
+            db.execute("VACUUM")  # writes the file anew
+            (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()  # empties its log
+            (free,) = db.execute("PRAGMA freelist_count").fetchone()
+        log = self._path.with_name(f"{self._path.name}-wal")
+        empty = not log.exists() or log.stat().st_size == 0
+        return not busy and not free and empty and not _holds_any(self._path, erased)
+
+    def _touch(self, db: Any) -> None:
+        for change in ("+", "-"):  # no page is written for an update that changes nothing
+            self._run(db, f"UPDATE rounds SET drawn = drawn {change} 1 WHERE number = ?", self._number)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Replace SQLite's errors, whose messages name tables and constraints, but never values."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if type(error) is sqlite3.DatabaseError:  # not a database at all, or a damaged one
+                got = Phrase(str(error))
+                raise invalid("database", "a file of SQLite that is whole", got, str(self._path)) from None
+            raise Unavailable(f"{self._path}: {error}") from None
+
+
+def _holds_any(path: Path, words: Sequence[bytes]) -> bool:
+    """Whether a file holds one of `words`, of at least 8 bytes each, anywhere; their first 8 bytes are looked for."""
+    starts = np.unique(np.frombuffer(b"".join(word[:8] for word in words), np.uint64))
+    piece = b""
+    with path.open("rb") as file:
+        while more := file.read(1 << 24):
+            piece = piece[-7:] + more
+            for shift in range(8):
+                seen = np.frombuffer(piece, np.uint64, count=max(len(piece) - shift, 0) // 8, offset=shift)
+                if np.isin(seen, starts).any():
+                    return True
+    return False

@@ -1,0 +1,110 @@
+"""From a batch of submissions and what is stored already to what is stored of it, without a database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from ldpopt.values.results import Result
+from ldpopt_survey.server.submission import Submission
+
+
+class Outcome(Enum):
+    """The result of a submission.
+
+    >>> [outcome.value for outcome in Outcome]
+    ['stored', 'repeated', 'conflict', 'uninvited', 'closed']
+    """
+
+    STORED = "stored"
+    REPEATED = "repeated"
+    CONFLICT = "conflict"
+    UNINVITED = "uninvited"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, eq=False)
+class RoundState(Result):
+    """Whether a round is closed to submissions, and whether a submission needs an invitation.
+
+    >>> RoundState(closed=False, invited=True)
+    RoundState(closed=False, invited=True)
+    """
+
+    closed: bool
+    invited: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Summary(Result):
+    """The content of a round in numbers: reports by day, and invitations drawn and used.
+
+    >>> Summary(closed=False, days={"2026-01-30": 2, "2026-01-31": 3}, drawn=0, used=0).reports
+    5
+    """
+
+    closed: bool
+    days: Mapping[str, int]
+    drawn: int
+    used: int
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"day": list(self.days), "reports": list(self.days.values())}
+
+    @property
+    def reports(self) -> int:
+        """The number of reports."""
+        return sum(self.days.values())
+
+
+class Decision(NamedTuple):
+    """What to do with a batch: each submission's outcome, what to store, and which invitations are used by it."""
+
+    outcomes: list[Outcome]
+    new: list[Submission]
+    used: list[bytes]
+
+
+def decide(
+    batch: Sequence[Submission], stored: Mapping[bytes, bytes], unused: Iterable[bytes], state: RoundState
+) -> Decision:
+    """Decide about a batch of submissions, in their order.
+
+    stored : by id, the codes of the submissions in the batch that are in the database already. unused : the invitations
+        in the batch that may still be used.
+
+    An identical retry counts as repeated, also without its invitation or after the end of the round, so that a device
+    to which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
+    needed, since otherwise a wrong link would go unnoticed.
+    """
+    known, free = dict(stored), {*unused, *(() if state.invited else (None,))}
+    decision = Decision([], [], [])
+    for submission in batch:
+        if submission.id in known:
+            outcome = Outcome.REPEATED if known[submission.id] == submission.codes else Outcome.CONFLICT
+        elif state.closed:
+            outcome = Outcome.CLOSED
+        elif submission.invitation not in free:
+            outcome = Outcome.UNINVITED
+        else:
+            outcome = Outcome.STORED
+            if submission.invitation is not None:
+                free.remove(submission.invitation)
+                decision.used.append(submission.invitation)
+            known[submission.id] = submission.codes
+            decision.new.append(submission)
+        decision.outcomes.append(outcome)
+    return decision
+
+
+def drawn_mark(invitation: bytes) -> bytes:
+    """What is stored of an invitation when it is drawn, and never changed until the round is closed."""
+    return hashlib.sha256(b"ldpopt drawn " + invitation).digest()
+
+
+def spent_mark(invitation: bytes) -> bytes:
+    """What is stored when it is used; without the invitation's text nobody can tell which of those drawn it was."""
+    return hashlib.sha256(b"ldpopt spent " + invitation).digest()

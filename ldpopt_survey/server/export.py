@@ -1,0 +1,271 @@
+"""From stored reports to tables and files like those that `privatize` writes, without ids and days; invitations."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import pa
+from ldpopt.files.atomic import digest, replace_text, sync_folder
+from ldpopt.files.delimited import PLAIN, sniff
+from ldpopt.values.distribution import positive_integer
+from ldpopt_survey.collect.batch import ids_of
+from ldpopt_survey.collect.commit import write_reports
+from ldpopt_survey.collect.ledger import Ledger, Marks
+from ldpopt_survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
+from ldpopt_survey.collect.people import marks_of
+from ldpopt_survey.plan.plan import BOOKLET, Plan
+from ldpopt_survey.plan.spec import PERSON
+from ldpopt_survey.server.databases import database
+from ldpopt_survey.server.store import Rows, Store
+from ldpopt_survey.server.submission import CODE, invitation_hash
+
+BATCH_ROWS = 1 << 16
+MODE = "collected"
+"""The mode of collected reports, in the place of a source of randomness such as "fresh"."""
+
+
+def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Iterator[Any]:
+    """All reports of the round at one moment, as record batches; `InvalidInput` for a report that `plan` does not know.
+
+    parts : receives the fingerprints of the rows by day: of a report a hash of its id, of several the sum. They show
+        whether two exports, or an export and the database, hold the same reports.
+    """
+    labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
+    names = pa.array([question.name for question in plan.booklets], pa.string())
+    first = 2 * bool(plan.booklets)
+    own = first + len(plan.everyone)
+    width = own + len(plan.public)
+    public = {open_question.name: pa.array(open_question.texts, pa.string()) for open_question in plan.public}
+    for rows in store.rows(BATCH_ROWS):
+        if any(len(codes) != CODE.itemsize * width for _, _, codes in rows):
+            raise invalid("database", f"{width} reports of each respondent", Phrase("others"))
+        codes = np.frombuffer(b"".join(codes for _, _, codes in rows), CODE).reshape(len(rows), width)
+        columns = {}
+        if plan.booklets:
+            columns[BOOKLET] = _column(codes[:, 0], names, BOOKLET, np.int32)
+        everyone, booklets = iter(codes[:, first:own].T), iter(range(len(names)))
+        for question, known in zip(plan.questions, labels, strict=True):
+            if question.probability == 1:
+                columns[question.name] = _column(next(everyone), known, question.name, _kind(known))
+            else:
+                asked = codes[:, 0] == next(booklets)
+                reported = np.where(asked, codes[:, 1], 0)
+                columns[question.name] = _column(reported, known, question.name, _kind(known), ~asked)
+        for (name, answers), positions in zip(public.items(), codes[:, own:].T, strict=True):
+            columns[name] = _column(positions, answers, name, np.int32)
+        for day, part in _parts(plan, rows).items():
+            parts.setdefault(day, []).append(part)
+        yield pa.record_batch(columns)
+
+
+def _column(codes: Any, labels: Any, name: str, kind: Any, empty: Any = None) -> Any:
+    """Positions (n,) among labels as an arrow dictionary array, null where `empty`."""
+    if codes.max() >= len(labels):
+        raise invalid(f"reports of {name!r}", f"one of the {len(labels)} of the plan", Phrase("another"))
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(kind), mask=empty), labels)
+
+
+def _kind(labels: Sized) -> Any:
+    """The integers of the positions of reports, as `privatize` writes them."""
+    return np.int8 if len(labels) < 1 << 7 else np.int32
+
+
+def parts_of(parts: dict[str, list[str]]) -> list[str]:
+    """The fingerprint of each day's reports, in the order of the days."""
+    return [total(parts[day]) for day in sorted(parts)]
+
+
+def _parts(plan: Plan, rows: Rows) -> dict[str, str]:
+    """The fingerprints of the rows of each day."""
+    head = hashlib.sha256(f"ldpopt stored report {plan.checksum} ".encode())
+    days: dict[str, list[bytes]] = {}
+    for id, day, _ in rows:
+        digest = head.copy()
+        digest.update(id)
+        days.setdefault(day, []).append(digest.digest()[:16])
+    return {day: of_numbers(np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)) for day, digests in days.items()}
+
+
+FILE_ROWS = 1 << 20
+
+
+def export_reports(plan: Plan, location: str | PathLike[str], output: str | PathLike[str]) -> int:
+    """Write the reports of a database as Parquet files with manifests, and return their number.
+
+    location : as in `database`. output : a new file ``*.parquet``, or a new folder with a file for every million
+        reports, which `aggregate` can count on a cluster. Neither ids nor days are written.
+
+    `InvalidInput` for a taken path, and for a database without reports of `plan`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, aggregate, make_plan
+    >>> from ldpopt_survey.server import Submission
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
+    >>> with TemporaryDirectory() as folder:
+    ...     with database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...         _ = store.write([Submission(bytes(16), bytes([1, 0, 0, 0]))], "2026-01-31")
+    ...     export_reports(plan, Path(folder, "reports.db"), Path(folder, "reports.parquet"))
+    ...     aggregate(plan, Path(folder, "reports.parquet")) == aggregate(plan, Path(folder, "reports.db"))
+    1
+    True
+    """
+    path = Path(output)
+    if os.path.lexists(path):
+        raise invalid("reports", "a path that is not taken", str(path))
+    if not path.absolute().parent.is_dir():
+        raise invalid("reports", "a folder that exists", str(path.parent))
+    with database(location, plan) as store:
+        days: dict[str, list[str]] = {}
+        batches = stored_batches(plan, store, days)
+        if path.suffix == ".parquet":
+            return _write(plan, list(batches), days, path).rows
+        if path.suffix:
+            raise invalid("reports", "a file *.parquet, or a folder", path.name)
+        return _folder(plan, batches, days, path)
+
+
+def _write(plan: Plan, batches: list[Any], days: dict[str, list[str]], path: Path) -> Manifest:
+    """Write one file of reports with its manifest. `days` are the fingerprints of its rows by day."""
+    kinds = {BOOKLET: np.int32} if plan.booklets else {}
+    kinds |= {question.name: _kind(question.reports) for question in plan.questions}
+    kinds |= {open_question.name: np.int32 for open_question in plan.public}
+    schema = {name: pa.dictionary(pa.from_numpy_dtype(kind), pa.string()) for name, kind in kinds.items()}
+    table: Any = pa.Table.from_batches(batches, pa.schema(schema)).combine_chunks()
+    said = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
+    write_reports(path, with_manifest(table, said))
+    return said
+
+
+def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]], path: Path) -> int:
+    """Write a folder with a file for every `FILE_ROWS` reports. It appears when all files are written."""
+    work = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
+    work.mkdir(0o700)
+    try:
+        files: dict[str, Manifest] = {}
+        waiting: list[Any] = []
+        batches = iter(record_batches)
+        while (batch := next(batches, None)) is not None or waiting or not files:
+            waiting += [] if batch is None else [batch]
+            if batch is None or sum(part.num_rows for part in waiting) >= FILE_ROWS:
+                name = f"part-{len(files):05d}.parquet"
+                said = _write(plan, waiting, days, work / name)
+                files[name] = Manifest.of(plan, MODE, said.rows, said.parts, digest(work / name))
+                waiting.clear()
+                days.clear()
+        rows = sum(said.rows for said in files.values())
+        whole = Manifest.of(plan, MODE, rows, [total(said.parts) for said in files.values()])
+        replace_text(work / FOLDER, folder_content(whole, files))
+        work.chmod(0o755)
+        if os.path.lexists(path):
+            raise invalid("reports", "a path that is not taken", Phrase("one that was taken meanwhile"), str(path))
+        work.rename(path)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    sync_folder(path.absolute().parent)
+    return rows
+
+
+_AT_ONCE = 10_000
+
+
+LEAST = 5
+"""The fewest rows of a frame with one combination of groups, unless the plan accepts that people are recognised."""
+
+
+def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[str]]:
+    """For each row of a frame, a CSV file: its respondent's id, and what its invitation says, groups after dashes.
+
+    There are ids if the file has the plan's column of them. `InvalidInput` for a file without a column for each
+    question that comes with invitations, for another entry, and if fewer than `LEAST` rows share all their groups:
+    their reports would nearly say who sent them. A plan accepts this by name, with ``revealed = { respondent = [...]
+    }``.
+    """
+    asked = [question for question in plan.public if question.invited]
+    dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
+    stream = io.StringIO(Path(path).read_bytes().decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="")
+    rows = list(csv.DictReader(stream, delimiter=dialect.delimiter))
+    groups = []
+    for number, row in enumerate(rows, 1):
+        for question in asked:
+            if (row.get(question.name) or "").strip() not in question.texts:
+                where = f"row {number}, column {question.name!r}"
+                raise invalid("frame", f"one of {', '.join(question.texts[:8])}", Phrase("another, or none"), where)
+        groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in asked))
+    if not groups:
+        raise invalid("frame", "at least one row", Phrase("none"), str(path))
+    ids = [row[plan.respondent] or "" for row in rows] if plan.respondent in rows[0] else []
+    if not (ids or asked):
+        raise invalid("frame", "respondents' ids, or public questions that are invited", Phrase("none"), str(path))
+    few = sum(1 for count in Counter(groups).values() if count < LEAST)
+    accepted = dict(plan.revealed).get(PERSON, ())
+    if few and asked and not {question.name for question in asked} <= set(map(str, accepted)):
+        names = ", ".join(json.dumps(question.name, ensure_ascii=False) for question in asked)
+        expected = f"{LEAST} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
+        raise invalid("frame", expected, Phrase(f"{few} with fewer"))
+    return ids, groups
+
+
+def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str] = ()) -> list[str]:
+    """Draw `count` invitations to the round, 128 random bits each. From then on every submission needs one.
+
+    groups : for each of them what it says of its person, from `read_frame`; if the plan has such questions.
+
+    The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
+    a positive integer.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
+    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...     len(draw_invitations(plan, store, 3)), store.summary().drawn
+    (3, 3)
+    """
+    drawn = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
+    if any(public.invited for public in plan.public) != bool(groups):
+        raise invalid("invitations", "a frame, exactly if public questions are invited", Phrase("the other"))
+    drawn = [code + said for code, said in zip(drawn, groups, strict=True)] if groups else drawn
+    for start in range(0, len(drawn), _AT_ONCE):
+        store.invite([invitation_hash(plan.checksum, code) for code in drawn[start : start + _AT_ONCE]])
+    return drawn
+
+
+class Invited:
+    """The people of a frame by their ids, whom the ledger counts as respondents of the round once they are invited.
+
+    kept : for each id whether to invite them. alike : whether nobody of them took part in rounds that the ledger does
+        not know. `InvalidInput` if an id comes twice, and for people who would exceed what they were told, unless they
+        are to be left out.
+    """
+
+    def __init__(self, plan: Plan, ledger: Path, ids: Sequence[str], alike: bool, leave_out: bool) -> None:
+        self._alike, self._plan, self._ledger = alike, plan, Ledger(ledger)
+        self._words = f"invitations {secrets.token_hex(8)}"
+        plain = ids_of(pa.array(ids, pa.string()), f"respondent column {plan.respondent!r}")
+        every = marks_of(plain, self._ledger.secret(), plan.name)
+        self._people, places = np.unique(every, return_inverse=True)
+        if len(self._people) < len(every):
+            raise invalid(f"respondent column {plan.respondent!r}", "everybody once", Phrase("somebody twice"))
+        verdict = self._ledger.standing(plan, self._words, self._people, alike)
+        if not leave_out or verdict.why.all():
+            verdict.refuse(plan, ledger)
+        self.kept = (verdict.why[places] == 0).tolist()
+        self._people = self._people[verdict.why == 0]
+
+    def enter(self) -> None:
+        """Enter them, before anybody has an invitation; `InvalidInput` if another run came first."""
+        self._ledger.enter(self._plan, self._words, Marks(), self._alike, self._people)

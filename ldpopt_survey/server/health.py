@@ -1,0 +1,141 @@
+"""Whether a collector can take reports, and what it did in numbers, for whoever runs it.
+
+Ready means that a durable write succeeded within the last seconds: a stored submission, or else one for the purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.server.databases import database, shown
+from ldpopt_survey.server.decide import RoundState
+from ldpopt_survey.server.store import Unavailable
+from ldpopt_survey.server.web import address, listening, loopback, static_files, token_of
+
+FRESH = 5.0
+"""Seconds for which a durable write shows that another would succeed."""
+
+LEAST_FREE = 1 << 28
+"""Bytes that must be free on the disk of the database before a collector goes live."""
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper ends of the seconds of a commit, as they are counted."""
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+"""The type of metrics that Prometheus reads."""
+
+
+class Health:
+    """What a collector did since it started: answers by kind, commits by their seconds, and the last one that held.
+
+    probe : makes a durable write and gives the round's state, or raises `Unavailable`.
+    """
+
+    def __init__(self, probe: Callable[[], Awaitable[RoundState]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._probe, self._clock = probe, clock
+        self._answers: Counter[int] = Counter()
+        self._seconds, self._commits = 0.0, [0] * (len(BUCKETS) + 1)
+        self._asked: asyncio.Task[RoundState] | None = None
+        self._held, self._tried, self._closed = -math.inf, -math.inf, False
+
+    def answered(self, status: int) -> None:
+        """Count the answer to a submission."""
+        self._answers[status] += 1
+
+    def committed(self, seconds: float) -> None:
+        """Count a commit that was durable after so many seconds."""
+        self._seconds += seconds
+        self._commits[bisect_left(BUCKETS, seconds)] += 1
+        self._held = self._clock()
+
+    def failed(self) -> None:
+        """A write failed: what held before shows nothing."""
+        self._held = -math.inf
+
+    async def ready(self) -> bool | None:
+        """Whether the round is closed, if a durable write succeeded lately; None if none did. Asked once a second."""
+        now = self._clock()
+        if now - self._held >= FRESH or self._tried == -math.inf:
+            if self._asked is None or (self._asked.done() and now - self._tried >= 1):
+                self._asked, self._tried = asyncio.ensure_future(self._probe()), now
+            try:
+                self._closed = (await asyncio.shield(self._asked)).closed
+            except Unavailable:
+                self.failed()
+                return None
+            self._held = max(self._held, self._tried)
+        return self._closed
+
+    def metrics(self, waiting: int, free: int | None) -> str:
+        """The numbers as Prometheus reads them. waiting : submissions that wait; free : bytes on the disk, if known."""
+        stored = self._answers[201] + self._answers[200]
+        refused = sorted((status, count) for status, count in self._answers.items() if status >= 300)
+        lines = [
+            *_head("submissions_accepted_total", "counter", "Submissions stored, and identical retries."),
+            f"ldpopt_submissions_accepted_total {stored}",
+            *_head("submissions_refused_total", "counter", "Submissions refused, by the status of the answer."),
+            *(f'ldpopt_submissions_refused_total{{status="{status}"}} {count}' for status, count in refused),
+            *_head("submissions_waiting", "gauge", "Submissions that wait for the next commit."),
+            f"ldpopt_submissions_waiting {waiting}",
+            *_head("commit_seconds", "histogram", "Seconds until a commit was durable."),
+        ]
+        below = 0
+        for end, count in zip((*map(repr, BUCKETS), "+Inf"), self._commits, strict=True):
+            below += count
+            lines.append(f'ldpopt_commit_seconds_bucket{{le="{end}"}} {below}')
+        lines += [f"ldpopt_commit_seconds_sum {self._seconds!r}", f"ldpopt_commit_seconds_count {below}"]
+        if free is not None:
+            lines += _head("disk_free_bytes", "gauge", "Free bytes on the disk of the database.")
+            lines.append(f"ldpopt_disk_free_bytes {free}")
+        return "\n".join(lines) + "\n"
+
+
+def _head(name: str, kind: str, said: str) -> tuple[str, str]:
+    return f"# HELP ldpopt_{name} {said}", f"# TYPE ldpopt_{name} {kind}"
+
+
+def checks(
+    plan: Plan, db: str, kit: Path | None, token: Path | None, host: str, port: int
+) -> Iterator[tuple[bool, str]]:
+    """What a collector needs before it goes live, each tried: whether it holds, and what was found.
+
+    The database is made if it is missing, and a durable write is committed to it, as a submission would be.
+    """
+
+    def kit_files() -> str:
+        return f"kit {kit}, {len(static_files(kit, plan.checksum))} paths of this plan" if kit is not None else "no kit"
+
+    def stored() -> str:
+        with database(db, plan, create=True) as store:
+            begun = time.monotonic()
+            state, free = store.probe(), store.free()
+            said = f"{shown(db)}, a durable write in {time.monotonic() - begun:.3f} s"
+            if free is not None and free < LEAST_FREE:
+                raise invalid("disk", f"{LEAST_FREE >> 20} MB free", Phrase(f"{free >> 20} MB"), shown(db))
+            if state.closed:
+                raise invalid("round", "one that is open", Phrase("a closed one"), shown(db))
+            return said if free is None else f"{said}, {free / 1e9:.3g} GB free"
+
+    def secret() -> str:
+        if token is None:
+            return "no token, so nobody may ask for counts or metrics"
+        return f"token in {token}, of {len(token_of(token))} signs"
+
+    def place() -> str:
+        with listening(host, port) as listener:
+            return f"{address(host, listener)}, {'this machine alone' if loopback(host) else 'WITHOUT TLS'}"
+
+    yield True, f"plan {plan.name!r}, round {plan.round}, {len(plan.answers)} questions"
+    for check in (kit_files, stored, secret, place):
+        try:
+            yield True, check()
+        except (LdpoptError, OSError) as error:
+            yield False, str(error)

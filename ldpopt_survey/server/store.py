@@ -1,0 +1,313 @@
+"""From batches of submissions to a database: each is stored once, and one durable commit stores many.
+
+`Store` has all statements that SQLite and PostgreSQL share.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from typing import Any, ClassVar
+
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.server.decide import Outcome, RoundState, Summary, decide, drawn_mark, spent_mark
+from ldpopt_survey.server.submission import Submission
+
+Rows = list[tuple[bytes, str, bytes]]
+"""Stored reports: id, day as YYYY-MM-DD, codes."""
+
+
+MIXED = 50
+"""So many submissions with invitations wait at least, before they join the lasting tables together."""
+PAUSE = 1.0
+"""Seconds at least between two times that those that wait are looked at; under load more are mixed at a time."""
+
+
+class Unavailable(LdpoptError, RuntimeError):
+    """The database cannot store or read now: the disk is full, the server is gone, another program holds it."""
+
+
+class Store(ABC):
+    """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
+
+    Invitations live apart from reports: the rows of those drawn are never changed, and what is written beside a report
+    is a mark that shows none of them. A report and the mark that came with it are stored by one commit, as a crash must
+    not leave one alone; so that the number of the transaction, or their places, do not join them for long, both first
+    go to tables of recent ones, and from there, with at least `MIXED` - 1 others, by one transaction and in the order
+    of random numbers, to the lasting tables. Then the tables of recent ones are written anew.
+
+    Only one thread at a time may call `write`, `settle`, `state`, `probe`, `others`, `invite`, `close_round` and
+    `close`; `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer
+    or has no room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
+    """
+
+    _db: Any = None
+    _number: int
+    """The number of the round in the table of rounds."""
+    _place: ClassVar[str] = "?"
+    """How the dialect writes a parameter."""
+    _many_rows: ClassVar[Mapping[str, str]] = {}
+    """Options of a cursor that reads many rows piece by piece."""
+    _is_old: ClassVar[str]
+    """A query for whether an older version made the tables, which marked the rows of invitations that were used."""
+    _bytes: ClassVar[str]
+    """The type of a column of bytes."""
+    _table_end: ClassVar[str] = ""
+    """What stands after the columns of a table."""
+    _has_recent: ClassVar[str]
+    """A query for whether there are tables of recent reports and marks, which older versions did not make."""
+    _mixes, _looked, _swept = True, -PAUSE, False
+    """Whether there are such tables; when it was looked how many wait; whether nothing old may be left in them."""
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A new connection."""
+
+    @abstractmethod
+    def _open(self, db: Any, plan: Plan, create: bool) -> int:
+        """The number of the plan's round; if `create`, missing tables and a missing round are made."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Errors of the database are replaced by `Unavailable` or `InvalidInput`, without values."""
+
+    @abstractmethod
+    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+        """Execute a statement that ends in the name of a column, for the rows in which it is one of the values."""
+
+    @abstractmethod
+    def _transaction(self, alone: bool = True) -> AbstractContextManager[Any]:
+        """The writer's connection for a block of which all or nothing is committed, durably.
+
+        alone : whether no other transaction of the round may run beside it.
+        """
+
+    @abstractmethod
+    def _snapshot(self) -> AbstractContextManager[Any]:
+        """A connection of its own that sees the database as it was at one moment."""
+
+    @abstractmethod
+    def _insert(self, db: Any, table: str, new: Sequence[Submission], day: str) -> set[bytes]:
+        """Store new submissions, and give the ids of those that no other collector has stored meanwhile."""
+
+    @abstractmethod
+    def _erase(self) -> bool:
+        """Delete the round's invitations, marks and order of arrival; whether nothing of them can be read any more."""
+
+    @abstractmethod
+    def _sweep(self, db: Any) -> bool:
+        """Write the tables of recent reports and marks anew; whether nothing of what left them can be read there."""
+
+    @abstractmethod
+    def _hide_reads(self, db: Any) -> None:
+        """Leave nothing in the lasting tables by which rows that were looked up differ from others."""
+
+    def _begin(self, plan: Plan, create: bool) -> None:
+        try:
+            with self._connected() as db:
+                self._number = self._open(db, plan, create)
+                self._mixes = bool(self._run(db, self._has_recent)[0][0])
+                if create:
+                    self._hide_reads(db)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """The writer's connection; a new one if the last was lost."""
+        with self._errors():
+            if self._db is None or getattr(self._db, "closed", False):
+                self._db = self._connect()
+            yield self._db
+
+    def _run(self, db: Any, statement: str, *values: Any) -> list[Any]:
+        """Execute a statement and give its rows."""
+        cursor = db.execute(statement.replace("?", self._place), values)
+        return [] if cursor.description is None else list(cursor.fetchall())
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._db is not None:
+            self._db.close()
+
+    def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
+        """Decide about a batch and store its new submissions. It returns after the commit is durable.
+
+        If two batches at the same time bring the same id, the second waits for the first and finds what it stored.
+        """
+        hashes = [sent.invitation for sent in batch if sent.invitation is not None]
+        with self._transaction(alone=bool(hashes)) as db:
+            state = self._state(db)
+            marks = [(drawn_mark(sent), spent_mark(sent)) for sent in hashes]
+            drawn = self._marks(db, "invitations", "hash", [mark for mark, _ in marks])
+            spent = self._marks(db, self._all("spent"), "mark", [mark for _, mark in marks])
+            free = [sent for sent, (a, b) in zip(hashes, marks, strict=True) if a in drawn and b not in spent]
+            stored = self._stored(db, sorted({sent.id for sent in batch}))
+            decision = decide(batch, stored, free, state)
+            recent = "recent_" if decision.used else ""
+            inserted = self._insert(db, f"{recent}reports", decision.new, day)
+            if len(inserted) < len(decision.new):  # another collector has stored some of them
+                stored |= self._stored(db, [sent.id for sent in decision.new if sent.id not in inserted])
+                decision = decide(batch, stored, free, state)
+            self._add(db, f"{recent}spent", "mark", map(spent_mark, decision.used))
+        if hashes and time.monotonic() - self._looked >= PAUSE:
+            with suppress(Unavailable):  # what waits is mixed later; the batch is stored
+                self.settle()
+        return decision.outcomes
+
+    def settle(self) -> bool:
+        """Mix what waits, if it is enough, and leave nothing of it where it was; whether that is done."""
+        self._looked = time.monotonic()
+        with self._transaction() as db:
+            enough = self._run(db, "SELECT count(*) FROM recent_spent WHERE round = ?", self._number)[0][0] >= MIXED
+            if enough:
+                self._mix(db)
+        if enough or not self._swept:
+            with self._connected() as db:
+                self._swept = False
+                self._swept = self._sweep(db)
+        return self._swept
+
+    def _mix(self, db: Any) -> None:
+        """All that waits joins the lasting tables, in the order of ids and of marks."""
+        for table, columns, key in _RECENT:
+            waiting = f"FROM recent_{table} WHERE round = {self._number}"
+            self._run(db, f"INSERT INTO {table} ({columns}) SELECT {columns} {waiting} ORDER BY {key}")
+            self._run(db, f"DELETE {waiting}")
+
+    def _all(self, table: str) -> str:
+        """The rows of a table with the recent ones, to stand after FROM."""
+        columns = dict((table, columns) for table, columns, _ in _RECENT)[table]
+        recent = f" UNION ALL SELECT {columns} FROM recent_{table}" if self._mixes else ""
+        return f"(SELECT {columns} FROM {table}{recent}) AS kept"
+
+    def _marks(self, db: Any, table: str, column: str, values: Sequence[bytes]) -> set[bytes]:
+        """Those of the values that the round has in the table."""
+        statement = f"SELECT {column} FROM {table} WHERE round = {self._number} AND {column}"
+        return {bytes(value) for (value,) in self._among(db, statement, values)}
+
+    def _add(self, db: Any, table: str, column: str, values: Iterable[bytes], number: int | None = None) -> None:
+        """Add values to a round's rows of a table, in their own order and not in that of arrival."""
+        statement = f"INSERT INTO {table} (round, {column}) VALUES ({number or self._number}, {self._place})"
+        if rows := [(value,) for value in sorted(values)]:
+            db.cursor().executemany(statement, rows)
+
+    def _upgrade(self, db: Any) -> None:
+        """Make the tables of invitations; of an older version's those that were used become marks."""
+        old = self._run(db, self._is_old)[0][0]
+        invitations = self._run(db, "SELECT round, hash, used FROM invitations") if old else []
+        if old:
+            self._run(db, "DROP TABLE invitations")
+        for table, column in (("invitations", "hash"), ("spent", "mark"), ("recent_spent", "mark")):
+            columns = f"round integer NOT NULL, {column} {self._bytes} NOT NULL, PRIMARY KEY (round, {column})"
+            self._run(db, f"CREATE TABLE IF NOT EXISTS {table} ({columns}){self._table_end}")
+        for number in {number for number, _, _ in invitations}:
+            mine = [(hash, used) for other, hash, used in invitations if other == number]
+            self._add(db, "invitations", "hash", (drawn_mark(hash) for hash, _ in mine), number)
+            self._add(db, "spent", "mark", (spent_mark(hash) for hash, used in mine if used), number)
+
+    def _stored(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+        kept = f"SELECT id, codes FROM {self._all('reports')} WHERE round = {self._number} AND id"
+        return dict(self._among(db, kept, ids))
+
+    def _state(self, db: Any) -> RoundState:
+        ((closed, invited),) = self._run(db, "SELECT closed, invited FROM rounds WHERE number = ?", self._number)
+        return RoundState(bool(closed), bool(invited))
+
+    def state(self) -> RoundState:
+        """Whether the round is closed, and whether it needs invitations, as the database says now."""
+        with self._connected() as db:
+            return self._state(db)
+
+    @abstractmethod
+    def _touch(self, db: Any) -> None:
+        """Write what changes nothing, but must reach the disk with the commit."""
+
+    def probe(self) -> RoundState:
+        """The round's state, after a write that changes nothing was committed, durably, as a submission would be."""
+        with self._transaction(alone=False) as db:
+            self._touch(db)
+            return self._state(db)
+
+    def free(self) -> int | None:
+        """Free bytes on the disk of the database, where that is known."""
+        return None
+
+    def others(self) -> dict[str, int]:
+        """The numbers of other plans' rounds in the database, by the checksums of the plans."""
+        with self._connected() as db:
+            return dict(self._run(db, "SELECT plan, number FROM rounds WHERE number <> ?", self._number))
+
+    def summary(self) -> Summary:
+        """The numbers of reports and invitations of the round."""
+        with self._snapshot() as db:
+            by_day = f"SELECT {_DAY}, count(*) FROM {self._all('reports')} WHERE round = ? GROUP BY day ORDER BY day"
+            days = dict(self._run(db, by_day, self._number))
+            numbers = f"SELECT closed, drawn, used + {self._used} FROM rounds WHERE number = ?"
+            ((closed, drawn, used),) = self._run(db, numbers, self._number)
+            return Summary(bool(closed), days, drawn, used)
+
+    def invite(self, hashes: Sequence[bytes]) -> None:
+        """Add invitations. From then on every submission to the round needs one."""
+        with self._transaction() as db:
+            self._add(db, "invitations", "hash", map(drawn_mark, hashes))
+            drawn = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
+            self._run(db, drawn, len(hashes), self._number)
+        with suppress(Unavailable), self._connected() as db:  # they are drawn; a collector that starts does it again
+            self._hide_reads(db)
+
+    def close_round(self) -> None:
+        """Accept no more submissions; keep only the number of invitations, and no order of arrival in the rows.
+
+        Raises `Unavailable` while another program reads the database, so that what is erased could still be read.
+        """
+        with self._transaction() as db:
+            self._upgrade(db)
+            self._mixes = True
+            self._run(db, "UPDATE rounds SET closed = true WHERE number = ?", self._number)
+        if not self._erase():
+            raise Unavailable(
+                "the round takes no more reports, but is not closed: another program reads the database, and "
+                "would keep what joins invitations to reports; end that program, and close the round again"
+            )
+
+    @property
+    def _used(self) -> str:
+        return f"(SELECT count(*) FROM {self._all('spent')} WHERE kept.round = number)"
+
+    def _delete_invitations(self, db: Any) -> None:
+        self._run(db, f"UPDATE rounds SET used = used + {self._used} WHERE number = ?", self._number)
+        for table in ("invitations", "spent"):
+            self._run(db, f"DELETE FROM {table} WHERE round = ?", self._number)
+
+    def rows(self, at_once: int) -> Iterator[Rows]:
+        """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""
+        select = f"SELECT id, {_DAY}, codes FROM {self._all('reports')} WHERE round = {self._number} ORDER BY id"
+        with self._snapshot() as db, closing(db.cursor(**self._many_rows)) as cursor:
+            cursor.execute(select)
+            while fetched := cursor.fetchmany(at_once):
+                yield fetched
+
+    def _add_round(self, db: Any, plan: Plan) -> None:
+        statement = "INSERT INTO rounds (plan, survey, round) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        self._run(db, statement, plan.checksum, plan.name, plan.round)
+
+    def _find_round(self, db: Any, plan: Plan) -> int:
+        rows = self._run(db, "SELECT number FROM rounds WHERE plan = ?", plan.checksum)
+        if not rows:
+            raise no_round(plan)
+        return int(rows[0][0])
+
+
+_DAY = "CAST(day AS text)"
+_RECENT = (("reports", "round, id, day, codes", "id"), ("spent", "round, mark", "mark"))
+"""The tables that have one of recent rows beside them, with their columns, and what their rows are ordered by."""
+
+
+def no_round(plan: Plan) -> InvalidInput:
+    """The error for a database that holds no round of `plan`."""
+    return invalid("database", f"reports of the plan {plan.name!r}, round {plan.round}", Phrase("none"))

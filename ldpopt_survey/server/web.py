@@ -1,0 +1,303 @@
+"""What the collector and the studio share as web servers: files from memory, request bodies, answers, the process.
+
+A request's path is looked up in a table, never on the disk. uvicorn keeps no log of requests and ignores a proxy's
+headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import json
+import logging
+import os
+import re
+import secrets
+import socket
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.extras import need
+from ldpopt.files import strict
+from ldpopt.files.atomic import create_private, read_text
+from ldpopt_survey.server.limits import limited_protocol
+from ldpopt_survey.server.submission import Refused
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+    ".txt": "text/plain; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
+    ".ts": "text/plain; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+}
+MAX_KIT_BYTES = 1 << 25
+"""The most bytes in all files of a kit together."""
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """A file's bytes, their type, and a tag that changes when the bytes change."""
+
+    content: bytes
+    type: str
+    tag: str
+
+
+def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
+    """The files of a folder by the paths at which they are served. ``index.html`` is also served at the folder's path.
+
+    plan : the checksum of the collected plan; a ``plan.json`` in the folder must have this checksum.
+
+    `InvalidInput` for a folder without ``index.html``, links, files of other kinds than `TYPES`, names that a path in a
+    URL would have to escape, and more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "index.html").write_text("<!doctype html>")
+    ...     {path: file.type for path, file in static_files(Path(folder)).items()}
+    {'/index.html': 'text/html; charset=utf-8', '/': 'text/html; charset=utf-8'}
+    """
+    if not (folder / "index.html").is_file():
+        raise invalid("kit", "a folder with index.html", str(folder))
+    files: dict[str, StaticFile] = {}
+    size = 0
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).as_posix()
+        if "/." in f"/{inside}":
+            continue
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise invalid("kit", "ordinary files and folders", Phrase("something else"), str(path))
+        if path.is_dir():
+            continue
+        if path.suffix not in TYPES:
+            raise invalid("kit", f"files named {', '.join('*' + suffix for suffix in TYPES)}", path.name, str(folder))
+        if not all(part.isascii() and re.sub("[-_.]", "", part).isalnum() for part in inside.split("/")):
+            raise invalid("kit", "names of letters, digits, '-', '_' and '.'", path.name, str(folder))
+        content = path.read_bytes()
+        tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        files[f"/{inside}"] = file = StaticFile(content, TYPES[path.suffix], tag)
+        if path.name == "index.html":
+            files[f"/{inside.removesuffix('index.html')}"] = file
+        size += len(content)
+        if size > MAX_KIT_BYTES:
+            raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
+    if plan and "/plan.json" in files:
+        kept = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
+        if not isinstance(kept, dict) or kept.get("checksum") != plan:
+            raise invalid("kit", "one that was made from this plan", Phrase("another plan's"), str(folder))
+    return files
+
+
+BODY_SECONDS = 20.0
+"""Seconds in which a body must have arrived."""
+
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+}
+"""The headers of every answer, unless it sets them itself."""
+
+Headers = list[tuple[bytes, bytes]]
+
+
+def encoded(headers: Mapping[str, str]) -> Headers:
+    """Headers as pairs of bytes, as they are sent."""
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+class Sender:
+    """The `send` of an ASGI application, which adds headers that an answer lacks. `begun` : whether it sent any."""
+
+    def __init__(self, send: Any, headers: Headers) -> None:
+        self._send, self._added, self.begun = send, headers, False
+
+    async def __call__(self, message: Any) -> None:
+        """Send a message."""
+        if message["type"] == "http.response.start":
+            self.begun = True
+            there = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in self._added if pair[0] not in there)]
+        await self._send(message)
+
+
+async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
+    """The bytes of a JSON request, of which at most `limit` are read; `Refused` for any other request.
+
+    what : the name of the content in messages. too_long : the message for longer requests.
+    """
+    from starlette.requests import ClientDisconnect
+
+    kinds = [kind.replace(" ", "").lower() for kind in request.headers.getlist("content-type")]
+    right = kinds in (["application/json"], ["application/json;charset=utf-8"])
+    if not right or "content-encoding" in request.headers:
+        raise Refused(415, f"{what} is application/json, not compressed.")
+    said = request.headers.get("content-length", "0")
+    if said.isascii() and said.isdigit() and (len(said) > 9 or int(said) > limit):
+        raise Refused(413, too_long)
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    raise Refused(413, too_long)
+                parts.append(part)
+    except ClientDisconnect:
+        raise Refused(400, "The body did not arrive whole.") from None
+    except TimeoutError:
+        raise Refused(408, "The body did not arrive in time.") from None
+    return b"".join(parts)
+
+
+def said(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """An answer in JSON. Characters that are not valid Unicode are replaced."""
+    from starlette.responses import Response
+
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "replace"), status, {**(headers or {}), "content-type": "application/json"})
+
+
+def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer that says in one sentence what is wrong."""
+    later = {"retry-after": "5"} if status in (429, 503) else {}
+    return said(status, {"error": sentence}, {**later, **(headers or {})})
+
+
+async def no_route(_: Request, error: Any) -> Response:
+    """The answer to a request that no route accepts."""
+    known = {404: "There is nothing here.", 405: "This is not asked for by that method."}
+    return refusal(error.status_code, known.get(error.status_code, "The request is not understood."), error.headers)
+
+
+def file_of(files: Mapping[str, StaticFile], request: Request, policy: str) -> Response:
+    """The answer with a file of a page, from memory. policy : its Content-Security-Policy."""
+    from starlette.responses import Response
+
+    file = files.get(request.scope["path"])
+    if file is None:
+        return refusal(404, "There is nothing here.")
+    headers = {"etag": file.tag, "cache-control": "no-cache", "content-security-policy": policy}
+    if request.headers.get("if-none-match") == file.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, headers={**headers, "content-type": file.type})
+
+
+class LogLine(logging.Formatter):
+    """A record as one line of JSON: its time in seconds (UTC), level, logger and message; of an error its kind alone.
+
+    The message of another library is shown without its values, which may be of whoever sent a request.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        own = record.name.partition(".")[0] == "ldpopt"
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage() if own else str(record.msg),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__
+            line["message"] = line["message"].partition("\n")[0] if own else ""
+        return json.dumps(line)
+
+
+CONNECTIONS = 4096
+"""The most connections at once. Others get an answer that asks them to try again."""
+
+
+def serve(app: Starlette, listener: socket.socket, hurried: bool = False) -> None:
+    """Serve the application at a listening socket, until the process is told to end.
+
+    hurried : requests that have begun are then cut off after a second, without a word, instead of after 20.
+    """
+    need("uvicorn")
+    import uvicorn
+
+    lines = logging.StreamHandler()
+    lines.setFormatter(LogLine())
+    logging.basicConfig(handlers=[lines], level=logging.ERROR)
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(),
+        log_config=None,
+        access_log=False,
+        log_level="critical" if hurried else "error",  # requests that are not HTTP are not logged
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=1 if hurried else 20,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens at `host` and `port`; `InvalidInput` if it cannot."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or "no such address"
+        got = Phrase(f"{reason[:1].lower()}{reason[1:]}")
+        raise invalid("--host and --port", "a place to listen at", got) from None
+
+
+def address(host: str, listener: socket.socket) -> str:
+    """The address of a listening socket, as one types it into a browser."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+
+
+def loopback(host: str) -> bool:
+    """Whether only programs on the same machine reach the host."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def token_of(path: Path) -> str:
+    """The token in a file. A missing file is made, with a new token that only its owner can read.
+
+    A file that everybody can read is refused, and one of this user that its group can read; on Windows a file's mode
+    does not show it.
+    """
+    if not path.exists():
+        create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
+    status = path.stat()
+    if hasattr(os, "geteuid") and status.st_mode & (0o077 if status.st_uid == os.geteuid() else 0o007):
+        mode = Phrase(f"mode {stat.S_IMODE(status.st_mode):04o}")
+        raise invalid("token file", "mode 0600 (no access for group and others)", mode, str(path))
+    token = read_text(path).strip()
+    if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
+        raise invalid("token file", "at least 16 letters, digits or signs in one word", Phrase("others"), str(path))
+    return token

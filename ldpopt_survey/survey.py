@@ -1,0 +1,178 @@
+"""A planned survey in Python: answers in data frames to reports, and reports or their counts to estimates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.values.results import ByValue
+from ldpopt_survey.collect.aggregate import Counts, ReportRows, aggregate, read_rows
+from ldpopt_survey.collect.batch import privatize_frame
+from ldpopt_survey.collect.manifest import in_table
+from ldpopt_survey.collect.randomness import Randomness
+from ldpopt_survey.estimate.counts import CountTable, positions, report_column
+from ldpopt_survey.estimate.counts import column as as_column
+from ldpopt_survey.estimate.estimate import Estimate, estimate
+from ldpopt_survey.estimate.groups import estimate_waves
+from ldpopt_survey.estimate.linear import Estimator
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.spec import SurveySpec
+from ldpopt_survey.plan.survey import plan_survey
+from ldpopt_survey.sample.analysis import (
+    Analysis,
+    Findings,
+    Selection,
+    alone,
+    among_those,
+    estimate_counts,
+    estimated,
+    sources_of,
+)
+from ldpopt_survey.sample.spec import SampleSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Survey(ByValue):
+    """A planned survey in Python: privatize data frames, count reports, estimate.
+
+    >>> survey = Survey.from_toml('''
+    ... [survey]
+    ... name = "demo"
+    ... [budget]
+    ... epsilon = 2.0
+    ... [[questions]]
+    ... name = "vote"
+    ... categories = ["no", "yes"]
+    ... ''')
+    >>> survey.plan.question("vote").reports
+    ('0', '1')
+    """
+
+    plan: Plan
+
+    @classmethod
+    def from_toml(cls, content: str | bytes, n: int | None = None) -> Survey:
+        """Plan the survey that TOML text describes."""
+        return cls(plan_survey(SurveySpec.from_toml(content), n).plan)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Survey:
+        """The survey of a plan file."""
+        return cls(Plan.from_json(Path(path).read_bytes()))
+
+    def privatize(self, frame: Any, randomness: Randomness | None = None) -> pa.Table:
+        """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
+        return privatize_frame(self.plan, frame, randomness)[0]
+
+    def estimates(self, counts: Counts, anytime: bool = False) -> dict[str, Estimate]:
+        """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others.
+
+        anytime : as for `estimate`.
+        """
+        if counts.plan != self.plan.checksum:
+            raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
+        return {name: estimate_counts(self.plan, name, counts, None, anytime) for name in self.plan.answers}
+
+    def findings(
+        self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
+    ) -> tuple[dict[str, Findings], Counts]:
+        """The `Findings` (estimates with intervals) of every question, and the counts that they come from.
+
+        reports : files that `privatize` wrote, or counts, which suffice if the analysis needs no public column.
+        analysis : groups, conditions and the design of the sample; by default the design that the plan declares.
+        unlabelled : as in `aggregate`.
+
+        `InvalidInput` for counts if columns are needed.
+        """
+        asked = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
+        if isinstance(reports, Counts):
+            if not asked.of_counts:
+                expected = f"reports, whose public columns {', '.join(asked.columns)} are needed (--simple leaves the "
+                raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
+            estimates = self.estimates(reports, asked.anytime)
+            if asked.answered:
+                estimates = {name: among_those(self.plan, name, whole) for name, whole in estimates.items()}
+            return {name: Findings(whole, {}) for name, whole in estimates.items()}, reports
+        if asked.of_counts:
+            return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)
+        rows = read_rows(self.plan, reports, asked.columns, unlabelled)
+        return asked.estimates(self.plan, rows), rows.counts
+
+    def with_wave(self, counts: Counts, earlier: Survey, before: Counts) -> dict[str, Estimate]:
+        """The `Estimate` of every question from two waves of different respondents, each with its own plan.
+
+        `InvalidInput` unless the earlier plan asked the questions with the same categories, in another round.
+        """
+        if earlier.plan.round == self.plan.round:
+            raise invalid("waves", "plans of different rounds", Phrase(f"round {self.plan.round} twice"))
+        mine, theirs = self.estimates(counts), earlier.estimates(before)
+        waves = ((earlier.plan, before), (self.plan, counts))
+        estimates = {}
+        for name, own in mine.items():
+            if name not in theirs:
+                raise invalid("waves", f"the question {name!r} in both plans", sorted(theirs))
+            if all(alone(plan, name) for plan, _ in waves):
+                estimates[name] = estimate_waves([(wave.table, wave.channel) for wave in (theirs[name], own)])
+            else:
+                sources = [source for plan, tables in waves for source in sources_of(plan, (name,), tables)]
+                estimates[name] = estimated(self.plan, name, sources, counted=True)
+        return estimates
+
+    def estimate(
+        self, question: str, reports: Any, estimator: Estimator | None = None, anytime: bool = False
+    ) -> Estimate:
+        """The `Estimate` of a question from its counts, or from reports: a column, a data frame, or a path.
+
+        A frame may be the result of `privatize`, or its file read by pandas, Polars or pyarrow. A path leads to files
+        of reports, which `aggregate` checks and counts. Reports whose manifest names another plan are `InvalidInput`; a
+        frame without a manifest, such as one of pandas, is accepted without this check. If the plan declares how the
+        sample was drawn, this is used for files and frames, which must have its columns. Counts and single columns are
+        treated as a simple sample. anytime : as for the function `estimate`.
+        """
+        sample = self.plan.sample or SampleSpec()
+        if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
+            said = in_table(schema, "the table")
+            if said is not None:
+                said.require(self.plan, "the table")
+        if isinstance(reports, (str, Path)) and sample.trivial:
+            return estimate_counts(self.plan, question, aggregate(self.plan, reports), estimator, anytime)
+        if isinstance(reports, (str, Path)):
+            rows = read_rows(self.plan, reports, sample.columns)
+        elif hasattr(reports, "column_names") or hasattr(reports, "columns"):
+            rows = self._rows(question, reports, sample)
+        else:
+            planned = self.plan.question(question)
+            if planned.measure == "mean":
+                counts = CountTable.from_reports(as_column(reports, question), planned.report_channel).totals
+                return estimate_counts(self.plan, question, {question: counts}, estimator, anytime)
+            return estimate(reports, planned.report_channel, estimator, anytime)
+        return Selection(self.plan, rows, Analysis(sample, anytime=anytime)).estimate(question, None, estimator)
+
+    def _rows(self, question: str, frame: Any, sample: SampleSpec) -> ReportRows:
+        """The reports of a frame that are about a question, with the columns of the sample."""
+        asked = self.plan.answers.get(question) or (self.plan.question(question),)
+        reports = {planned.name: _positions(frame, planned) for planned in asked}
+        names = list(getattr(frame, "column_names", None) or frame.columns)
+        columns = {name: as_column(frame[name], name) for name in sample.columns if name in names}
+        return ReportRows(Counts(self.plan.checksum, len(reports[asked[0].name]), {}), reports, columns)
+
+
+def _positions(frame: Any, question: PlannedQuestion) -> npt.NDArray[np.intp]:
+    """(n,) the reports of a question in a frame, as positions among its outputs; -1 for empty ones, if allowed."""
+    column, outputs = report_column(frame, question), question.report_channel.outputs
+    for empty, drop in (("isna", "dropna"), ("is_null", "drop_nulls"), ("is_null", "drop_null")):
+        if question.may_be_empty and hasattr(column, drop):  # of pandas, Polars or arrow
+            answered = ~np.asarray(getattr(column, empty)(), dtype=bool)
+            places = np.full(len(answered), -1, dtype=np.intp)
+            places[answered] = positions(getattr(column, drop)(), outputs)
+            return places
+    return positions(column, outputs)
