@@ -27,7 +27,11 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Sentences in one language, by key: `said`."""
+    """Sentences in one language, by key: `said`.
+
+    >>> Words({"hello": "Hello, {name}."}).say("hello", name="you")
+    'Hello, you.'
+    """
 
     said: Mapping[str, str]
 
@@ -41,7 +45,11 @@ class Words:
 
 
 def english() -> Mapping[str, str]:
-    """The English sentences about guarantees."""
+    """The English sentences about guarantees.
+
+    >>> english()["constant"]
+    'Every answer gives every report equally often: the report says nothing about it.'
+    """
     return strict.shipped("ldpopt", "data/guarantees-en.json")
 
 
@@ -53,6 +61,10 @@ def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, what: str =
 
     words : the sentences of a language, English by default. what : the end of a sentence's key, of what it holds:
     ".all" for all reports of a person, ".rounds" for those of all rounds. places : what else fills the sentence.
+
+    >>> from ldpopt import local_dp, randomized_response
+    >>> guarantee_in_words(local_dp(randomized_response(2, 1.0)))
+    'Whatever you answer, any report is at most 2.719 (e^1) times likelier than under any other answer.'
     """
     value, parameters = guarantee.value, guarantee.parameters
     if guarantee.notion == "shuffled_dp" and "delta" in parameters:
@@ -74,7 +86,11 @@ def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, what: str =
 
 
 def guessed_right(eta: float) -> str:
-    """The largest share of right guesses between two answers, in percent, rounded up."""
+    """The largest share of right guesses between two answers, in percent, rounded up.
+
+    >>> guessed_right(0.2)
+    '60.01'
+    """
     # Decimal arithmetic is exact here. In floats, eta = 0.2 would become 60.01 % by rounding.
     return f"{float((50 * (1 + Decimal(eta))).quantize(Decimal('0.01'), ROUND_CEILING)):g}"
 
@@ -82,7 +98,13 @@ def guessed_right(eta: float) -> str:
 def reports_in_words(
     channel: Channel, p0: object, p1: object, names: tuple[str, str]
 ) -> list[tuple[str, tuple[str, ...], str]]:
-    """For every report: its label, the answers that make it likeliest, and what it says about the groups."""
+    """For every report: its label, the answers that make it likeliest, and what it says about the groups.
+
+    >>> from ldpopt import randomized_response
+    >>> channel = randomized_response(2, 1.0, inputs=("no", "yes"))
+    >>> reports_in_words(channel, [0.9, 0.1], [0.5, 0.5], ("east", "west"))[1]
+    ('yes', ('yes',), '1.59 times as likely from west')
+    """
     m0, m1 = channel.push(p0), channel.push(p1)
     said = []
     for y, label in enumerate(channel.outputs):
@@ -98,7 +120,13 @@ def reports_in_words(
 
 
 def proof_in_words(design: Design, verification: Verification) -> list[str]:
-    """The result of checking a design's proof: the limits that hold, the value, the bound, the gap; or what fails."""
+    """The result of checking a design's proof: the limits that hold, the value, the bound, the gap; or what fails.
+
+    >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
+    >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
+    >>> proof_in_words(design, design.verify())[-1]
+    'So it is within ... of the best: certified, to 1e-06.'
+    """
     if not verification:
         stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which is not proved."
         return [stated, *verification.failures]
@@ -130,12 +158,24 @@ ARITHMETIC = {
 
 
 def recomputed_in(design: Design, exact: bool) -> str:
-    """The arithmetic in which a design was checked, and what of it was trusted."""
+    """The arithmetic in which a design was checked, and what of it was trusted.
+
+    >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
+    >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
+    >>> recomputed_in(design, exact=False)
+    'float64, rounded outward'
+    """
     return ARITHMETIC[exact] + taken_on_trust(believed(design.utility, design.constraints))
 
 
 def verdict(design: Design) -> str:
-    """A sentence about whether the design's proof holds, after it was recomputed."""
+    """A sentence about whether the design's proof holds, after it was recomputed.
+
+    >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
+    >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
+    >>> verdict(design)
+    'optimal, proof checked'
+    """
     if design.certificate is None:
         return "no proof asked for"
     checked = design.verify()
@@ -150,5 +190,9 @@ def verdict(design: Design) -> str:
 
 
 def label_in_words(label: Label) -> str:
-    """A label as text; that of several questions with commas between."""
+    """A label as text; that of several questions with commas between.
+
+    >>> label_in_words(("yes", 3))
+    'yes, 3'
+    """
     return ", ".join(map(as_text, label)) if isinstance(label, tuple) else as_text(label)

@@ -183,7 +183,13 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
 
 
 def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
-    """The split of a plan's budget, its half-widths, and its power if `spec` asks for it, as the bytes of a picture."""
+    """The split of a plan's budget, its half-widths, and its power if `spec` asks for it, as the bytes of a picture.
+
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+    >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
+    >>> survey_picture(plan_survey(spec).plan, spec)[1:4]
+    b'PNG'
+    """
     alternatives = {asked.name: asked.alternative for asked in spec.questions if asked.alternative is not None}
     return picture(planning(plan, alternatives), kind)
 

@@ -34,6 +34,7 @@ from ldpopt_survey import (
     respondents_needed,
     two_way,
 )
+from ldpopt_survey.pictures import planning
 from ldpopt_survey.reports import survey_report
 
 # %% [markdown]
@@ -70,7 +71,7 @@ for question in plan.questions:
     print(f"{question.name}: epsilon {question.epsilon:.4f}, widest interval ±{width:.1%} with 5000 respondents")
 
 # %%
-plots.planning(plan).figure
+planning(plan).figure
 
 # %% [markdown]
 # ## Privatize

@@ -308,7 +308,7 @@ def _members(cls: type) -> list[tuple[str, Any]]:
     """Public methods and properties with docstrings, inherited ones included, in the order of their definition."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        if base.__module__.startswith("ldpopt"):
+        if base.__module__.startswith(("ldpopt", "experiments.")):
             found |= {name: value for name, value in vars(base).items() if not name.startswith("_")}
     return [(name, value) for name, value in found.items() if _kind(value) and _member_doc(name, value, cls)]
 

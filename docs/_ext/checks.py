@@ -49,7 +49,7 @@ def _checking(value: Any) -> list[Any]:
     """The functions in which the arguments are checked."""
     if inspect.isclass(value):
         checks = [vars(base)["__post_init__"] for base in value.__mro__ if "__post_init__" in vars(base)]
-        return [check for check in checks if check.__module__.startswith("ldpopt")]
+        return [check for check in checks if check.__module__.startswith(("ldpopt", "experiments."))]
     return [inspect.unwrap(value)]
 
 

@@ -74,11 +74,16 @@ class Citations(SphinxTransform):
                 text.parent.replace(text, _linked(text.astext(), page))
 
 
+def _short(full: str) -> str:
+    """A dotted name without its package."""
+    return full.partition(".")[2] or full
+
+
 def _targets() -> dict[str, str]:
     names = registry()
     made = {module: module for module in public_modules()} | {full: full for full in names}
-    made |= {module.removeprefix("ldpopt."): module for module in public_modules()}
-    made |= {full.removeprefix("ldpopt."): full for full in names}
+    made |= {_short(module): module for module in public_modules()}
+    made |= {_short(full): full for full in names}
     short: dict[str, list[str]] = {}
     for full, entry in names.items():
         short.setdefault(entry.name, []).append(full)

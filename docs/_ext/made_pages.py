@@ -77,20 +77,20 @@ def kinds_table(listed: Iterable[Any], papers: bool = False) -> str:
 
 def commands() -> str:
     """What every command says of itself, from its own --help."""
+    from typer.main import get_command
+
     from ldpopt.cli import app
 
-    names: list[tuple[str, ...]] = [(), *((name,) for name in _names(app))]
-    for group in app.registered_groups:
-        names += [(str(group.name),), *((str(group.name), name) for name in _names(group.typer_instance))]
     parts = []
-    for name in names:
+    for name in _names(get_command(app)):
         parts += [f"{'###' if len(name) > 1 else '##'} `{' '.join(('ldpopt', *name))}`", "", _help(*name)]
     return "\n".join(parts)
 
 
-def _names(app: Any) -> list[str]:
-    """The names of the commands of a program or a group."""
-    return [str(command.name or command.callback.__name__) for command in app.registered_commands]
+def _names(command: Any, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The words of a command, and after them those of the commands of a group."""
+    inner = command.list_commands(None) if hasattr(command, "list_commands") else []
+    return [before, *(words for name in inner for words in _names(command.get_command(None, name), (*before, name)))]
 
 
 def _help(*arguments: str) -> str:

@@ -22,7 +22,6 @@ BESIDE = [
     "ldpopt.words",
     "ldpopt_survey",
     "ldpopt_survey.pictures",
-    "ldpopt_survey.reports",
     "ldpopt_survey.server",
     "experiments.papers",
 ]
@@ -88,7 +87,7 @@ def registry() -> dict[str, Public]:
 
 def is_class(value: Any) -> bool:
     """Whether `value` is a class of this package, not a type that it has a name for."""
-    return inspect.isclass(value) and value.__module__.startswith("ldpopt")
+    return inspect.isclass(value) and value.__module__.startswith(("ldpopt", "experiments."))
 
 
 def home(value: Any, names: dict[str, Public]) -> str | None:

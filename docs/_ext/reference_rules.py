@@ -32,23 +32,26 @@ sys.path.pop(0)
 ROOT = Path(__file__).resolve().parents[2]
 
 NO_FORMULA = {
-    "channel": {"as_channel"},
-    "composition": {
+    "ldpopt.channel": {"as_channel"},
+    "ldpopt.composition": {
         "compose_same_input", "from_dp_accounting", "to_dp_accounting", "largest_count", "largest_epsilon",
     },
-    "design": {"load_design"},
-    "frontiers": {"frontier", "sweep"},
-    "privacy": {"audit"},
-    "references": {"reference"},
-    "survey": {
+    "ldpopt.design": {"load_design"},
+    "ldpopt.frontiers": {"frontier", "sweep"},
+    "ldpopt.privacy": {"audit"},
+    "ldpopt.values.references": {"reference", "registered_sources"},
+    "ldpopt_survey": {
         "advise_stages", "aggregate", "device_named", "enter_reports", "kit_files", "make_plan", "merge",
         "paper_survey", "pilot_shares", "plan_survey", "pooled_channel", "privatize", "privatize_frame", "propose",
         "read_rows", "respondents_needed", "second_channel", "second_spec", "split_budget",
         "with_cheaters", "with_constant",
     },
-    "survey.server": {"collector", "database", "draw_invitations", "export_reports", "static_files"},
+    "ldpopt_survey.server": {"collector", "database", "draw_invitations", "export_reports", "static_files"},
 }  # fmt: skip
 """Functions that rest on no paper of their own: they convert, read, draw, search, or gather what cites its own."""
+
+DRAWING = {"ldpopt.io", "ldpopt.plots", "ldpopt.words", "ldpopt_survey.pictures", "experiments.papers"}
+"""Modules that read, draw and describe."""
 
 SHAPE = re.compile(r"\((?:[a-z]\w*|\d+)(?:, ?[a-z0-9.]\w*)*,?\)|shape|k x k")
 BLOCK = re.compile(r"^```(?:\{doctest\}|\{testcode\})\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -85,7 +88,7 @@ class Reference:
         for name in ldpopt.__all__:
             if f"`ldpopt.{name}` | {{py:obj}}`ldpopt." not in self.pages["index.md"]:
                 yield f"ldpopt.{name}: the index does not say where it is documented"
-        unknown = {f"ldpopt.{room}.{name}" for room, names in NO_FORMULA.items() for name in names} - set(self.names)
+        unknown = {f"{module}.{name}" for module, names in NO_FORMULA.items() for name in names} - set(self.names)
         yield from (f"{full}: listed as without a formula, and no public name" for full in sorted(unknown))
         for full, entry in self.names.items():
             if inspect.isfunction(entry.value) or is_class(entry.value):
@@ -121,8 +124,7 @@ class Reference:
         if re.search(r"raise (invalid|InvalidInput)\(", inspect.getsource(value)) and "InvalidInput" not in page:
             yield "its page does not say that it raises InvalidInput"
         arrays = [one for one in inspect.signature(value).parameters.values() if "NDArray" in str(one.annotation)]
-        room = entry.module.removeprefix("ldpopt.")
-        computes = room.split(".")[0] not in ("io", "plots", "reproduce")
+        computes = entry.module not in DRAWING
         if (arrays or (computes and ARRAYS & parameters(value))) and not SHAPE.search(text.split(">>>")[0]):
             yield "its arrays have no shapes"
         if not computes:
@@ -130,7 +132,7 @@ class Reference:
         keys = set(cited(text))
         if keys - set(REFERENCES):
             yield f"it cites {sorted(keys - set(REFERENCES))}, which are not registered"
-        if bool(keys) is (entry.name in NO_FORMULA.get(room, ())):
+        if bool(keys) is (entry.name in NO_FORMULA.get(entry.module, ())):
             yield "it cites no source" if not keys else "it cites a source, and is listed as without a formula"
 
     def _is_shown(self, entry: Public, text: str) -> bool:

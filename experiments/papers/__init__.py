@@ -1,6 +1,6 @@
 """The papers' results recomputed: each claim with its numbers, a picture and a verdict.
 
-`EXPERIMENTS` has them by name, and `run` computes one into a folder. The command is ``ldpopt reproduce``.
+`EXPERIMENTS` has them by name, and `run` computes one into a folder. The command is ``python -m experiments.papers``.
 """
 
 from experiments.papers.claims import EXPERIMENTS, experiment_named, recorded

@@ -99,7 +99,7 @@ def parse_table(path: str, text: str, delimiter: str = ",") -> Table:
             if len(row) != len(rows[0]):
                 raise invalid(path, f"{len(rows[0])} cells in each line", len(row), f"line {reader.line_num}")
     except csv.Error as error:
-        expected = f"values separated by {delimiter_in_words(delimiter)}"
+        expected = "comma-separated values" if delimiter == "," else f"values cut by {delimiter_in_words(delimiter)}"
         raise invalid(path, expected, Phrase(str(error)), f"line {reader.line_num}") from None
     if not rows:
         raise invalid(path, "a table", Phrase("blank lines"))

@@ -167,6 +167,10 @@ def design_picture(design: Design, names: tuple[str, str] | None = None, kind: s
     """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg, pdf or pgf file.
 
     The answers are in the same order in both.
+
+    >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
+    >>> design_picture(optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0)))[1:4]
+    b'PNG'
     """
     k, m = design.channel.shape
     left, right = panels((7.5, 2.6 + min(max(0.6 * m, 2.4), 9)), 1.3 + min(max(0.27 * k, 2.2), 12))

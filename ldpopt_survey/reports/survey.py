@@ -23,6 +23,7 @@ from ldpopt.words import label_in_words
 from ldpopt_survey.collect.manifest import total
 from ldpopt_survey.estimate.intervals import Binomial
 from ldpopt_survey.estimate.numbers import among_answered
+from ldpopt_survey.pictures import protocols
 from ldpopt_survey.plan.planned_question import unanswered
 from ldpopt_survey.plan.precision import HalfWidth
 from ldpopt_survey.plan.protocols import compare_protocols
@@ -253,7 +254,7 @@ class _Page:
         ]
         shown = replace(compared, rows=tuple(rows))
         cells = [[r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in shown]
-        drawn = self.draw(plots.protocols, shown)
+        drawn = self.draw(protocols, shown)
         return {"cells": cells, "width": width, "unprivate": f"{shown.unprivate:,}", "drawn": drawn}
 
 

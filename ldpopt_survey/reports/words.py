@@ -16,7 +16,7 @@ from ldpopt.words import Words, english
 def consent_texts(language: str = "en") -> Mapping[str, str]:
     """The sentences of consent forms in a language that comes with the package."""
     shipped: Mapping[str, str] = strict.shipped("ldpopt_survey.reports", f"templates/consent-{language}.json")
-    return {**english(), **shipped} if language == "en" else shipped
+    return {**shipped, **english()} if language == "en" else shipped
 
 
 ENGLISH = Words(consent_texts())

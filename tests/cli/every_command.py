@@ -1,6 +1,7 @@
 """Runs every command of the program on small files: in this process, or in an environment where nothing else is.
 
-``python every_command.py`` runs them with the package of this Python and needs nothing that the package does not.
+``python every_command.py`` runs them with the package of this Python and needs nothing but the extra `survey`, and with
+``--library`` those that need no extra at all.
 """
 
 from __future__ import annotations
@@ -49,8 +50,6 @@ STEPS = [
     ("check", "channel.json"),
     ("check", "channel.json", "--all", "--json"),
     ("frontier", *PAIR, "--epsilon", "0.5,1", "--eta", "0.2,1"),
-    ("reproduce", "--list"),
-    ("reproduce", "gi-proposition-2", "--quick"),
     ("survey", "new", "people.csv", "-o", "proposed.toml", "--epsilon", "4", "--question", "drinks"),
     ("survey", "plan", "proposed.toml", "-o", "proposed.json"),
     ("survey", "plan", "survey.toml", "-n", "200"),
@@ -116,8 +115,9 @@ def write_inputs(folder: Path) -> None:
 
 def commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The names of all commands of a typer group, those of its groups after the group's."""
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
             yield from commands(command, (*before, name))
         else:
             yield (*before, name)
@@ -133,26 +133,31 @@ def here(arguments: tuple[str, ...]) -> tuple[int, str]:
     return made.exit_code, made.output
 
 
-def run_every(run: Callable[[tuple[str, ...]], tuple[int, str]]) -> list[str]:
-    """What failed of `STEPS`, run in the folder that is the current one."""
+APPLICATIONS = ("survey", "studio")
+
+
+def run_every(run: Callable[[tuple[str, ...]], tuple[int, str]], library: bool = False) -> list[str]:
+    """What failed of `STEPS`, or of those of the library alone, run in the folder that is the current one."""
     failed = []
-    for arguments in STEPS:
+    for arguments in (step for step in STEPS if not library or step[0] not in APPLICATIONS):
+        if arguments[:2] == ("check", "paper/channel-1.json") and library:  # which a command of the survey writes
+            continue
         code, said = run(arguments)
         if code:
             failed.append(f"ldpopt {' '.join(arguments)}: exit code {code}\n{said}")
     return failed
 
 
-def main() -> int:
-    """Run all of them in a folder that is removed afterwards; 1 if one failed."""
+def main(library: bool = False) -> int:
+    """Run all of them, or those of the library alone, in a folder that is removed afterwards; 1 if one failed."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         write_inputs(Path(folder))
-        failed = run_every(here)
+        failed = run_every(here, library)
         os.chdir(os.path.dirname(folder))
     print("\n".join(failed) or f"{len(STEPS)} commands ran")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(library="--library" in sys.argv[1:]))

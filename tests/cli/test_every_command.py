@@ -30,25 +30,41 @@ OPTIONAL = {"dask", "distributed"}
 """What a command may ask for beyond the core, and says so."""
 
 
-def test_the_commands_import_nothing_that_is_not_installed_with_the_package(tmp_path):
-    """With every distribution hidden that the core dependencies do not need, every command still runs."""
-    data = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert "survey" not in data["project"]["optional-dependencies"]
-    named = {re.split(r"[<>=!~\[; ]", one)[0].lower() for one in data["project"]["dependencies"]}
-    assert {"pyarrow", "cryptography", "typer"} <= named
+def needed(*extras: str) -> set[str]:
+    """The distributions that the project names for the library, and for some extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
+    return {re.split(r"[<>=!~\[; ]", one)[0].lower() for one in named}
+
+
+BEYOND = {
+    "pandas", "polars", "dask", "distributed", "statsmodels", "mpmath", "autodp", "dp_accounting", "pytest",
+    "hypothesis", "qif", "sphinx", "starlette", "uvicorn", "psycopg", "sklearn",
+}  # fmt: skip
+"""What tests and other extras install."""
+
+OF_SURVEYS = {"pyarrow", "cryptography", "python_calamine", "fpdf", "jinja2"}
+
+
+@pytest.mark.parametrize(
+    ("hidden", "library"), [(BEYOND, False), (BEYOND | OF_SURVEYS, True)], ids=["with the extra survey", "library"]
+)
+def test_the_commands_import_nothing_that_is_not_installed(tmp_path, hidden, library):
+    """With all hidden that an installation does not bring, every command of it still runs."""
+    assert {"pyarrow", "cryptography", "jinja2"} <= needed("survey")
+    assert {name.replace("_", "-") for name in OF_SURVEYS} & needed() == set()
     script = (
         "import importlib.abc, sys\n"
         "class Hidden(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name.split('.')[0] in HIDDEN:\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "HIDDEN = {'pandas', 'polars', 'dask', 'distributed', 'statsmodels', 'mpmath', 'autodp', 'dp_accounting',\n"
-        "          'pytest', 'hypothesis', 'qif', 'sphinx', 'starlette', 'uvicorn', 'psycopg'}\n"
+        f"HIDDEN = {hidden!r}\n"
         "sys.meta_path.insert(0, Hidden())\n"
         "import every_command\n"
         # It takes ten seconds, and runs in tests/cli/test_demo.py and, where nothing else is installed, in .ci/run.
         "every_command.STEPS = [step for step in every_command.STEPS if step[0] != 'demo']\n"
-        "sys.exit(every_command.main())\n"
+        f"sys.exit(every_command.main({library}))\n"
     )
     path = os.pathsep.join([str(Path(every_command.__file__).parent), *filter(None, sys.path)])
     made = subprocess.run(
@@ -60,6 +76,20 @@ def test_the_commands_import_nothing_that_is_not_installed_with_the_package(tmp_
         timeout=600,
     )
     assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_a_command_of_an_application_names_the_extra_that_it_needs(tmp_path, monkeypatch):
+    """Without the packages of the extra, and where nothing is registered, `ldpopt survey` says what to install."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ldpopt.extras.find_spec", lambda name: None)
+    code, said = every_command.here(("survey", "new", "people.csv"))
+    assert (code, said.count("\n")) == (1, 1)
+    assert "python -m pip install 'ldpopt[survey]'" in said
+    monkeypatch.setattr("ldpopt.cli.outputs.entry_points", lambda group: [])
+    for command in ("survey", "studio"):
+        code, said = every_command.here((command,))
+        assert (code, said.count("\n")) == (1, 1)
+        assert f"ldpopt {command} is not installed: python -m pip install 'ldpopt[{command}]'" in said
 
 
 def test_readme_installs_the_package_alone():

@@ -128,7 +128,7 @@ def test_a_package_that_is_missing(answers, line, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     message, code = line(*privatize())
     assert f"needs the package {module}" in message
-    assert message.endswith("pip install ldpopt")
+    assert message.endswith("pip install 'ldpopt[survey]'")
     assert code == 1
     assert sorted(os.listdir()) == ["a.csv", "plan.json"]
 

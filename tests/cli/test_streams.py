@@ -76,7 +76,6 @@ def test_a_survey_goes_through_pipes(pipe, tmp_path):
         (("design", "-", "-e", "1", "-o", "-", "--json"), "one input and one output"),
         (("survey", "paper", "plan.json", "--device", "dice", "-o", "-"), "several files"),
         (("demo", "-o", "-"), "several files"),
-        (("reproduce", "gi-theorem-2", "-o", "-"), "several files"),
         (("verify", "-"), "standard input: expected a file with contents"),
     ],
 )

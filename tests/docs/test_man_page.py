@@ -19,7 +19,7 @@ def test_the_manual_has_every_command(tmp_path):
     """It has a section for each command with its options, and reads in `man` where there is one."""
     page = man_page()
     assert re.search(r"(?i)^\.TH \W*ldpopt\W* \W*1", page, re.MULTILINE)
-    names = ("DEMO", "DESIGN", "VERIFY", "CHECK", "FRONTIER", "REPRODUCE", "STUDIO", "SURVEY", "SURVEY PLAN")
+    names = ("DEMO", "DESIGN", "VERIFY", "CHECK", "FRONTIER", "STUDIO", "SURVEY", "SURVEY PLAN")
     for name in names:
         assert f"LDPOPT {name}" in page
     for option in ("save\\-design", "time\\-limit", "epsilon", "picture"):

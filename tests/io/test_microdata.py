@@ -57,7 +57,7 @@ def test_numbers_are_binned_or_refused(tmp_path: Path) -> None:
 def test_an_empty_cell_is_refused_with_its_row(tmp_path: Path) -> None:
     """As in plain CSV."""
     (tmp_path / "a.csv").write_text("x;g\n1;a\n;b\n")
-    with pytest.raises(InvalidInput, match="row 2, column 'x'"):
+    with pytest.raises(InvalidInput, match="line 3, column 1"):
         read_microdata(tmp_path / "a.csv", "x", "g")
 
 

@@ -10,6 +10,7 @@ from ldpopt import Divergence, LocalDP, TotalVariation, frontier, optimal_channe
 from ldpopt.divergences import KL
 from ldpopt.mechanisms import randomized_response
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt_survey.pictures import planning
 
 P0 = np.array([0.4, 0.3, 0.2, 0.1])
 UTILITY = Divergence(KL, P0, P0[::-1], inputs=("never", "once a year", "once a month", "more often"))
@@ -17,7 +18,7 @@ UTILITY = Divergence(KL, P0, P0[::-1], inputs=("never", "once a year", "once a m
 
 def _planning():
     questions = (QuestionSpec("a long name of a question", ("no", "yes")), QuestionSpec("b", (1, 2, 3)))
-    return plots.planning(plan_survey(SurveySpec("demo", questions, epsilon=2.0)).plan)
+    return planning(plan_survey(SurveySpec("demo", questions, epsilon=2.0)).plan)
 
 
 def _shares():

@@ -16,7 +16,7 @@ def _() -> str:
 
     reports = randomized_response(4, 1.0).sample([2] * N, np.random.default_rng(1))
     drawn(np.mean(np.asarray(reports) == 2), math.e / (math.e + 3))
-    return "mechanisms.randomized_response, survey.privatize"
+    return "mechanisms.randomized_response, ldpopt_survey.privatize"
 
 
 @probe("ldpopt", "unary")
@@ -64,7 +64,7 @@ def _() -> str:
 
     noise = np.asarray(Laplace(0.5).sample(np.zeros(N), np.random.default_rng(1)))
     near(float(np.abs(noise).mean()), 2.0, 0.3)
-    return "mechanisms.Laplace, Piecewise, SquareWave, survey.numeric_question"
+    return "mechanisms.Laplace, Piecewise, SquareWave, ldpopt_survey.numeric_question"
 
 
 def _estimated() -> Any:
@@ -76,7 +76,7 @@ def _estimated() -> Any:
 @probe("ldpopt", "shares")
 def _() -> str:
     near(float(_estimated().proportions[0]), (100 / 600 - 0.2) / 0.4, 1e-9)
-    return "survey.estimate"
+    return "ldpopt_survey.estimate"
 
 
 @probe("ldpopt", "intervals")
@@ -84,7 +84,7 @@ def _() -> str:
     found = _estimated().intervals()
     if not (found.lower[1] < 0.75 < found.upper[1]):
         raise AssertionError(found)
-    return "survey.Estimate.intervals"
+    return "ldpopt_survey.Estimate.intervals"
 
 
 @probe("ldpopt", "bayes")
@@ -95,7 +95,7 @@ def _() -> str:
     counts = (10_000 * truth @ channel).round()
     found = estimate(dict(enumerate(counts.astype(int).tolist())), channel, MaximumLikelihood())
     near(float(found.proportions[0]), 0.3, 1e-3)
-    return "survey.MaximumLikelihood"
+    return "ldpopt_survey.MaximumLikelihood"
 
 
 @probe("ldpopt", "attributes")
@@ -104,7 +104,7 @@ def _() -> str:
 
     asked = {name: ([0.3, 0.7], HalfWidth(0.05)) for name in ("a", "b")}
     near(sum(split_budget(asked, Budget(1.0)).epsilons.values()), 1.0, 1e-6)
-    return "survey.plan_survey, split_budget"
+    return "ldpopt_survey.plan_survey, split_budget"
 
 
 @probe("ldpopt", "samples")
@@ -113,7 +113,7 @@ def _() -> str:
 
     design = SampleDesign(weights=[1.0, 3.0, 2.0, 2.0], strata=["a", "a", "b", "b"])
     near(float(np.sum(design.total([0, 1, 1, 0]))), 5.0, 1e-12)
-    return "survey.SampleDesign"
+    return "ldpopt_survey.SampleDesign"
 
 
 @probe("ldpopt", "replicates")
@@ -123,7 +123,7 @@ def _() -> str:
     made = post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50})
     near(float(made.weights[0]), 50.0, 1e-9)
     SampleDesign(size=4).by(Jackknife()).total_variance([0, 1, 1, 0])
-    return "survey.post_stratify, rake, Jackknife, RescaledBootstrap"
+    return "ldpopt_survey.post_stratify, rake, Jackknife, RescaledBootstrap"
 
 
 @probe("ldpopt", "power")
@@ -132,7 +132,7 @@ def _() -> str:
 
     if not respondents_to_tell(FLIP, [0.9, 0.1], [0.4, 0.6]).respondents > 1:
         raise AssertionError
-    return "survey.respondents_to_tell, respondents_needed"
+    return "ldpopt_survey.respondents_to_tell, respondents_needed"
 
 
 @probe("ldpopt", "regression")
@@ -142,7 +142,7 @@ def _() -> str:
     data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     if not np.isfinite(logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).coefficients).all():
         raise AssertionError
-    return "survey.logit_regression, linear_regression"
+    return "ldpopt_survey.logit_regression, linear_regression"
 
 
 @probe("ldpopt", "states")

@@ -23,6 +23,7 @@ from ldpopt.mechanisms import (
 )
 from ldpopt_survey import HalfWidth, compare_protocols
 from ldpopt_survey.estimate.linear import efficient_loadings
+from ldpopt_survey.pictures import protocols
 
 HERE = Path(__file__).parent
 EPSILON, RESPONDENTS, REPLICATIONS, SEED = 1.0, 472, 20_000, 1996
@@ -130,7 +131,7 @@ def main() -> None:
         if question == "income":
             table = compare_protocols(pilot, HalfWidth(0.05), EPSILON, optimal=design.channel)
             table.to_pandas().to_csv(HERE / "protocols.csv", index=False)
-            (HERE / "protocols.png").write_bytes(plots.picture(plots.protocols(table)))
+            (HERE / "protocols.png").write_bytes(plots.picture(protocols(table)))
             print(table)
     write("designs.csv", designs)
     write("savings.csv", savings)
