@@ -270,5 +270,5 @@ def test_the_conda_recipe_needs_what_the_package_needs():
 def test_binder_installs_this_package():
     """Binder takes the package from the repository, on the lowest Python."""
     lines = (ROOT / ".binder" / "requirements.txt").read_text("utf-8").splitlines()
-    assert "." in lines
+    assert ".[survey]" in lines
     assert (ROOT / ".binder" / "runtime.txt").read_text("utf-8").strip() == "python-3.11"

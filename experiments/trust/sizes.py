@@ -1,6 +1,6 @@
-"""A tree of the project -> the size of the house: lines, files, circles, kinds asked for, words, tests and minutes.
+"""A tree of the project -> its sizes: lines and files by package, circles, kinds asked for, words, tests and minutes.
 
-    python experiments/trust/house.py [--against COMMIT] [--minutes] [--json]
+    python experiments/trust/sizes.py [--against COMMIT] [--minutes] [--json]
 
 Everything is read from the source, nothing of it is imported. `--against` measures a second tree, which git lays out
 in a temporary folder, beside this one. `--minutes` also runs README's test command without its installation.
@@ -30,9 +30,14 @@ SMALL = 1e-3
 WORDS = ("made", "found", "at", "one", "MOST", "LARGEST", "FEW", "MANY", "NEAR", "CLOSE", "ENOUGH", "STILL", "PATIENT")
 
 
+PACKAGES = ("ldpopt", "ldpopt_survey", "ldpopt_studio", "ldpopt_check", "experiments/papers")
+
+
 def modules(tree: Path) -> Iterator[tuple[str, str, ast.Module]]:
-    """The dotted name, the text and the syntax of every module of the package below `tree`."""
-    for path in sorted((tree / "ldpopt").rglob("*.py")):
+    """The dotted name, the text and the syntax of every module of the packages below `tree`, without records."""
+    for path in sorted(path for package in PACKAGES for path in (tree / package).rglob("*.py")):
+        if "records" in path.parts:
+            continue
         text = path.read_text("utf-8")
         dotted = ".".join(path.relative_to(tree).with_suffix("").parts)
         yield dotted.removesuffix(".__init__"), text, ast.parse(text)
@@ -77,12 +82,16 @@ def measured(tree: Path) -> dict[str, int | str]:
         graph.add_edges_from((name, other) for other in imported(syntax, known) if other in known - {name, "ldpopt"})
     words = Counter(word for _, _, syntax in parsed for word in bound(syntax))
     lengths = [len(text.splitlines()) for _, text, _ in parsed]
+    packages: dict[str, int | str] = {}
+    for package in (name.replace("/", ".") for name in PACKAGES):
+        texts = [text for name, text, _ in parsed if name == package or name.startswith(f"{package}.")]
+        packages[package] = f"{sum(len(text.splitlines()) for text in texts)} lines, {len(texts)} files"
     tests = list((tree / "tests").rglob("*.py"))
-    return {
-        "lines of the package": sum(lengths),
-        "files of the package": len(parsed),
+    return packages | {
+        "lines of all packages": sum(lengths),
+        "files of all packages": len(parsed),
         "lines of the longest file": max(lengths),
-        "files above 350 lines": sum(length > 350 for length in lengths),
+        "files above 600 lines": sum(length > 600 for length in lengths),
         "circles of imports": sum(len(part) > 1 for part in nx.strongly_connected_components(graph) if part),
         "isinstance on kinds in design": sum(
             len(KINDS.findall(text)) for name, text, _ in parsed if name.startswith("ldpopt.design")
@@ -134,7 +143,7 @@ def main() -> None:
         print(json.dumps({"now": now, "before": before}, indent=1))
         return
     for what, figure in now.items():
-        print(f"{what:40} {before.get(what, ''):>10} {figure:>10}")
+        print(f"{what:40} {before.get(what, ''):>24} {figure:>24}")
 
 
 if __name__ == "__main__":
