@@ -16,6 +16,10 @@
 # are, and why the older definition was given up.
 
 # %%
+import sys
+
+sys.path.append("..")  # the root of the clone, which has the claims of the papers
+
 # %config InlineBackend.figure_formats = ["retina"]
 # %matplotlib inline
 import numpy as np

@@ -16,6 +16,10 @@
 # $(\varepsilon, \delta)$.
 
 # %%
+import sys
+
+sys.path.append("..")  # the root of the clone, which has the claims of the papers
+
 # %config InlineBackend.figure_formats = ["retina"]
 # %matplotlib inline
 import numpy as np
