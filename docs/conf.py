@@ -8,6 +8,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "_ext"))
+sys.path.append(str(DOCS.parent))  # `experiments`, which is not installed
 
 from api_pages import repository  # noqa: E402
 

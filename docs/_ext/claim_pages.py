@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import public_names  # noqa: F401  # it finds `experiments`
 from docstrings import escaped
 
 from experiments.papers import EXPERIMENTS, Experiment, recorded

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import ldpopt
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # `experiments`, which is not installed
 
 FIRST = ["ldpopt.channel", "ldpopt.divergences", "ldpopt.design", "ldpopt.privacy", "ldpopt.mechanisms"]
 """Modules whose pages come first, and which document a name that several modules offer."""
