@@ -16,7 +16,6 @@ import numpy as np
 from ldpopt import plots
 from ldpopt.datasets import SurveyTable, load_anes96
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.files import design_text
 from ldpopt.divergences import KL
 from ldpopt.frontiers import Frontier, frontier
 from ldpopt.plots.channel import design_picture
@@ -71,7 +70,7 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
         contents[f"{question.name}-gaps.csv"] = question.grid.to_csv().encode()
         for (epsilon, eta), design in question.designs.items():
             contents[channel_file(question.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
-            contents[design_file(question.name, epsilon, eta)] = design_text(design).encode()
+            contents[design_file(question.name, epsilon, eta)] = design.to_json().encode()
         sections.append((question, pictures, [_shown(question, limits) for limits in question.designs]))
     contents["report.html"] = _report(survey, sections).encode()
     step()

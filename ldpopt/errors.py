@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["BudgetExceeded", "CertificateError", "InvalidInput", "LdpoptError", "SolverError"]
+__all__ = [
+    "BudgetExceeded", "CertificateError", "InvalidInput", "LdpoptError", "Phrase", "SolverError", "invalid",
+]  # fmt: skip
 
 
 class LdpoptError(Exception):
@@ -26,16 +28,26 @@ class CertificateError(LdpoptError, RuntimeError):
 
 
 class Phrase(str):
-    """Text for the argument `got` of `invalid` that the message shows without quotes; other text is quoted."""
+    """Text for the argument `got` of `invalid` that the message shows without quotes; other text is quoted.
+
+    >>> Phrase("another text")
+    another text
+    """
 
     __slots__ = ()
+
+    def __new__(cls, text: object) -> Phrase:
+        """Show a value by `str`, whatever it is."""
+        return super().__new__(cls, text)
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def invalid(what: str, expected: str, got: object, where: str = "") -> InvalidInput:
-    """An `InvalidInput` whose message has the form that all of the package's messages have.
+    """Make an `InvalidInput` whose message has the form that all of the package's messages have; the caller raises it.
+
+    what : the name of the value. expected, got : what it must be, and what it is. where : the entry or line, if any.
 
     >>> print(invalid("epsilon", "a positive finite number", -1))
     epsilon: expected a positive finite number, got -1

@@ -13,8 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, Constraint, Design, FisherInformation, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.utilities.criterion import Criterion
+from ldpopt.design import (
+    AOptimal,
+    Constraint,
+    Criterion,
+    Design,
+    FisherInformation,
+    LocalDP,
+    TotalVariation,
+    optimal_channel,
+)
 from ldpopt.errors import InvalidInput, Phrase, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt.numbers.rounding import ceil_digits
@@ -24,13 +32,18 @@ from ldpopt.words import guarantee_in_words
 from ldpopt_studio import fields
 from ldpopt_studio.fields import Report, State, choice, field, picked, take, whole, within, wrong
 from ldpopt_studio.tell import proof
-from ldpopt_survey.estimate.counts import CountTable
-from ldpopt_survey.estimate.estimate import estimate
-from ldpopt_survey.estimate.intervals import Binomial, check_level
-from ldpopt_survey.plan.budget import Budget, split_budget
-from ldpopt_survey.plan.precision import HalfWidth
-from ldpopt_survey.plan.protocols import compare_protocols
-from ldpopt_survey.plan.question import MAX_EPSILON, MIN_EPSILON, MIN_ETA_SHARE, QuestionPlanner
+from ldpopt_survey import (
+    Binomial,
+    Budget,
+    CountTable,
+    HalfWidth,
+    QuestionPlanner,
+    compare_protocols,
+    estimate,
+    split_budget,
+)
+from ldpopt_survey.estimate.intervals import check_level
+from ldpopt_survey.plan.question import MAX_EPSILON, MIN_EPSILON, MIN_ETA_SHARE
 
 MAX_ANSWERS = 24
 """The most answers of a question on the page; the library takes 40."""

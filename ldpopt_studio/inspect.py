@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
-from ldpopt.design.files import design_text
-from ldpopt.design.load import checked
+from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel, verify_design
 from ldpopt.divergences import KL
 from ldpopt.errors import CertificateError, LdpoptError, Phrase
 from ldpopt.exact import ExactChannel
 from ldpopt.numbers.rounding import ceil_digits, floor_digits
 from ldpopt.numbers.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
-from ldpopt.privacy.guarantee import MORE_IS_MORE_PRIVATE
 from ldpopt.values.distribution import distribution, positive_epsilon, unit_interval
 from ldpopt.values.labels import as_text
 from ldpopt.words import guarantee_in_words, proof_in_words, recomputed_in
@@ -146,7 +143,7 @@ def _proof(pasted: Pasted, measured: tuple[Guarantee, ...], stated: Mapping[str,
 
 
 def _checked(design: Design) -> dict[str, Any]:
-    check, exact = checked(design)
+    check, exact = verify_design(design)
     said = proof_in_words(design, check)
     if check:
         tight = "" if design.certified else ", of a bound that is not tight"
@@ -173,7 +170,7 @@ def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]
         best = optimal_channel(utility, own_limits(epsilon, min(eta, 1.0)))
     except LdpoptError as error:
         return None, f"The optimum was not found ({error})."
-    verified, _ = checked(best)
+    verified, _ = verify_design(best)
     return {
         "whose": whose,
         "divergence": utility.name,
@@ -189,7 +186,7 @@ def _comparison(seen: Looked, state: State) -> tuple[dict[str, Any] | None, str]
         **proof(best, verified),
         "matrix": best.channel.matrix,
         "outputs": [as_text(label) for label in best.channel.outputs],
-        "design_file": design_text(best),
+        "design_file": best.to_json(),
     }, ""
 
 
@@ -219,7 +216,7 @@ def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
 
 
 def _row(guarantee: Guarantee) -> dict[str, Any]:
-    more = guarantee.notion in MORE_IS_MORE_PRIVATE
+    more = guarantee.more_is_more_private
     return {
         "title": guarantee.title,
         "sign": "≥" if more else "=" if guarantee.exact else "≤",

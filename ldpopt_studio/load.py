@@ -12,8 +12,8 @@ from typing import Any
 from ldpopt.datasets import load_anes96
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files.delimited import PLAIN, sniff
+from ldpopt.files.table import is_number
 from ldpopt.io import Populations, read_microdata, read_pair, seen_once
-from ldpopt.io.table import is_number
 from ldpopt_studio.fields import FieldError, State, field, flag, items, numbers, raw_text, take, text, within, wrong
 from ldpopt_studio.pasted import with_commas
 from ldpopt_survey.datafiles.pieces import DELIMITED, SUFFIXES, names_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.composition.k_fold import KFold, k_fold
+from ldpopt.composition import KFold, k_fold
 from ldpopt.errors import Phrase
 from ldpopt.numbers.rounding import ULP, exact_sum, float_down, float_up
 from ldpopt.privacy import FinitePair, TradeOffCurve, local_dp, total_variation, trade_off

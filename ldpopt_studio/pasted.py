@@ -10,19 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import FORMAT, Channel, Label
-from ldpopt.design import Design
-from ldpopt.design.codec.kinds import SCHEMA
-from ldpopt.design.constraints.base import Constraint, within
-from ldpopt.design.constraints.repair import Unrepairable, repair
-from ldpopt.design.load import design_of
+from ldpopt.channel import Channel, Label
+from ldpopt.design import Constraint, Design, Unrepairable, parse_design, repair
 from ldpopt.errors import Phrase, invalid
-from ldpopt.exact import FORMAT as EXACT
 from ldpopt.exact import ExactChannel
 from ldpopt.files import strict
 from ldpopt.files.atomic import naming
 from ldpopt.files.escapes import csv_text
-from ldpopt.io.channels import channel_of, csv_parts, is_json
+from ldpopt.io import is_json, parse_channel, parse_matrix_csv
 from ldpopt.numbers.tolerances import ROW_SUM
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt.values.labels import distinct_labels, from_jsonable
@@ -33,6 +28,9 @@ MAX_CHARACTERS = 4_000_000
 """The most characters of a file."""
 MOST_ENTRIES = 250_000
 """The most entries of a matrix."""
+
+DESIGN, CHANNELS = "ldpopt-design", ("ldpopt-channel", "ldpopt-exact-channel")
+"""The schema of design files, and the formats of channel files (docs/design-file.md, docs/channel-file.md)."""
 
 NAMELESS = "pasted text"
 """The name of contents without a file's name."""
@@ -62,14 +60,14 @@ def pasted(text: str, name: str = NAMELESS) -> Pasted:
     A table may have commas, tabs, semicolons or blanks between its cells, and decimal commas where no comma separates.
     """
     if not is_json(name, text):
-        return _bounded(channel_of(with_commas(text), name), name)
+        return _bounded(parse_channel(with_commas(text), name), name)
     with naming(name):
         data = strict.json_value(text, "JSON")
-        if isinstance(data, dict) and data.get("schema") == SCHEMA:
-            return _bounded(design_of(text), name)
-        if not isinstance(data, list) and not (isinstance(data, dict) and data.get("format") in (EXACT, FORMAT)):
+        if isinstance(data, dict) and data.get("schema") == DESIGN:
+            return _bounded(parse_design(text), name)
+        if not isinstance(data, list) and not (isinstance(data, dict) and data.get("format") in CHANNELS):
             raise invalid("the file", "a channel, a design or a list of rows", schema_of(data))
-    return _bounded(channel_of(text, name), name)
+    return _bounded(parse_channel(text, name), name)
 
 
 def _bounded(content: Pasted, name: str) -> Pasted:
@@ -94,10 +92,10 @@ def parts(text: str, name: str = NAMELESS) -> Parts:
     """The matrix in `text`, which need not be a channel, and the labels of its rows and columns."""
     with naming(name):
         if not is_json(name, text):
-            matrix, rows, columns = csv_parts(name, with_commas(text))
+            matrix, rows, columns = parse_matrix_csv(name, with_commas(text))
             return _sized(matrix), rows, columns
         data = strict.json_value(text, "JSON")
-        if isinstance(data, dict) and data.get("schema") == SCHEMA:
+        if isinstance(data, dict) and data.get("schema") == DESIGN:
             data = data.get("channel")
         if isinstance(data, list):
             return _sized(finite_array(data, "matrix", 2)), None, None
@@ -149,7 +147,7 @@ def mended(parts: Parts, limits: Sequence[Constraint] = ()) -> Mended:
     matrix, inputs, outputs = parts
     whole, steps = _rows_that_sum(matrix)
     channel = Channel(whole, inputs, outputs)
-    if limits and not within(channel, limits):
+    if not all(float(limit.measure(channel)) <= limit.bound for limit in limits):
         matrix, said = _within(whole, limits, channel)
         channel = Channel(matrix, channel.inputs, channel.outputs)
         steps.append(said)

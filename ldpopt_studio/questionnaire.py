@@ -12,9 +12,8 @@ from ldpopt_studio import fields
 from ldpopt_studio.ask import Asked, questions_of, wishes
 from ldpopt_studio.fields import Report, State, field, take
 from ldpopt_studio.source import booklets_file
+from ldpopt_survey import PlannedSurvey, QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.estimate.intervals import two_sided
-from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
-from ldpopt_survey.plan.survey import PlannedSurvey, plan_survey
 
 GROWN = (1, 2, 3, 5, 8, 12, 20, 30)
 """Numbers of questions at which the people are computed, for questionnaires of questions like the shown one."""

@@ -9,13 +9,19 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, Constraint, Design, Divergence, constraints
-from ldpopt.design.registry import answers, flags
-from ldpopt.divergences import FDivergence
-from ldpopt.divergences.base import spelling
+from ldpopt.design import (
+    AOptimal,
+    Constraint,
+    Design,
+    Divergence,
+    command_options,
+    constraints,
+    parameter_values,
+)
+from ldpopt.divergences import FDivergence, format_divergence
 from ldpopt.version import __version__
 from ldpopt_studio.tell import Posed
-from ldpopt_survey.plan.spec import SurveySpec
+from ldpopt_survey import SurveySpec
 from ldpopt_survey.reports.page import render
 
 SHORT = {
@@ -54,7 +60,7 @@ def tell_code(posed: Posed, power: float | None = None, level: float = 0.05) -> 
 
 def tell_command(posed: Posed) -> str:
     """The command for the same problem. It writes channel.json, its picture, and design.json with the proof."""
-    utility, options = posed.utility, [f"--divergence={spelling(posed.utility.f)}"]
+    utility, options = posed.utility, [f"--divergence={format_divergence(posed.utility.f)}"]
     for constraint in posed.constraints:
         options += _options(constraint)
     labels = [str(label) for label in utility.inputs or ()]
@@ -107,7 +113,7 @@ def constraint_source(constraint: Constraint) -> str:
 
 def divergence_source(f: FDivergence) -> tuple[str, str]:
     """A named divergence as Python code, and the name that the code imports."""
-    family, _, parameter = spelling(f).partition(":")
+    family, _, parameter = format_divergence(f).partition(":")
     name = family.replace("-", "_")
     return (f"{name}({parameter})", name) if parameter else (name.upper(), name.upper())
 
@@ -146,8 +152,8 @@ def _numbers(values: Iterable[float]) -> str:
 
 def _options(constraint: Constraint) -> list[str]:
     """The options of the command line for a constraint."""
-    values = answers(constraint)
-    wanted = {name: asked for name, asked in flags(constraints).items() if asked[-1].name in values}
+    values = parameter_values(constraint)
+    wanted = {name: asked for name, asked in command_options(constraints).items() if asked[-1].name in values}
     return [f"--{name}={':'.join(repr(values[part.name]) for part in asked)}" for name, asked in wanted.items()]
 
 
@@ -203,7 +209,7 @@ def booklets_command(spec: SurveySpec) -> str:
 
 def limits_of(design: Design) -> dict[str, Any]:
     """The epsilon and the eta of a question's design, under the names that plans use."""
-    return {name: value for limit in design.constraints for name, value in answers(limit).items()}
+    return {name: value for limit in design.constraints for name, value in parameter_values(limit).items()}
 
 
 def _toml(text: str) -> str:

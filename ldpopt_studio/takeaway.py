@@ -18,13 +18,12 @@ from markupsafe import Markup
 from ldpopt.channel import Channel
 from ldpopt.citation import cite
 from ldpopt.design import Design
-from ldpopt.design.files import design_text, respondents_text
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt.io.channels import to_csv
+from ldpopt.io import channel_to_csv
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.numbers.tolerances import MINIMUM_EPSILON
-from ldpopt.plots.channel import design_picture
+from ldpopt.plots import design_picture
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.values.labels import as_text
 from ldpopt.version import __version__
@@ -38,8 +37,7 @@ from ldpopt_studio.pasted import NAMELESS, contents
 from ldpopt_studio.questionnaire import planned_of, ways_of
 from ldpopt_studio.source import Planned, limits_of, survey_code, survey_command, survey_file
 from ldpopt_studio.tell import posed, respondents, solved
-from ldpopt_survey.plan.plan import make_plan
-from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
 from ldpopt_survey.reports.page import render, table
 from ldpopt_survey.reports.promises import promises_in_words
 
@@ -59,11 +57,11 @@ def channel_files(channel: Channel, guarantees: Any = (), stem: str = "channel")
     """The JSON and the CSV file of a channel, by name. The CSV file has labels as text."""
     files = {f"{stem}.json": channel.to_json(guarantees)}
     try:
-        files[f"{stem}.csv"] = to_csv(channel)
+        files[f"{stem}.csv"] = channel_to_csv(channel)
     except InvalidInput:
         labels = [[as_text(label) for label in side] for side in (channel.inputs, channel.outputs)]
         with suppress(InvalidInput):  # labels that CSV cannot hold, such as blanks, are in the JSON file only
-            files[f"{stem}.csv"] = to_csv(Channel(channel.matrix, *labels))
+            files[f"{stem}.csv"] = channel_to_csv(Channel(channel.matrix, *labels))
     return files
 
 
@@ -72,7 +70,7 @@ def _ask(state: State) -> Taken:
     if len(ask.questions_of(state)) > 1:
         spec, survey = planned_of(_at_its_epsilon(state))
         files = {"plan.json": survey.plan.to_json(), "survey.toml": source.booklets_file(spec)}
-        files |= {} if survey.proof is None else {"bound.json": respondents_text(survey.proof)}
+        files |= {} if survey.proof is None else {"bound.json": survey.proof.to_json()}
         return Taken(source.booklets_code(spec), source.booklets_command(spec), files, "survey.py", SHOWN)
     told, planned = asked_design(state)
     name, design, width = planned
@@ -80,7 +78,7 @@ def _ask(state: State) -> Taken:
         name, design.channel.inputs, pilot=design.utility.prior, half_width=width, **limits_of(design)
     )
     plan = make_plan(SurveySpec("survey", (question,)), {name: design.channel})
-    files = {"plan.json": plan.to_json(), "survey.toml": survey_file(planned), "design.json": design_text(design)}
+    files = {"plan.json": plan.to_json(), "survey.toml": survey_file(planned), "design.json": design.to_json()}
     files |= channel_files(design.channel, design.guarantees)
     return Taken(survey_code(planned), survey_command(planned, told["respondents"]), files, "survey.py")
 
@@ -142,7 +140,7 @@ def _tell(state: State) -> Taken:
     told = solved(state)
     people = respondents(state, told.design)
     power = people["power"] if people["private"] is not None else None
-    files = {"design.json": design_text(told.design), **channel_files(told.design.channel, told.design.guarantees)}
+    files = {"design.json": told.design.to_json(), **channel_files(told.design.channel, told.design.guarantees)}
     files["populations.json"] = source.populations_file(told.posed)
     code = source.tell_code(told.posed, power, people["level"])
     return Taken(code, source.tell_command(told.posed), files, "design.py")

@@ -15,33 +15,39 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.bounds.comparison import published
+from ldpopt.bounds import published_bounds
 from ldpopt.channel import Channel, ChannelLike
-from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, constraints, optimal_channel
-from ldpopt.design.certificates.base import Verification
-from ldpopt.design.registry import choices, chosen
-from ldpopt.design.structure import Structure, structures
-from ldpopt.divergences import KL, FDivergence
-from ldpopt.divergences.base import spelled
+from ldpopt.design import (
+    Constraint,
+    Design,
+    Divergence,
+    LocalDP,
+    Structure,
+    TotalVariation,
+    Verification,
+    constraints,
+    offered_types,
+    optimal_channel,
+    structures,
+    types_with_parameters,
+)
+from ldpopt.divergences import KL, FDivergence, parse_divergence
 from ldpopt.errors import InvalidInput, Phrase
-from ldpopt.frontiers import frontier
-from ldpopt.frontiers.envelope import MAX_INPUTS
-from ldpopt.frontiers.envelope import envelope as optimum_envelope
-from ldpopt.frontiers.grid import BASELINES, CHAIN, row_of
+from ldpopt.frontiers import BASELINES, FrontierRow, frontier
+from ldpopt.frontiers import envelope as optimum_envelope
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
-from ldpopt.plots.channel import ratio_order
-from ldpopt.plots.frontier import STYLES
+from ldpopt.plots import ratio_order
 from ldpopt.values.deadline import Progress
 from ldpopt.values.distribution import number
 from ldpopt.words import guarantee_in_words, reports_in_words
 from ldpopt_studio import fields
 from ldpopt_studio.fields import FieldError, Report, State, field, names_of, picked, take, text, whole, wrong
+from ldpopt_survey import respondents_to_tell
 from ldpopt_survey.estimate.intervals import check_level
-from ldpopt_survey.two_hypotheses import respondents_to_tell
 
 MAX_ANSWERS = 5000
 """The most answers on the page; the library takes more."""
-LIMITS = choices(constraints)
+LIMITS = offered_types(constraints)
 """The kinds of limits, as the constraints declare what they ask for."""
 _READ = ("p0", "p1", "labels", "names", "divergence", *(asked.name for kind in LIMITS for asked in kind.asks))
 
@@ -100,7 +106,7 @@ def limits_of(state: State) -> tuple[Constraint, ...]:
     wanted = [asked for kind in LIMITS if kind.asks[-1].name in given for asked in kind.asks]
     values = {asked.name: take(state, asked.name, whole if asked.type is int else number) for asked in wanted}
     limits: list[Constraint] = []
-    kinds: Any = chosen(constraints, values)
+    kinds: Any = types_with_parameters(constraints, values)
     for kind in kinds:
         try:
             limits.append(kind.made(values))
@@ -211,7 +217,7 @@ def _test_of(state: State) -> tuple[float, float]:
 
 def divergence(value: Any, what: str) -> FDivergence:
     """The divergence that a text names, as on the command line."""
-    return spelled(text(value, what))
+    return parse_divergence(text(value, what))
 
 
 def needed(channel: ChannelLike, utility: Divergence, power: float, level: float) -> int | None:
@@ -222,6 +228,8 @@ def needed(channel: ChannelLike, utility: Divergence, power: float, level: float
         return None
 
 
+MAX_COMPARED = 2000
+"""The most answers with which the envelope and the mechanisms are shown; more take minutes."""
 GRID = 17
 """Number of caps at which the papers' bounds are evaluated for the picture."""
 
@@ -229,25 +237,25 @@ GRID = 17
 def compare(state: State) -> dict[str, Any]:
     """Comparisons for a state's design: the envelope's corners, mechanisms and bounds; only under epsilon and eta."""
     solution = solved(state)
-    if not solution.posed.quick or len(solution.posed.utility.p0) > MAX_INPUTS:
+    if not solution.posed.quick or len(solution.posed.utility.p0) > MAX_COMPARED:
         return {"applies": False}
     utility, epsilon = solution.posed.utility, solution.posed.epsilon
     edge = optimum_envelope(utility, epsilon)
     pure, reach = edge.corners[-1].value, math.tanh(epsilon / 2)
     eta = 1.0 if solution.posed.eta is None else solution.posed.eta
-    here = row_of(solution.design, epsilon, eta, pure)
+    here = FrontierRow.of_design(solution.design, epsilon, eta, pure)
     knees = {0.0, (math.exp(epsilon) - 1) / (math.exp(epsilon) + len(utility.p0) - 1), reach}
-    rows = [row_of(solution.design, epsilon, cap, pure) for cap in sorted(knees)]
+    rows = [FrontierRow.of_design(solution.design, epsilon, cap, pure) for cap in sorted(knees)]
     people = _respondents(state, solution, eta)
     mechanisms = [
         {
-            "name": STYLES[name][0],
+            "name": title,
             "value": getattr(here, name),
             "share": getattr(here, name) / solution.design.value if solution.design.value > 0 else 1.0,
             "respondents": people.get(name),
             "points": [[row.eta, getattr(row, name)] for row in rows],
         }
-        for name in BASELINES
+        for name, title in BASELINES.items()
     ]
     return {
         "applies": True,
@@ -265,11 +273,11 @@ def _bounds(
     grid = [reach * cap / (GRID - 1) for cap in range(GRID)]
     along: dict[str, list[list[float]]] = {}
     for cap in grid:
-        for reference, _, bound in published(utility, epsilon, cap, pure):
+        for reference, _, bound in published_bounds(utility, epsilon, cap, pure):
             if math.isfinite(bound):
                 along.setdefault(reference, []).append([cap, bound])
     told = []
-    for reference, above, bound in published(utility, epsilon, eta, pure):
+    for reference, above, bound in published_bounds(utility, epsilon, eta, pure):
         large, small = (bound, value) if above else (value, bound)
         off = large / small if small > 0 else (1.0 if large == 0 else math.inf)
         points = along.get(reference, [])
@@ -292,6 +300,8 @@ def _respondents(state: State, solution: Solved, eta: float) -> dict[str, int | 
 
 POINTS = 40
 """Number of caps at which the envelope is proved."""
+STEP = 8
+"""Number of caps after which progress is reported."""
 PIECES = 16
 """Parts of the range of epsilon, after each of which progress is reported."""
 LOW, HIGH = 0.05, 8.0
@@ -303,8 +313,8 @@ def envelope(state: State, report: Report) -> dict[str, Any]:
     problem = _quick(state)
     caps = np.tanh(problem.epsilon / 2) * np.arange(1, POINTS + 1) / POINTS
     points: list[dict[str, Any]] = []
-    for start in range(0, POINTS, CHAIN):
-        rows = frontier(problem.utility, [problem.epsilon], caps[start : start + CHAIN].tolist())
+    for start in range(0, POINTS, STEP):
+        rows = frontier(problem.utility, [problem.epsilon], caps[start : start + STEP].tolist())
         points += [{"eta": r.eta, "value": r.optimum, "bound": r.upper_bound, "certified": r.certified} for r in rows]
         report(len(points) / POINTS)
     return {"points": points, "certified": sum(point["certified"] for point in points)}

@@ -8,13 +8,15 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.extras import register
-from ldpopt.plots.figure import FIRST, SECOND, Axes, axes_on, finished, panels, picture, written
+from ldpopt.plots import FIRST_COLOR, SECOND_COLOR, Axes, axes_or_new, label_axes, label_text, panels, picture
 
 if TYPE_CHECKING:
     from ldpopt_survey.plan.plan import Plan
     from ldpopt_survey.plan.spec import SurveySpec
 
-COLOURS = (FIRST, SECOND, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
+__all__ = ["budget_split", "half_widths", "planning", "power_curves", "protocols", "survey_picture"]
+
+COLOURS = (FIRST_COLOR, SECOND_COLOR, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
 STYLES = ("-", "--", ":", "-.")
 
 
@@ -29,19 +31,19 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     'epsilon of the question (nats), 2 in all'
     """
     questions = list(plan.questions)
-    ax = axes_on(ax, 6.0, 1.2 + 0.3 * max(len(questions), 3))
+    ax = axes_or_new(ax, 6.0, 1.2 + 0.3 * max(len(questions), 3))
     heights = np.arange(len(questions))[::-1]
     epsilons = [question.epsilon for question in questions]
-    ax.barh(heights, epsilons, color=FIRST, height=0.6)
+    ax.barh(heights, epsilons, color=FIRST_COLOR, height=0.6)
     for place, question in zip(heights, questions, strict=True):
         asked = f", asked {question.probability}" if question.probability < 1 else ""
         ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}{asked}", va="center", fontsize=8)
-    names = [f"{written(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
+    names = [f"{label_text(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
     ax.set_yticks(heights, names)
     ax.set_ylim(-0.6, len(questions) - 0.4)
     ax.set_xlim(0, (1.4 if plan.booklets else 1.18) * max(epsilons))
     ax.tick_params(axis="y", length=0, labelsize=8)
-    return finished(ax, f"epsilon of the question (nats), {plan.epsilon:.4g} in all", left=False)
+    return label_axes(ax, f"epsilon of the question (nats), {plan.epsilon:.4g} in all", left=False)
 
 
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
@@ -58,7 +60,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     from ldpopt_survey.estimate.intervals import two_sided
     from ldpopt_survey.estimate.linear import contrast_variances
 
-    ax = axes_on(ax, 5.0, 3.6)
+    ax = axes_or_new(ax, 5.0, 3.6)
     # The variance of the widest share for one respondent, asked or not: booklets add up what they tell.
     ones, targets = {}, {}
     for name, asked in plan.answers.items():
@@ -72,7 +74,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
     for number, (name, own) in enumerate(ones.items()):
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
-        ax.plot(n, own / np.sqrt(n), style, color=colour, label=written(name, 24, 1))
+        ax.plot(n, own / np.sqrt(n), style, color=colour, label=label_text(name, 24, 1))
         target = targets[name]
         if target is not None:
             ax.plot([(own / target) ** 2], [target], "o", color=colour, markersize=5)
@@ -101,7 +103,7 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
     """
     from ldpopt_survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
-    ax = axes_on(ax, 5.0, 3.6)
+    ax = axes_or_new(ax, 5.0, 3.6)
     asked = [question for question in plan.questions if question.name in alternatives]
     pairs = [(own, (Channel(own.channel.matrix), Channel(np.eye(len(own.shares))))) for own in asked]
     ends = [
@@ -115,7 +117,7 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
         names = (f"ε = {question.epsilon:.3g}", "without privacy")
         for channel, style, name in zip(channels, "-:", names, strict=True):
             power = [float(goodness_of_fit_power(channel, question.shares, changed, int(size), level)) for size in n]
-            ax.plot(n, power, style, color=colour, label=f"{written(question.name, 20, 1)}, {name}")
+            ax.plot(n, power, style, color=colour, label=f"{label_text(question.name, 20, 1)}, {name}")
         target = (question.expected or {}).get("power")
         if target is not None:
             ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)
@@ -148,7 +150,7 @@ def _against_respondents(ax: Axes, y: str, lines: int) -> Axes:
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     ax.xaxis.set_minor_formatter(lambda x, _: "")
     ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2 if lines > 1 else 1)
-    return finished(ax, "respondents (of a simple random sample)", y, "both")
+    return label_axes(ax, "respondents (of a simple random sample)", y, "both")
 
 
 def protocols(table: Any, ax: Axes | None = None) -> Axes:
@@ -163,14 +165,14 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     rows = list(table)[::-1]
-    ax = axes_on(ax, 7.0, 1.1 + 0.3 * len(rows))
-    colours = [FIRST if row.protocol in ("optimal channel", "channel of this survey") else "0.72" for row in rows]
+    ax = axes_or_new(ax, 7.0, 1.1 + 0.3 * len(rows))
+    colours = [FIRST_COLOR if row.protocol in ("optimal channel", "channel of this survey") else "0.72" for row in rows]
     bars = ax.barh([row.protocol for row in rows], [row.respondents for row in rows], color=colours)
     for bar, row in zip(bars, rows, strict=True):
         text = f" {row.respondents:,}"
         ax.text(bar.get_width(), bar.get_y() + bar.get_height() / 2, text, va="center", fontsize=8)
-    ax.axvline(table.unprivate, color=SECOND, linewidth=1.2)
-    ax.text(table.unprivate, len(rows) - 0.4, " without privacy", color=SECOND, fontsize=8)
+    ax.axvline(table.unprivate, color=SECOND_COLOR, linewidth=1.2)
+    ax.text(table.unprivate, len(rows) - 0.4, " without privacy", color=SECOND_COLOR, fontsize=8)
     ax.set_xscale("log")
     low, high = table.unprivate / 1.5, 4 * max(row.respondents for row in rows)
     subs = (1.0, 2.0, 5.0) if high < 50 * low else (1.0, 3.0) if high < 1000 * low else (1.0,)  # numbers stand apart
@@ -179,7 +181,7 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(low, high)
     ax.tick_params(axis="y", length=0, labelsize=9)
-    return finished(ax, f"respondents for a half-width of {100 * table.precision.width:g} points", left=False)
+    return label_axes(ax, f"respondents for a half-width of {100 * table.precision.width:g} points", left=False)
 
 
 def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:

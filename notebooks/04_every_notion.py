@@ -24,6 +24,7 @@ from ldpopt import audit
 from ldpopt.channel import Channel
 from ldpopt.mechanisms import dominating_pair, laplace, randomized_response, warner
 from ldpopt.privacy import (
+    PureDP,
     RestrictedKL,
     RestrictedRenyi,
     capacity_bounded,
@@ -36,7 +37,6 @@ from ldpopt.privacy import (
     trade_off,
     zcdp,
 )
-from ldpopt.privacy.claims import PureDP
 
 # %% [markdown]
 # ## Warner's design

@@ -200,10 +200,10 @@ def test_reading_and_checking_a_design_loads_few_modules(tmp_path):
     (tmp_path / "designs.json").write_text(json.dumps([kinds.pop("EnvelopeDual"), *kinds.values()]), "utf-8")
     code = """
 import json, sys
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 counts = []
 for one in json.load(open("designs.json", encoding="utf-8")):
-    design_of(json.dumps(one)).verify()
+    parse_design(json.dumps(one)).verify()
     counts.append(sum(name.startswith("ldpopt") for name in sys.modules))
 print(json.dumps([counts, [name for name in sys.modules if name.startswith(("ldpopt.design.", "cvxpy", "rich"))]]))
 """

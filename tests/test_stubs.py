@@ -1,4 +1,4 @@
-"""Stubs tell type checkers every name of `ldpopt` and `ldpopt.design`; `python docs/_ext/stubs.py` writes them anew."""
+"""Stubs tell type checkers all names of packages that load by name; `python docs/_ext/stubs.py` writes them anew."""
 
 import importlib
 import re
@@ -12,7 +12,7 @@ import ldpopt
 STUBS = Path(ldpopt.__file__).parent.parent / "docs" / "_ext" / "stubs.py"
 
 
-@pytest.mark.parametrize("package", ["ldpopt", "ldpopt.design"])
+@pytest.mark.parametrize("package", ["ldpopt", "ldpopt.design", "ldpopt.cli"])
 def test_type_checkers_know_every_name(package):
     """The committed stub is the one that `docs/_ext/stubs.py` writes."""
     if not STUBS.exists():

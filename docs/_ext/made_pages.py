@@ -14,8 +14,8 @@ from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import kinds
 from ldpopt.files.delimited import Dialect
 from ldpopt.values.references import REFERENCES
-from ldpopt.values.schema import own_keys, reference
 from ldpopt_survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec
+from ldpopt_survey.records import own_keys, reference
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent

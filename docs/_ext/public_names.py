@@ -19,6 +19,7 @@ FIRST = ["ldpopt.channel", "ldpopt.divergences", "ldpopt.design", "ldpopt.privac
 
 BESIDE = [
     "ldpopt.citation",
+    "ldpopt.design.constraints",
     "ldpopt.exact",
     "ldpopt.frontiers",
     "ldpopt.values.references",

@@ -36,10 +36,16 @@ NO_FORMULA = {
     "ldpopt.composition": {
         "compose_same_input", "from_dp_accounting", "to_dp_accounting", "largest_count", "largest_epsilon",
     },
-    "ldpopt.design": {"load_design"},
+    "ldpopt.design": {
+        "command_options", "is_certified", "load_design", "offered_types", "parameter_values", "parse_design", "repair",
+        "types_with_parameters", "verify_design",
+    },
+    "ldpopt.divergences": {"format_divergence", "parse_divergence"},
+    "ldpopt.errors": {"invalid"},
     "ldpopt.frontiers": {"frontier", "sweep"},
     "ldpopt.privacy": {"audit"},
     "ldpopt.values.references": {"reference", "registered_sources"},
+    "ldpopt.values.results": {"jsonable"},
     "ldpopt_survey": {
         "advise_stages", "aggregate", "device_named", "enter_reports", "kit_files", "make_plan", "merge",
         "paper_survey", "pilot_shares", "plan_survey", "pooled_channel", "privatize", "privatize_frame", "propose",

@@ -1,4 +1,4 @@
-"""The stubs `ldpopt/__init__.pyi` and `ldpopt/design/__init__.pyi`, which tell type checkers what is loaded by name.
+"""The stubs `__init__.pyi` of `ldpopt`, `ldpopt.design` and `ldpopt.cli`: for type checkers, what is loaded by name.
 
     python docs/_ext/stubs.py [PACKAGE]
 
@@ -14,25 +14,30 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("ldpopt", "ldpopt.design")
+PACKAGES = ("ldpopt", "ldpopt.design", "ldpopt.cli")
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def stub(package: str) -> str:
     """The contents of a package's stub: an import of every name that it offers from where the name is defined."""
     module = importlib.import_module(package)
-    lines = [f"from {_home(module, name)} import {name} as {name}" for name in sorted(module.__all__)]
+    lines = [_line(module, name) for name in sorted(module.__all__)]
     if package == "ldpopt":
         lines += [f"from ldpopt import {name} as {name}" for name in module._SUBMODULES]
         lines += ["from ldpopt.version import __version__ as __version__"]
     listed = "".join(f'    "{name}",\n' for name in sorted(module.__all__))
-    return "\n".join([*sorted(lines), "", f"__all__ = [\n{listed}]", ""])
+    lines.sort(key=lambda line: (line.startswith("def "), line))
+    return "\n".join([*lines, "", f"__all__ = [\n{listed}]", ""])
 
 
-def _home(module: Any, name: str) -> str:
-    """The module that defines a class, or from which a function or a value is offered."""
+def _line(module: Any, name: str) -> str:
+    """The import of a name from the module that defines or offers it, or the head of a function of the package."""
     value = getattr(module, name)
-    return str(value.__module__ if inspect.isclass(value) else module._MODULES[name])
+    if inspect.isfunction(value) and value.__module__ == module.__name__:
+        return f"def {name}{inspect.signature(value)}: ...".replace("'", "")
+    ours = inspect.isclass(value) and value.__module__.startswith("ldpopt.")
+    home = value.__module__ if ours else module._MODULES[name]
+    return f"from {home} import {name} as {name}"
 
 
 if __name__ == "__main__":

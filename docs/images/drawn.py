@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ldpopt import plots
+from ldpopt.plots import FIRST_COLOR as FIRST
+from ldpopt.plots import SECOND_COLOR as SECOND
 from ldpopt.plots import panels
-from ldpopt.plots.figure import FIRST, SECOND
 
 GREEN, PURPLE, SKY, GREY = "#009E73", "#CC79A7", "#56B4E9", "0.45"
 TYPE = 9

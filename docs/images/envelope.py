@@ -7,9 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.papers.drawing import COLOURS, finish
-from experiments.papers.envelope import Line, Problem, comb, distances, envelope_at, lay, partition_points, prove
+from experiments.papers.envelope import Line, Pair, Problem, comb, distances, envelope_at, lay, partition_points, prove
 from ldpopt import plots
-from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import KL, LE_CAM
 
 HERE = Path(__file__).parent
@@ -18,7 +17,7 @@ WIDTH = 7.6
 UNIT = 42
 E = 5
 
-PAIR = Pair.plain(np.array([0.1, 0.3, 0.6]), np.array([0.6, 0.3, 0.1]))
+PAIR = Pair(np.array([0.1, 0.3, 0.6]), np.array([0.6, 0.3, 0.1]))
 PROBLEM = Problem(LE_CAM, PAIR, E - 1.0)
 WEIGHTS = {(1,): 3, (1, 2): 2, (2,): 2, (1, 3): 2, (2, 3): 3, (3,): 2}
 """The channel of the pictures: how often it has each staircase, in 42nds."""

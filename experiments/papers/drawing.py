@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from experiments.papers.experiment import Table
-from ldpopt.plots.figure import Axes, panels
+from ldpopt.plots import Axes, panels
 from ldpopt.values.distribution import Array
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

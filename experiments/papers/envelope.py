@@ -19,7 +19,6 @@ from itertools import combinations, pairwise
 import numpy as np
 from scipy.optimize import linprog
 
-from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 from ldpopt.values.distribution import Array, Index
@@ -86,6 +85,17 @@ def pattern_optimum(
     if solved.status != 0:
         raise SolverError(f"the pattern program was not solved: {solved.message}")
     return float(-solved.fun * scale * eta / gain)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two hypotheses on inputs in increasing order of likelihood ratio: masses `p0` and `p1`, shape (k,)."""
+
+    p0: Array
+    p1: Array
+
+    def __len__(self) -> int:
+        return len(self.p0)
 
 
 @dataclass(frozen=True, eq=False)

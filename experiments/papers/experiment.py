@@ -17,7 +17,7 @@ import numpy as np
 
 from ldpopt.errors import invalid
 from ldpopt.files.escapes import csv_text
-from ldpopt.io.table import is_number, parse_table
+from ldpopt.files.table import is_number, parse_table
 from ldpopt.numbers.tolerances import TIE
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result

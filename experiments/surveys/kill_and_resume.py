@@ -22,11 +22,8 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey import Memoised, Plan, QuestionSpec, SurveySpec, make_plan, privatize
 from ldpopt_survey.collect.words import create_key
-from ldpopt_survey.plan.plan import Plan, make_plan
-from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 FILES, ROWS = 25, 200_000
 FORMS = ("reports.csv", "reports.parquet", "csv-reports", "parquet-reports")

@@ -20,13 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ldpopt_survey.collect.aggregate import aggregate
-from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey import Memoised, Plan, QuestionSpec, SurveySpec, aggregate, make_plan, privatize
 from ldpopt_survey.collect.runner import Threads
 from ldpopt_survey.collect.words import create_key
-from ldpopt_survey.plan.plan import Plan, make_plan
-from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 QUESTIONS = {"income": 24, "party": 7, "education": 7, "vote": 2}
 GROUP = 1 << 20

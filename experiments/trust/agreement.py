@@ -37,9 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from honest_design_files import excess, normalised
 
 from ldpopt import LocalDP, TotalVariation, load_design, optimal_channel
-from ldpopt.design import Design, Divergence
-from ldpopt.design.certificates.envelope import EnvelopeDual
-from ldpopt.design.design import is_certified
+from ldpopt.design import Design, Divergence, EnvelopeDual, is_certified
 from ldpopt.divergences import NAMED, alpha, hockey_stick
 from ldpopt.errors import InvalidInput
 

@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"
 import collectors
 import postgresql_server
 
-from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey import Plan
 from ldpopt_survey.server import (
     Outcome,
     Submission,

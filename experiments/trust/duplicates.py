@@ -21,11 +21,8 @@ import numpy as np
 import pandas as pd
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey import Memoised, Plan, QuestionSpec, SurveySpec, make_plan, privatize
 from ldpopt_survey.collect.words import create_key
-from ldpopt_survey.plan.plan import Plan, make_plan
-from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 
 Frame = pd.DataFrame
 Rng = np.random.Generator

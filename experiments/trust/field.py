@@ -47,12 +47,9 @@ import numpy as np
 import pandas as pd
 
 from ldpopt.errors import LdpoptError
+from ldpopt_survey import Memoised, QuestionSpec, SurveySpec, make_plan, privatize
 from ldpopt_survey.collect import answers
-from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
 from ldpopt_survey.collect.words import create_key
-from ldpopt_survey.plan.plan import make_plan
-from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt_survey.server import Submission, database, draw_invitations
 from ldpopt_survey.server.submission import invitation_hash
 
@@ -430,8 +427,7 @@ def browser(times: int) -> Counter[str]:
     from kit_site import CHROMIUM, chromium, served, visit
     from studio_site import studio_running
 
-    from ldpopt_survey.kit.folder import kit_files
-    from ldpopt_survey.plan.plan import Plan
+    from ldpopt_survey import Plan, kit_files
 
     if CHROMIUM is None:
         return Counter({"skipped: no Chromium": 1})

@@ -41,9 +41,9 @@ from ldpopt.design import (
     WeightedSum,
     WorstOf,
     optimal_channel,
+    parse_design,
+    verify_design,
 )
-from ldpopt.design.files import design_text
-from ldpopt.design.load import checked, design_of
 from ldpopt.divergences import NAMED
 from ldpopt.errors import LdpoptError
 
@@ -107,7 +107,7 @@ def honest(number: int) -> tuple[str, Document] | None:
     """The design of that number: (kind and certificate, file); None for what has no finite answer."""
     kind, utility, constraints = problem(np.random.default_rng([SEED, number]))
     try:
-        document = json.loads(design_text(optimal_channel(utility, constraints)))
+        document = json.loads(optimal_channel(utility, constraints).to_json())
     except LdpoptError:
         return None
     return f"{kind}, {(document['certificate'] or {}).get('kind')}", document
@@ -178,7 +178,7 @@ def verdicts(document: Document) -> str:
 def both(document: Document) -> str:
     """What the kernel and the checker say of a file as it is."""
     try:
-        ours = bool(checked(design_of(json.dumps(document)))[0])
+        ours = bool(verify_design(parse_design(json.dumps(document)))[0])
     except LdpoptError:
         ours = False
     try:

@@ -30,11 +30,8 @@ import numpy as np
 from scipy import stats
 
 from ldpopt.channel import Channel
-from ldpopt.design import Divergence, EnvelopeDual, LocalDP
+from ldpopt.design import Design, Divergence, EnvelopeDual, LocalDP, parse_design
 from ldpopt.design.certificates import envelope
-from ldpopt.design.design import Design
-from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
 from ldpopt.design.methods.partition import RAISED, Blocks
 from ldpopt.design.problems import reduction
 from ldpopt.design.problems.reduction import Pair
@@ -161,7 +158,7 @@ def judged(design: Design, read_back: bool) -> str:
     """What the kernel says of a bound that is false; `read_back`: of the whole file, written and read."""
     try:
         if read_back:
-            found = design_of(design_text(design)).verify()
+            found = parse_design(design.to_json()).verify()
             return "BELIEVED" if found or found.bound <= design.upper_bound else "refused"
         assert design.certificate is not None
         return "BELIEVED" if design.certificate.proved(FLOAT) <= design.upper_bound else "refused"

@@ -28,7 +28,6 @@ import numpy as np
 from kinds import CONSTRAINTS, UTILITIES, asked, checker, utility_of
 
 from ldpopt.design import optimal_channel
-from ldpopt.design.files import design_text
 from ldpopt.errors import LdpoptError
 from ldpopt.values import deadline
 
@@ -62,7 +61,7 @@ def judged(kind: str, name: str, k: int, number: int, limit: float) -> dict[str,
     if not design.certified:
         row["note"] = design.note
     try:
-        said, row["checker seconds"] = timed(lambda: checker.check(json.loads(design_text(design))))
+        said, row["checker seconds"] = timed(lambda: checker.check(json.loads(design.to_json())))
         row["checker accepts"] = int(not said.failures)
         if design.certified and said.failures:
             row["wrong"] = f"the checker: {said.failures[0]}"

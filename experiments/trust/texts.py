@@ -28,9 +28,7 @@ from typing import Any
 import numpy as np
 from kinds import checker
 
-from ldpopt.design.design import is_certified
-from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
+from ldpopt.design import is_certified, parse_design
 from ldpopt.errors import LdpoptError
 from ldpopt_check.__main__ import strict
 
@@ -49,7 +47,7 @@ def honest() -> list[dict[str, Any]]:
     """The files on record, each with the bound that its certificate proves, that verify."""
     found = []
     for entry in json.loads(FILES.read_text(encoding="utf-8")):
-        design = design_of(json.dumps(entry["design"]))
+        design = parse_design(json.dumps(entry["design"]))
         assert design.certificate is not None
         bound, error = design.certificate.bound, design.utility.error
         lower, upper = (bound, design.upper_bound) if error else (design.lower_bound, bound)
@@ -57,7 +55,7 @@ def honest() -> list[dict[str, Any]]:
         certified = is_certified(design.value, bound, design.tolerance, error, logarithmic)
         own = replace(design, lower_bound=lower, upper_bound=upper, certified=certified)
         if abs(own.value) > 1e-9 and own.verify():
-            found.append(json.loads(design_text(own)))
+            found.append(json.loads(own.to_json()))
     return found
 
 
@@ -125,7 +123,7 @@ def forged(document: dict[str, Any], rng: np.random.Generator) -> tuple[str, str
 def kernel(text: str, exact: bool) -> bool:
     """Whether `verify` believes it."""
     try:
-        return bool(design_of(text).verify(exact))
+        return bool(parse_design(text).verify(exact))
     except LdpoptError:
         return False
 

@@ -29,7 +29,7 @@ from ldpopt.errors import invalid
 from ldpopt.mechanisms import binary, randomized_response, subset_selection, truncated_geometric
 from ldpopt.privacy import total_variation
 from ldpopt.values.deadline import Deadline, Progress, watched
-from ldpopt.values.distribution import positive_epsilon, unit_interval
+from ldpopt.values.distribution import nonnegative, positive_epsilon, unit_interval
 from ldpopt.values.results import Pictured, Result, Rows
 
 
@@ -203,7 +203,7 @@ def _compared(deadline: Deadline, asked: list[tuple[Divergence, float, float]], 
                 alone = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
             pure[question, epsilon] = alone.value, list(textbook(question, epsilon)) if mechanisms else []
         value, kept = pure[question, epsilon]
-        bounds = list(published(question, epsilon, cap, value))
+        bounds = list(published_bounds(question, epsilon, cap, value))
         for name, those in groupby(kept, lambda each: each.name):
             bounds.append((name, False, max(each.value * min(1.0, cap / each.total_variation) for each in those)))
         optimum = design.value, design.upper_bound, design.certified
@@ -247,11 +247,28 @@ def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
     return [pure, TotalVariation(eta)]
 
 
-def published(utility: Divergence, epsilon: float, eta: float, pure: float) -> Iterator[tuple[str, bool, float]]:
-    """(reference, whether it lies above the optimum, value) of every bound on the optimum of `utility`.
+def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: float) -> Iterator[tuple[str, bool, float]]:
+    """Evaluate every published bound on the optimum of `utility` at one (epsilon, eta), without designing a channel.
 
-    eta : at most tanh(epsilon/2). pure : the optimum under epsilon alone.
+    utility : a finite `Divergence`. epsilon : in nats. eta : in [0, 1]; above tanh(epsilon/2) it limits nothing
+    [GI, Prop 2]. pure : the optimum under epsilon alone, from which [GI, Thm 8] follows.
+
+    Yields (reference, True where the bound lies above the optimum, value). `compare` shows them with the optimum.
+    Raises `InvalidInput` for values out of range.
+
+    >>> from ldpopt.divergences import TOTAL_VARIATION
+    >>> question = Divergence(TOTAL_VARIATION, [0.9, 0.1], [0.4, 0.6])
+    >>> for source, above, value in published_bounds(question, 1.0, 0.3, pure=0.2311):
+    ...     print(source, "<=" if above else ">=", round(value, 4))
+    [KOV14, Thm 6; GI, Thm 4] <= 0.2311
+    [GI, Thm 5] <= 0.15
+    [Dobrushin] <= 0.15
+    [GI, Thm 8] >= 0.15
     """
+    if not isinstance(utility, Divergence) or utility.continuous:
+        raise invalid("utility", "a Divergence of finite populations", utility)
+    epsilon, pure = positive_epsilon(epsilon), nonnegative(pure, "pure")
+    eta = min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
     f, p0, p1 = utility.f, utility.p0, utility.p1
     if f is TOTAL_VARIATION:
         yield "[KOV14, Thm 6; GI, Thm 4]", True, kairouz_oh_viswanath(p0, p1, epsilon)

@@ -42,7 +42,6 @@ def design(
     ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
     """
     from ldpopt.design import optimal_channel
-    from ldpopt.design.files import design_text
     from ldpopt.io import seen_once
     from ldpopt.plots.channel import design_picture
 
@@ -62,7 +61,7 @@ def design(
         if out is not None:
             files[out] = optimal.channel.to_json(optimal.guarantees).encode()
         if save_design is not None:
-            files[save_design] = design_text(optimal).encode()
+            files[save_design] = optimal.to_json().encode()
         if picture is not None:
             files[picture] = design_picture(optimal, people.names, kind)
     write_all(files, force)
@@ -76,7 +75,7 @@ def design(
 
 
 class Limited(Command):
-    """A command that takes, beside its own options, every number that a constraint asks for (`registry.flags`)."""
+    """A command that takes, beside its own options, every number that a constraint asks for (`command_options`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options; those of constraints are looked up when the command is used, since that loads numpy."""
@@ -90,9 +89,13 @@ class Limited(Command):
     @cached_property
     def _others(self) -> list[Any]:
         from ldpopt.design import constraints
-        from ldpopt.design.registry import flags
+        from ldpopt.design.registry import command_options
 
-        asked = {name: of for name, of in flags(constraints).items() if name not in {own.name for own in self.params}}
+        asked = {
+            name: of
+            for name, of in command_options(constraints).items()
+            if name not in {own.name for own in self.params}
+        }
         lines = (f"{name}: --{name} {_units(of)} | {of[-1].help}" for name, of in asked.items())
         types: dict[str, Any] = {name: int | None if of[-1].type is int else str for name, of in asked.items()}
         return declared("\n".join(["# Other limits", *lines]), types)
@@ -106,24 +109,23 @@ def _units(asked: tuple[Asked, ...]) -> str:
 def _limits(**given: str | int | None) -> list[Constraint]:
     """The constraints that the options stand for; at least one of them must be a limit of privacy."""
     from ldpopt.design import constraints
-    from ldpopt.design.registry import chosen, flags
+    from ldpopt.design.registry import command_options, types_with_parameters
 
     values: dict[str, float] = {}
-    for name, asked in flags(constraints).items():
+    for name, asked in command_options(constraints).items():
         if given[name] in ("", None):
             continue
         parts = str(given[name]).split(":")
         if len(parts) != len(asked):
             raise InvalidInput(f"--{name}: expected {_units(asked)}, got {given[name]!r}")
         values |= {limit.name: limit.type(number(part, limit.name)) for limit, part in zip(asked, parts, strict=True)}
-    kinds: Any = chosen(constraints, values)
+    kinds: Any = types_with_parameters(constraints, values)
     if not any(kind.private for kind in kinds):
         raise InvalidInput("limits: expected --epsilon, --rho or --renyi, got none of them")
     return [kind.made(values) for kind in kinds]
 
 
 def _as_json(design: Design, paths: list[Path]) -> None:
-    from ldpopt.design.files import design_text
 
     unprivate = design.utility.unprivate
     bounds = {type(constraint).__name__: constraint.bound for constraint in design.constraints}
@@ -137,7 +139,7 @@ def _as_json(design: Design, paths: list[Path]) -> None:
         "verified": bool(design.verify()),
         "files": [str(path) for path in paths],
         "channel": strict.json_value(design.channel.to_json(design.guarantees)),
-        "design": strict.json_value(design_text(design)),
+        "design": strict.json_value(design.to_json()),
     }
     print(strict.json_text(document), end="")
 
@@ -270,12 +272,12 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
     which. 2: not a design file.
     """
     from ldpopt.design.design import Design
-    from ldpopt.design.load import checked, load_proof
+    from ldpopt.design.load import load_proof, verify_design
     from ldpopt.words import ARITHMETIC, proof_in_words, recomputed_in
 
     with progress("verifying"):
         design = load_proof(file, budget)
-        outcome, exact = checked(design, exact, budget)
+        outcome, exact = verify_design(design, exact, budget)
     if not isinstance(design, Design):
         claims = {"verified": bool(outcome), "failures": list(outcome.failures), "arithmetic": ARITHMETIC[exact]}
         if json:

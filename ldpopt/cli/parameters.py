@@ -217,9 +217,9 @@ class PairFlags(FileFlags):
     def utility(self, pair: Populations) -> Divergence:
         """The utility of a channel: the divergence between the reports of the two populations."""
         from ldpopt.design import Divergence
-        from ldpopt.divergences.base import spelled
+        from ldpopt.divergences.base import parse_divergence
 
-        return Divergence(spelled(self.f.lower()), pair.p0, pair.p1, inputs=pair.labels)
+        return Divergence(parse_divergence(self.f.lower()), pair.p0, pair.p1, inputs=pair.labels)
 
 
 def seconds(text: str) -> float | None:

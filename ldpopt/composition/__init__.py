@@ -11,6 +11,7 @@ from ldpopt.composition.k_fold import (
     gaussian_trade_off,
     k_fold,
     kov15,
+    trinomial_log_pmf,
 )
 from ldpopt.composition.ledger import Ledger, largest_count, largest_epsilon
 from ldpopt.composition.shuffling import Shuffled, shuffled
@@ -37,5 +38,5 @@ __all__ = [
     "compose_pure", "compose_renyi", "compose_same_input", "compose_zcdp", "from_dp_accounting", "gaussian_limit",
     "gaussian_total_variation", "gaussian_trade_off", "k_fold", "kov15", "largest_count", "largest_epsilon",
     "renyi_advanced_composition", "restricted_parallel", "restricted_sequential", "shuffled", "subsample",
-    "to_dp_accounting", "to_dp_event", "zcdp_advanced_composition", "zcdp_advanced_delta",
+    "to_dp_accounting", "to_dp_event", "trinomial_log_pmf", "zcdp_advanced_composition", "zcdp_advanced_delta",
 ]  # fmt: skip

@@ -25,12 +25,19 @@ from ldpopt.values.results import Result
 
 
 def trinomial_log_pmf(count: int, epsilon: float, erasure: float, kept: float | None = None) -> Array:
-    """log Pr(#plus - #minus = d) for d = -count..count, shape (2 count + 1,), under the first hypothesis [GI, eq. 7].
+    """Return log Pr(#plus - #minus = d) for d = -count..count, shape (2 count + 1,) [GI, eq. 7].
 
-    Each draw is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and (1 - a) / (1 + e^eps),
-    where a is `erasure`; kept : 1 - a, if a is near 1. A three-term recurrence from either end adds positive terms, so
-    the relative error is a few units in the last place for each step away from the mode.
+    The probabilities are those under the first hypothesis of `count` reports of binary randomized response with
+    erasure: each is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and (1 - a) / (1 + e^eps).
+
+    epsilon : in nats. erasure : a. kept : 1 - a, if a is near 1. A three-term recurrence from either end adds positive
+    terms, so the relative error is a few units in the last place for each step away from the mode.
+
+    >>> np.exp(trinomial_log_pmf(1, math.log(3), 0.2)).round(6)
+    array([0.2, 0.2, 0.6])
     """
+    count, epsilon = positive_integer(count, "count"), nonnegative(epsilon, "epsilon")
+    erasure = unit_interval(erasure, "erasure")
     kept = 1 - erasure if kept is None else kept
     if kept <= 0:
         law = np.full(2 * count + 1, -np.inf)

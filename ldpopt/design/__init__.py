@@ -27,16 +27,21 @@ from ldpopt.design.registry import kinds as _registered
 _HOMES = {
     "ldpopt.design.certificates.base": ("Certificate", "Verification"),
     "ldpopt.design.candidate": ("Method",),
+    "ldpopt.design.constraints.repair": ("Unrepairable", "repair"),
     "ldpopt.design.constraints.base": ("AlphabetConstraint", "ColumnConstraint", "Constraint"),
-    "ldpopt.design.design": ("Design",),
-    "ldpopt.design.load": ("load_design", "load_respondents"),
+    "ldpopt.design.design": ("Design", "is_certified"),
+    "ldpopt.design.load": ("load_design", "load_respondents", "parse_design", "verify_design"),
     "ldpopt.design.methods.convex_program": ("PosedProgram", "problem"),
+    "ldpopt.design.methods.symmetric_marginals": ("respondents_kernel",),
     "ldpopt.design.optimal": ("METHODS", "optimal_channel"),
+    "ldpopt.design.registry": (
+        "command_options", "offered_types", "parameter_values", "types_with_parameters",
+    ),
     "ldpopt.design.structure": ("Structure", "Structures", "structures"),
     "ldpopt.design.utilities.base": ("ColumnUtility", "Utility"),
     "ldpopt.design.utilities.criterion": ("Criterion",),
     "ldpopt.design.utilities.sets": ("HypothesisSet", "Neighbourhood"),
-}
+}  # fmt: skip
 """The modules of the names that are no kinds; `registry` finds the kinds."""
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 _ROOMS = ("utilities", "constraints", "certificates", "methods")

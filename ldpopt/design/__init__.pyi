@@ -40,9 +40,14 @@ from ldpopt.design.constraints.moment import RenyiLDP as RenyiLDP
 from ldpopt.design.constraints.outputs import Denominator as Denominator
 from ldpopt.design.constraints.outputs import Outputs as Outputs
 from ldpopt.design.constraints.outputs import Support as Support
+from ldpopt.design.constraints.repair import Unrepairable as Unrepairable
+from ldpopt.design.constraints.repair import repair as repair
 from ldpopt.design.design import Design as Design
+from ldpopt.design.design import is_certified as is_certified
 from ldpopt.design.load import load_design as load_design
 from ldpopt.design.load import load_respondents as load_respondents
+from ldpopt.design.load import parse_design as parse_design
+from ldpopt.design.load import verify_design as verify_design
 from ldpopt.design.methods.balanced import BalancedSets as BalancedSets
 from ldpopt.design.methods.branch_and_bound import BranchAndBound as BranchAndBound
 from ldpopt.design.methods.chambers import EntryBoxes as EntryBoxes
@@ -67,6 +72,7 @@ from ldpopt.design.methods.partition import Partition as Partition
 from ldpopt.design.methods.saddle import Saddle as Saddle
 from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.symmetric_marginals import SymmetricMarginals as SymmetricMarginals
+from ldpopt.design.methods.symmetric_marginals import respondents_kernel as respondents_kernel
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
 from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
 from ldpopt.design.methods.variances import EvenPilot as EvenPilot
@@ -74,6 +80,10 @@ from ldpopt.design.methods.variances import SampledColumns as SampledColumns
 from ldpopt.design.methods.variances import SmallSets as SmallSets
 from ldpopt.design.optimal import METHODS as METHODS
 from ldpopt.design.optimal import optimal_channel as optimal_channel
+from ldpopt.design.registry import command_options as command_options
+from ldpopt.design.registry import offered_types as offered_types
+from ldpopt.design.registry import parameter_values as parameter_values
+from ldpopt.design.registry import types_with_parameters as types_with_parameters
 from ldpopt.design.structure import Structure as Structure
 from ldpopt.design.structure import Structures as Structures
 from ldpopt.design.structure import structures as structures
@@ -195,13 +205,23 @@ __all__ = [
     "TotalVariationBall",
     "TradeOff",
     "Unbounded",
+    "Unrepairable",
     "Utility",
     "Verification",
     "WeightedSum",
     "WorstOf",
+    "command_options",
+    "is_certified",
     "load_design",
     "load_respondents",
+    "offered_types",
     "optimal_channel",
+    "parameter_values",
+    "parse_design",
     "problem",
+    "repair",
+    "respondents_kernel",
     "structures",
+    "types_with_parameters",
+    "verify_design",
 ]

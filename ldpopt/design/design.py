@@ -16,6 +16,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate, Unbounded, Unproved, Verification
 from ldpopt.design.certificates.numbers import expect, expect_each
 from ldpopt.design.constraints.base import Constraint
+from ldpopt.files.atomic import write_text
 from ldpopt.numbers.tolerances import COARSE_GAP
 from ldpopt.privacy import Guarantee
 from ldpopt.values.distribution import Array
@@ -42,8 +43,15 @@ def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float
 
 
 def is_certified(value: float, bound: float, tolerance: float, error: bool, logarithmic: bool) -> bool:
-    """Whether a proved bound is finite, on its side of the value, and within the relative tolerance of it. error : less
-    is better, so that the bound belongs below the value, not above it.
+    """Return True if a proved bound is finite, on its side of the value, and within the relative tolerance of it.
+
+    error : less is better, so that the bound belongs below the value, not above it. logarithmic : the utility is a
+    logarithm, of which the gap itself is the relative gap.
+
+    >>> is_certified(1.0, 1.0 + 1e-9, 1e-6, error=False, logarithmic=False)
+    True
+    >>> is_certified(1.0, 1.0 - 1e-9, 1e-6, error=False, logarithmic=False)
+    False
     """
     if not (math.isfinite(value) and math.isfinite(bound)):
         return False
@@ -185,9 +193,13 @@ class Design(Pictured):
         `load_design` reads it back, number for number. Raises `InvalidInput` for a utility or a constraint that you
         wrote, as a file holds no code, and for an existing file unless `force`.
         """
-        from ldpopt.design.files import write_design
+        write_text(path, self.to_json(), force)
 
-        write_design(self, path, force)
+    def to_json(self) -> str:
+        """Return the contents of the file that `save` writes; `parse_design` reads them back, number for number."""
+        from ldpopt.design.files import design_text
+
+        return design_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the channel's matrix and the certificate's numbers as JSON-ready values."""

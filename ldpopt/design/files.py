@@ -6,21 +6,10 @@ A bound on respondents is a file of its own: schema ``ldpopt-respondents``, vers
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from ldpopt.design.codec.kinds import RESPONDENTS, SCHEMA, VERSION
 from ldpopt.design.codec.records import certificate, encode, problem_part, record
-from ldpopt.files.atomic import PathLike, write_text
-
-
-def write_design(design: Any, path: PathLike, force: bool = False) -> Path:
-    """Write a `Design`, whole or not at all; an existing file is refused unless `force`. Returns the path.
-
-    Numbers survive exactly. Raises `InvalidInput`, which names the part, for a part that is code, and for a path that
-    cannot be written.
-    """
-    return write_text(path, design_text(design), force)
 
 
 def design_text(design: Any) -> str:
@@ -40,11 +29,6 @@ def design_text(design: Any) -> str:
         "certificate": None if design.certificate is None else certificate(design.certificate, design, "certificate"),
     }
     return _lines(parts)
-
-
-def write_respondents(bound: Any, path: PathLike, force: bool = False) -> Path:
-    """Write a `RespondentsBound` like a design. Returns the path."""
-    return write_text(path, respondents_text(bound), force)
 
 
 def respondents_text(bound: Any) -> str:

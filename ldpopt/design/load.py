@@ -43,7 +43,7 @@ def load_design(path: PathLike) -> Design:
     True
     """
     with naming(path):
-        return design_of(_text(path))
+        return parse_design(_text(path))
 
 
 def load_respondents(path: PathLike) -> RespondentsBound:
@@ -72,7 +72,7 @@ def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound
     """
     with naming(path):
         text = _text(path, budget)
-        return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else design_of(text)
+        return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else parse_design(text)
 
 
 def _respondents(text: str) -> RespondentsBound:
@@ -110,8 +110,17 @@ def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
     return data
 
 
-def design_of(text: str | bytes) -> Design:
-    """The design that the contents of a file state."""
+def parse_design(text: str | bytes) -> Design:
+    """Return the design that the contents of a file state, like `load_design`.
+
+    Nothing in the text is run. `InvalidInput` names the part that is missing, unknown or of the wrong kind.
+
+    >>> from ldpopt import Divergence, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> design = optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0))
+    >>> parse_design(design.to_json()) == design
+    True
+    """
     data = _object_of(text, SCHEMA)
     expect_keys(data, KEYS, "the file")
     try:
@@ -143,14 +152,26 @@ def _design(data: dict[str, Any]) -> Design:
     )
 
 
-def checked(design: Design | RespondentsBound, exact: bool = False, budget: float = 1.0) -> tuple[Verification, bool]:
-    """The result of a check, and whether it was exact. budget : as for `Design.verify`.
+def verify_design(
+    statement: Design | RespondentsBound, exact: bool = False, budget: float = 1.0
+) -> tuple[Verification, bool]:
+    """Verify a design in float64 and, where that does not confirm it, in 256-bit ball arithmetic.
 
     Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
-    Where float64 does not confirm a claim, ball arithmetic of 256 bits decides, where it is within the budget.
+
+    statement : a design, or a bound on respondents. exact : use ball arithmetic at once.
+    budget : as for `Design.verify`, for each of the two.
+
+    Returns the verification, and whether it was done in ball arithmetic.
+
+    >>> from ldpopt import Divergence, LocalDP, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> verification, exact = verify_design(optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)))
+    >>> bool(verification), exact
+    (True, False)
     """
-    verified = design.verify(exact, budget)
+    verified = statement.verify(exact, budget)
     if verified or exact:
         return verified, exact
-    closer = design.verify(True, budget)
+    closer = statement.verify(True, budget)
     return (closer, True) if closer else (verified, False)

@@ -3,18 +3,10 @@
 A kind is a utility, a constraint, a certificate, a method, or a class that a utility takes, such as a criterion. The
 codec of design files, the lists of `ldpopt.design` and `ldpopt`, and the tables of the documentation are made of these.
 
-What commands and pages ask people for is declared by the kinds too, in `Kind.asks`. `choices(room)` lists the kinds
-that ask, in the order in which they are shown, and `flags(room)` the options of commands; `chosen(room, names)` says
-which kinds the given names stand for, and `kind.made(values)` makes one; `answers(constraint)` goes back, from an
-object to the values.
-
->>> from ldpopt.design import constraints
->>> [kind.__name__ for kind in chosen(constraints, ["epsilon", "delta", "eta"])]
-['ApproximateLDP', 'TotalVariation']
->>> chosen(constraints, ["eta"])[0].made({"eta": 0.3})
-TotalVariation(eta=0.3)
->>> answers(constraints.RenyiLDP(2.0, 0.5))
-{'renyi_order': 2.0, 'renyi': 0.5}
+What commands and pages ask people for is declared by the kinds too, in `Kind.asks`. `offered_types(room)` lists the
+kinds that ask, in the order in which they are shown, and `command_options(room)` the options of commands;
+`types_with_parameters(room, names)` says which kinds the given names stand for, and `kind.made(values)` makes one;
+`parameter_values(constraint)` goes back, from an object to the values.
 """
 
 from __future__ import annotations
@@ -43,7 +35,7 @@ class Asked:
     """A parameter of a kind as people are asked for it. name : what a command or a page calls it; kinds may share one,
     as ``epsilon`` is shared. help : a sentence. unit : what stands for the value in the help of a command. field : the
     kind's own name for it, where it is another. type : float, int, list (a distribution) or str (a divergence as
-    `divergences.base.spelled` reads it).
+    `divergences.parse_divergence` reads it).
     """
 
     name: str
@@ -111,17 +103,33 @@ def kind(name: str, *rooms: ModuleType) -> type[Kind] | None:
     return None if known is None or inspect.isabstract(known) else known
 
 
-def choices(room: ModuleType) -> tuple[type[Kind], ...]:
-    """The kinds of a room that commands and pages offer, in the order in which they are shown."""
+def offered_types(room: ModuleType) -> tuple[type[Kind], ...]:
+    """List the types of a package that commands and pages offer, in the order in which they are shown.
+
+    room : `ldpopt.design.constraints`, or another package of types.
+
+    >>> from ldpopt.design import constraints
+    >>> offered_types(constraints)[0].__name__
+    'LocalDP'
+    """
     return tuple(sorted((kind for kind in kinds(room).values() if kind.asks), key=lambda kind: kind.preference))
 
 
-def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
-    """The kinds that the names of given values stand for, in order. Of two kinds of which one asks for all that the
-    other asks for, and more, it is the one with more. `InvalidInput` for a name without the others that its kind asks
-    for.
+def types_with_parameters(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
+    """List the types that the names of given values stand for, in order.
+
+    Of two types of which one asks for all that the other asks for, and more, it is the one with more.
+
+    room : as for `offered_types`. names : the names of parameters, such as epsilon and delta. Raises `InvalidInput` for
+    a name without the others that its type asks for.
+
+    >>> from ldpopt.design import constraints
+    >>> [found.__name__ for found in types_with_parameters(constraints, ["epsilon", "delta", "eta"])]
+    ['ApproximateLDP', 'TotalVariation']
+    >>> types_with_parameters(constraints, ["eta"])[0].made({"eta": 0.3})
+    TotalVariation(eta=0.3)
     """
-    asked = {kind: {parameter.name for parameter in kind.asks} for kind in choices(room)}
+    asked = {kind: {parameter.name for parameter in kind.asks} for kind in offered_types(room)}
     whole = [kind for kind, own in asked.items() if own <= set(names)]
     kept = tuple(kind for kind in whole if not any(asked[kind] < asked[other] for other in whole))
     for name in names:
@@ -131,20 +139,32 @@ def chosen(room: ModuleType, names: Collection[str]) -> tuple[type[Kind], ...]:
     return kept
 
 
-def flags(room: ModuleType) -> dict[str, tuple[Asked, ...]]:
-    """What commands ask for, by name: one value, or several that one kind alone asks for, joined by colons."""
-    counts = Counter(asked.name for kind in choices(room) for asked in kind.asks)
+def command_options(room: ModuleType) -> dict[str, tuple[Asked, ...]]:
+    """List the options of commands by name: one value, or several that one type alone asks for, joined by colons.
+
+    room : as for `offered_types`.
+
+    >>> from ldpopt.design import constraints
+    >>> [part.name for part in command_options(constraints)["renyi"]]
+    ['renyi_order', 'renyi']
+    """
+    counts = Counter(asked.name for kind in offered_types(room) for asked in kind.asks)
     given: dict[str, tuple[Asked, ...]] = {}
-    for kind in choices(room):
+    for kind in offered_types(room):
         given |= {asked.name: (asked,) for asked in kind.asks if counts[asked.name] > 1}
         if own := tuple(asked for asked in kind.asks if counts[asked.name] == 1):
             given[own[-1].name] = own
     return given
 
 
-def answers(given: Any) -> dict[str, Any]:
-    """The values of what the kind of `given` asks for, by name."""
-    return {asked.name: getattr(given, asked.field or asked.name) for asked in type(given).asks}
+def parameter_values(given: Any) -> dict[str, Any]:
+    """Return the values of the parameters that the type of `given` asks for, by name; none for a type of your own.
+
+    >>> from ldpopt.design import RenyiLDP
+    >>> parameter_values(RenyiLDP(2.0, 0.5))
+    {'renyi_order': 2.0, 'renyi': 0.5}
+    """
+    return {asked.name: getattr(given, asked.field or asked.name) for asked in getattr(type(given), "asks", ())}
 
 
 def summary(kind: type) -> str:

@@ -7,7 +7,7 @@ Each is a frozen object, called with two distributions: sum_y q_y f(p_y / q_y), 
 0.143841
 """
 
-from ldpopt.divergences.base import NAMED, FDivergence
+from ldpopt.divergences.base import NAMED, FDivergence, format_divergence, parse_divergence
 from ldpopt.divergences.named import (
     CHI_SQUARED,
     JEFFREYS,
@@ -25,6 +25,6 @@ from ldpopt.divergences.named import (
 
 __all__ = [
     "CHI_SQUARED", "JEFFREYS", "JENSEN_SHANNON", "KL", "LE_CAM", "NAMED", "NEYMAN_CHI_SQUARED", "REVERSE_KL",
-    "SQUARED_HELLINGER", "TOTAL_VARIATION", "FDivergence", "alpha", "hockey_stick",
-    "piecewise_linear",
+    "SQUARED_HELLINGER", "TOTAL_VARIATION", "FDivergence", "alpha", "format_divergence", "hockey_stick",
+    "parse_divergence", "piecewise_linear",
 ]  # fmt: skip

@@ -277,8 +277,16 @@ def rebuild(name: str, *parameters: Any) -> FDivergence:
     raise invalid("divergence", f"one of {choices}", " ".join([name, *map(str, parameters)]))
 
 
-def spelled(text: str) -> FDivergence:
-    """The divergence that a text names, as people type it, with a parameter after a colon."""
+def parse_divergence(text: str) -> FDivergence:
+    """Return the divergence that a text names, as people type it, with a parameter after a colon.
+
+    Raises `InvalidInput` for an unknown name, and for a parameter that its family does not take.
+
+    >>> parse_divergence("hockey-stick:1.5")
+    <hockey-stick divergence of 1.5>
+    """
+    if not isinstance(text, str):
+        raise invalid("divergence", "its name, as text", type(text).__name__)
     family, _, parameter = text.strip().partition(":")
     if not parameter:
         return rebuild(family)
@@ -294,15 +302,22 @@ def spelled(text: str) -> FDivergence:
 
 
 def spellings() -> str:
-    """What `spelled` reads, in words: every name, and every family with the name of its parameter."""
+    """What `parse_divergence` reads, in words: every name, and every family with the name of its parameter."""
     *names, last = [*NAMED, *(f"{family}:{spelled[0]}" for family, spelled in FAMILIES.items())]
     return f"{', '.join(names)} or {last}"
 
 
-def spelling(f: FDivergence) -> str:
-    """The text from which `spelled` reads a named divergence. Raises `InvalidInput` for one that a user defined."""
-    if f.recipe is None:
-        raise invalid("divergence", "a named one", f.name)
+def format_divergence(f: FDivergence) -> str:
+    """Return the text from which `parse_divergence` reads a named divergence.
+
+    Raises `InvalidInput` for a divergence that a user defined.
+
+    >>> from ldpopt.divergences import KL
+    >>> format_divergence(KL)
+    'kl'
+    """
+    if not isinstance(f, FDivergence) or f.recipe is None:
+        raise invalid("divergence", "a named one", getattr(f, "name", f))
     name, *parameters = f.recipe
     return ":".join([name, *("/".join(",".join(map(repr, numbers)) for numbers in p) if isinstance(p, tuple) else str(p)
                              for p in parameters)])  # fmt: skip

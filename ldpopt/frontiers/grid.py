@@ -22,7 +22,12 @@ from ldpopt.values.distribution import Array, positive_epsilon, unit_interval
 from ldpopt.values.results import Pictured, Result, Rows
 
 BOUNDS = ("tv_bound", "thm6", "thm7")
-BASELINES = ("binary_with_erasure", "randomized_response_with_erasure", "erased_optimum")
+BASELINES = {
+    "binary_with_erasure": "binary with erasure",
+    "randomized_response_with_erasure": "k-ary randomized response, erased",
+    "erased_optimum": "optimum for ε, erased",
+}
+"""The columns of the mechanisms that a frontier compares with the optimum, and their names in figures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,21 @@ class FrontierRow(Result):
     tv_bound: float | None
     thm6: float | None
     thm7: float | None
+
+    @classmethod
+    def of_design(cls, design: Design, epsilon: float, eta: float, pure: float | None) -> FrontierRow:
+        """Return the row of a design under `epsilon` (nats) and `eta`. pure : the optimum under epsilon alone.
+
+        Without `pure`, None, the erased mechanisms are left out.
+        """
+        told: dict[str, Any] = dict.fromkeys((*BASELINES, *BOUNDS))
+        if pure is not None:
+            told["erased_optimum"] = erased_share(epsilon, eta) * pure
+            told["randomized_response_with_erasure"] = _response(design.utility, epsilon, eta)
+        if isinstance(design.utility, Divergence) and not design.utility.continuous:
+            told |= _of_pair(design.utility, epsilon, eta)
+        ends = (design.value, design.lower_bound, design.upper_bound, design.certified)
+        return cls(epsilon, eta, *ends, **told)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +205,7 @@ def _chain(part: Part, time_limit: float | None, progress: Callable[[float], obj
         known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
         limits = [LocalDP(epsilon), TotalVariation(eta)]
         near = optimal_channel(utility, limits, near=known, time_limit=time_limit, progress=told)
-        rows.append(row_of(near, epsilon, eta, pure[id(utility)]))
+        rows.append(FrontierRow.of_design(near, epsilon, eta, pure[id(utility)]))
     return rows
 
 
@@ -202,18 +222,6 @@ def _unpack(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
     if (row.epsilon, row.eta) != part[position][1:]:
         raise ValueError(f"the point {(row.epsilon, row.eta)}")
     return row
-
-
-def row_of(design: Design, epsilon: float, eta: float, pure: float | None) -> FrontierRow:
-    """The row of a design under `epsilon` and `eta`. pure : the optimum under epsilon alone."""
-    told: dict[str, Any] = dict.fromkeys((*BASELINES, *BOUNDS))
-    if pure is not None:
-        told["erased_optimum"] = erased_share(epsilon, eta) * pure
-        told["randomized_response_with_erasure"] = _response(design.utility, epsilon, eta)
-    if isinstance(design.utility, Divergence) and not design.utility.continuous:
-        told |= _of_pair(design.utility, epsilon, eta)
-    ends = (design.value, design.lower_bound, design.upper_bound, design.certified)
-    return FrontierRow(epsilon, eta, *ends, **told)
 
 
 def _response(utility: ColumnUtility, epsilon: float, eta: float) -> float | None:

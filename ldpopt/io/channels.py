@@ -26,7 +26,7 @@ from ldpopt.extras import missing
 from ldpopt.files import strict
 from ldpopt.files.atomic import PathLike, naming, read_text, write_text
 from ldpopt.files.escapes import csv_text, for_csv, from_csv
-from ldpopt.io.table import is_number, parse_table
+from ldpopt.files.table import is_number, parse_table
 from ldpopt.privacy.guarantee import Guarantee
 
 CORNER = "answer \\ report"
@@ -47,22 +47,28 @@ def read_channel(path: PathLike) -> Channel | ExactChannel:
     ...     read_channel(path).outputs
     ('yes', 'no')
     """
-    return channel_of(read_text(path), path)
+    return parse_channel(read_text(path), path)
 
 
-def channel_of(text: str, path: PathLike) -> Channel | ExactChannel:
-    """The channel in the contents of a file: JSON or CSV by the ending of its name, or else by its first letter."""
+def parse_channel(text: str, path: PathLike) -> Channel | ExactChannel:
+    """Return the channel in the contents of a file, like `read_channel`; `path` decides between JSON and CSV.
+
+    `InvalidInput` names `path` and the mistake.
+
+    >>> parse_channel("0.75,0.25\\n0.25,0.75", "q.csv").shape
+    (2, 2)
+    """
     with naming(path):
         if not is_json(path, text):
-            return Channel(*csv_parts(str(path), text))
+            return Channel(*parse_matrix_csv(str(path), text))
         data = strict.json_value(text, "channel file")
         if isinstance(data, dict) and data.get("command") == "design":  # what `ldpopt design --json` printed
             data = data.get("channel")
             text = strict.json_text(data)
         if isinstance(data, dict) and data.get("schema") == "ldpopt-design":
-            from ldpopt.design.load import design_of
+            from ldpopt.design.load import parse_design
 
-            return design_of(text).channel
+            return parse_design(text).channel
         if isinstance(data, list):
             return Channel(data)
         exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT
@@ -98,12 +104,16 @@ def write_channel(
         if as_csv or guarantees:
             raise invalid("channel", "a JSON file, and no other guarantees, for an exact channel", str(path))
         return write_text(path, channel.to_json(), force)
-    channel = as_channel(channel)
-    return write_text(path, to_csv(channel) if as_csv else channel.to_json(guarantees), force)
+    text = channel_to_csv(channel) if as_csv else as_channel(channel).to_json(guarantees)
+    return write_text(path, text, force)
 
 
 def is_json(path: PathLike, text: str) -> bool:
-    """Whether the contents of a file are read as JSON: by its name, or else by its first letter."""
+    """Return True if the contents of a file are read as JSON: by its name, or else by its first letter.
+
+    >>> is_json("q.csv", "[[1]]"), is_json("q", "[[1]]")
+    (False, True)
+    """
     suffix = Path(path).suffix.lower()
     return suffix == ".json" or (suffix != ".csv" and text.lstrip()[:1] in ("{", "["))
 
@@ -111,8 +121,16 @@ def is_json(path: PathLike, text: str) -> bool:
 Labels = tuple[Label, ...]
 
 
-def csv_parts(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | None, Labels | None]:
-    """The numbers of a CSV file, which need not be a channel, and the labels of its rows and columns, if any."""
+def parse_matrix_csv(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | None, Labels | None]:
+    """Return the numbers of a CSV file, which need not be a channel, and the labels of its rows and columns, if any.
+
+    path : the name of the file, for errors. The matrix has a row for each line. `InvalidInput` for text in a number's
+    place and for lines of different lengths.
+
+    >>> parse_matrix_csv("q.csv", ",yes,no\\nyes,3,1\\nno,1,3")
+    (array([[3., 1.],
+           [1., 3.]]), ('yes', 'no'), ('yes', 'no'))
+    """
     table = parse_table(path, text)
     bare = is_number(table.rows[0][0])
     if not bare and (len(table.rows) < 2 or table.width < 2):
@@ -134,8 +152,16 @@ def _labels(labels: list[str]) -> tuple[Label, ...]:
     return counted if labels == [str(i) for i in counted] else tuple(labels)
 
 
-def to_csv(channel: Channel) -> str:
-    """The labels and probabilities of a channel as CSV; `InvalidInput` for labels that could not be read back."""
+def channel_to_csv(channel: ChannelLike) -> str:
+    """Return the labels and probabilities of a channel as CSV; `InvalidInput` for labels that could not be read back.
+
+    >>> print(channel_to_csv([[0.75, 0.25], [0.25, 0.75]]))
+    answer \\ report,0,1
+    0,0.75,0.25
+    1,0.25,0.75
+    <BLANKLINE>
+    """
+    channel = as_channel(channel)
     for name, labels in (("inputs", channel.inputs), ("outputs", channel.outputs)):
         texts = [str(label) for label in labels]
         if _labels(texts) != labels or any(not text.strip() or text != text.strip() for text in texts):

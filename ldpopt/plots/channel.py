@@ -11,17 +11,17 @@ from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.errors import Phrase, invalid
 from ldpopt.plots.figure import (
-    FIRST,
-    SECOND,
+    FIRST_COLOR,
+    SECOND_COLOR,
     Axes,
-    axes_on,
-    finished,
+    axes_or_new,
     ink,
+    label_axes,
+    label_text,
     legend_above,
     panels,
     picture,
     rows_written,
-    written,
 )
 from ldpopt.values.distribution import Array
 
@@ -56,10 +56,10 @@ def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] |
             raise invalid("order", f"each position from 0 to {k - 1} once", Phrase("others"))
         channel = Channel(channel.matrix[list(order)], [channel.inputs[x] for x in order], channel.outputs)
     rows, inch = rows_written(channel.inputs)
-    ax = axes_on(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(inch * k, 1.5), 12))
+    ax = axes_or_new(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(inch * k, 1.5), 12))
     image = ax.imshow(channel.matrix, cmap="Blues", vmin=0, vmax=channel.matrix.max(), aspect="auto")
     image.set_interpolation("nearest")
-    columns = [written(label) for label in channel.outputs]
+    columns = [label_text(label) for label in channel.outputs]
     for axis, labels in ((ax.xaxis, columns), (ax.yaxis, rows)):
         if len(labels) <= LABELLED:
             axis.set_ticks(range(len(labels)), labels)
@@ -126,9 +126,9 @@ def blocks(
     ratio, p0, p1, rows = ratio[order], p0[order], p1[order], channel.matrix[order]
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     k = len(p0)
-    ax = axes_on(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
-    titles = ["P0", "P1"] if names is None else [f"P{index}: {written(label)}" for index, label in enumerate(names)]
-    bars = ((p0, FIRST, titles[0], -0.2), (p1, SECOND, titles[1], 0.2))
+    ax = axes_or_new(ax, 7.5, 1.2 + min(max(0.27 * k, 1.8), 12))
+    titles = ["P0", "P1"] if names is None else [f"P{index}: {label_text(label)}" for index, label in enumerate(names)]
+    bars = ((p0, FIRST_COLOR, titles[0], -0.2), (p1, SECOND_COLOR, titles[1], 0.2))
     for mass, colour, name, shift in bars:
         if k <= LABELLED:
             ax.barh(np.arange(k) + shift, mass, 0.4, color=colour, label=name)
@@ -152,7 +152,7 @@ def blocks(
     ax.set(xlim=(0, 1.05 * float(max(p0.max(), p1.max()))), ylim=(k - 0.5, -0.5))
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
     legend_above(ax)
-    return finished(ax, "probability of the answer", "answers, sorted by P0/P1")
+    return label_axes(ax, "probability of the answer", "answers, sorted by P0/P1")
 
 
 def _on_answers(design: Any) -> Any:
@@ -182,9 +182,15 @@ def design_picture(design: Design, names: tuple[str, str] | None = None, kind: s
 
 
 def ratio_order(p0: Array, p1: Array) -> tuple[Array, Any]:
-    """The likelihood ratios P0/P1 of k answers, and the order in which `blocks` draws them."""
+    """Return the likelihood ratios P0/P1 of k answers, and the order in which `blocks` draws them.
+
+    p0, p1 : distributions, shape (k,). A ratio is inf where only P1 is 0, and NaN where both are; those come last.
+
+    >>> ratio_order(np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5]))[1]
+    array([2, 1, 0])
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = p0 / p1
+        ratio = np.divide(p0, p1)
     return ratio, np.argsort(np.where(np.isnan(ratio), np.inf, ratio), kind="stable")
 
 
@@ -210,10 +216,10 @@ def structures(given: Structures, ax: Axes | None = None) -> Axes:
     ['0', '1, 2', '1', '2']
     """
     patterns = list(dict.fromkeys(pattern for piece in given for pattern in piece.patterns))
-    ax = axes_on(ax, 8, 1.2 + 0.27 * max(4, min(len(patterns), 40)))
+    ax = axes_or_new(ax, 8, 1.2 + 0.27 * max(4, min(len(patterns), 40)))
     for piece in given:
         for pattern in piece.patterns:
-            colour = FIRST if pattern else SECOND
+            colour = FIRST_COLOR if pattern else SECOND_COLOR
             place = patterns.index(pattern)
             ax.barh(place, piece.high - piece.low, left=piece.low, height=0.62, color=colour, lw=0)
     for low, high in given.breaks:
@@ -221,9 +227,9 @@ def structures(given: Structures, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.set_xlim(given.pieces[0].low, given.pieces[-1].high)
     ax.set_ylim(len(patterns) - 0.5, -0.5)
-    named = [written(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
+    named = [label_text(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
     ax.set_yticks(range(len(patterns)), named)
-    return finished(ax, "ε in nats", "answers that a report favours")
+    return label_axes(ax, "ε in nats", "answers that a report favours")
 
 
 def shares(
@@ -241,19 +247,19 @@ def shares(
     if not values.shape == lower.shape == upper.shape == (k,):
         raise invalid("shares", f"{k} values with lower and upper ends", values.shape)
     rows, inch = rows_written(labels)
-    ax = axes_on(ax, 7.0, 0.9 + inch * max(k, 2))
+    ax = axes_or_new(ax, 7.0, 0.9 + inch * max(k, 2))
     heights = np.arange(k)[::-1]
-    ax.hlines(heights, lower, upper, color=FIRST, linewidth=2.2, alpha=0.75)
-    ax.plot(values, heights, "o", color=FIRST, markersize=5, label="estimate, 95 % interval")
+    ax.hlines(heights, lower, upper, color=FIRST_COLOR, linewidth=2.2, alpha=0.75)
+    ax.plot(values, heights, "o", color=FIRST_COLOR, markersize=5, label="estimate, 95 % interval")
     if truth is not None:
-        ax.plot(np.asarray(truth), heights, "D", color=SECOND, markersize=4, label="truth")
+        ax.plot(np.asarray(truth), heights, "D", color=SECOND_COLOR, markersize=4, label="truth")
         legend_above(ax, 8)
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_yticks(heights, rows)
     ax.set_ylim(-0.6, k - 0.4)
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
-    return finished(ax, "share of respondents", grid="x", left=False)
+    return label_axes(ax, "share of respondents", grid="x", left=False)
 
 
 def coefficients(

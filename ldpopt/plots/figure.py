@@ -34,15 +34,15 @@ MATH = {
 _PREFERRED = ("Noto Sans", "Noto Sans CJK", "Noto", "FreeSans", "Unifont", "WenQuanYi", "Droid Sans Fallback", "Arial")
 
 
-def written(label: object, limit: int = LINE, lines: int = LINES) -> str:
-    """A label as text in at most `lines` lines of `limit` characters, which matplotlib shows literally.
+def label_text(label: object, limit: int = LINE, lines: int = LINES) -> str:
+    """Write a label in at most `lines` lines of `limit` characters, which matplotlib shows literally.
 
     A dollar sign does not begin a formula. A character that no font of this machine has is written as its code point,
     such as U+4E2D, since the usual box says nothing. An answer to several questions is their answers in a row.
 
-    >>> written("up to $5 and more than $10, every other week", 20)
+    >>> label_text("up to $5 and more than $10, every other week", 20)
     'up to \\\\$5 and more\\nthan \\\\$10, every\\nother week'
-    >>> written(("no", "low"))
+    >>> label_text(("no", "low"))
     'no, low'
     """
     told = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
@@ -83,7 +83,7 @@ def rows_written(labels: Sequence[object]) -> tuple[list[str], float]:
     >>> rows_written(["a", "b"])
     (['a', 'b'], 0.27)
     """
-    texts = [written(label, 34, 1) if len(labels) > 12 else written(label) for label in labels]
+    texts = [label_text(label, 34, 1) if len(labels) > 12 else label_text(label) for label in labels]
     return texts, 0.11 + 0.16 * max(text.count("\n") + 1 for text in texts)
 
 
@@ -127,16 +127,22 @@ def _characters(family: str) -> frozenset[int]:
 Axes = Any
 """A `matplotlib.axes.Axes`. Matplotlib is not imported for this name."""
 
-FIRST, SECOND = "#0072B2", "#D55E00"
-"""Blue and vermilion of the Okabe-Ito palette: the two hypotheses."""
+FIRST_COLOR = "#0072B2"
+"""The blue of the Okabe-Ito palette, for the first hypothesis."""
+SECOND_COLOR = "#D55E00"
+"""The vermilion of the Okabe-Ito palette, for the second hypothesis."""
 
 FORMATS = ("png", "svg", "pdf", "pgf")
 DOTS = 200
 """Dots an inch of pixel pictures, which are sharp on paper and on screens of high density."""
 
 
-def axes_on(ax: Axes | None, width: float, height: float) -> Axes:
-    """`ax`, or the axes of a new figure of `width` x `height` inches."""
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return `ax`, or the axes of a new figure of `width` x `height` inches if it is None.
+
+    >>> axes_or_new(None, 5.0, 3.0).figure.get_size_inches().tolist()
+    [5.0, 3.0]
+    """
     return panels((width,), height)[0] if ax is None else ax
 
 
@@ -155,8 +161,14 @@ def panels(widths: Sequence[float], height: float) -> list[Axes]:
     return list(figure.subplots(1, len(widths), squeeze=False, width_ratios=list(widths))[0])
 
 
-def finished(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True) -> Axes:
-    """`ax` with names of its axes, without a frame, and with a light grid along `grid` ("x", "y" or "both"), if any."""
+def label_axes(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True) -> Axes:
+    """Name the axes of a finished figure, take its frame away, and return `ax`.
+
+    x, y : the names. grid : "x", "y" or "both" for a light grid along them. left : whether the left side stays.
+
+    >>> label_axes(axes_or_new(None, 5.0, 3.0), "ε in nats").get_xlabel()
+    'ε in nats'
+    """
     ax.set(xlabel=x, ylabel=y)
     if grid:
         ax.grid(axis=grid, color="0.92", lw=0.8)

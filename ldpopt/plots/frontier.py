@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpopt.frontiers import Frontier, FrontierRow, Sweep
+from ldpopt.frontiers import BASELINES, Frontier, FrontierRow, Sweep
 from ldpopt.plots.figure import (
-    FIRST,
-    SECOND,
+    FIRST_COLOR,
+    SECOND_COLOR,
     Axes,
-    axes_on,
-    finished,
+    axes_or_new,
     ink,
+    label_axes,
+    label_text,
     legend_above,
     panels,
     shade,
     with_unit,
-    written,
 )
 from ldpopt.values.distribution import Array
 
@@ -37,31 +37,33 @@ def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     >>> sweep(frontiers.sweep(MutualInformation([0.6, 0.4]), LocalDP, [0.5, 1.0])).get_ylabel()
     'mutual information of the reports'
     """
-    ax = axes_on(ax, 6.5, 4)
+    ax = axes_or_new(ax, 6.5, 4)
     single = all(not isinstance(row.parameter, tuple) for row in sweep.rows)
     x: Any = np.array(sweep.parameters) if single else np.arange(len(sweep.rows))
     order = np.argsort(x, kind="stable")
     x, value = x[order], sweep.value[order]
     bound = (sweep.lower_bound if sweep.utility.error else sweep.upper_bound)[order]
     proved = np.array([row.certified for row in sweep.rows])[order]
-    ax.plot(x, value, "o-" if single else "o", color=FIRST, lw=1.8, ms=4, label="optimal channel")
+    ax.plot(x, value, "o-" if single else "o", color=FIRST_COLOR, lw=1.8, ms=4, label="optimal channel")
     loose = ~proved & np.isfinite(bound)
     if loose.any():
         low, high = np.minimum(value, bound)[loose], np.maximum(value, bound)[loose]
-        ax.vlines(x[loose], low, high, color=SECOND, lw=3, alpha=0.6, label="up to the proven bound, not certified")
+        ax.vlines(
+            x[loose], low, high, color=SECOND_COLOR, lw=3, alpha=0.6, label="up to the proven bound, not certified"
+        )
         legend_above(ax)
     if not single:
         names = [", ".join(f"{part:g}" for part in np.atleast_1d(parameter)) for parameter in sweep.parameters]
         ax.set_xticks(x, names, rotation=30 if len(names) > 6 else 0, fontsize=8)
     named = "parameter of the constraint" + ("" if single else "s")
-    return finished(ax, named, f"{sweep.utility.name} of the reports", "both")
+    return label_axes(ax, named, f"{sweep.utility.name} of the reports", "both")
 
 
 STYLES = {
     "optimum": ("optimal channel", "-", 2.2),
-    "erased_optimum": ("optimum for ε, erased", "-", 0.9),
-    "binary_with_erasure": ("binary with erasure", "--", 1.7),
-    "randomized_response_with_erasure": ("k-ary randomized response, erased", ":", 1.9),
+    "erased_optimum": (BASELINES["erased_optimum"], "-", 0.9),
+    "binary_with_erasure": (BASELINES["binary_with_erasure"], "--", 1.7),
+    "randomized_response_with_erasure": (BASELINES["randomized_response_with_erasure"], ":", 1.9),
 }
 _DOTTED = (0, (1, 1, 5, 1))
 BOUNDS: dict[str, tuple[str, Any]] = {
@@ -91,7 +93,7 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
 
     if isinstance(frontier, Sweep):
         return sweep(frontier, ax)
-    ax = axes_on(ax, 9, 5)
+    ax = axes_or_new(ax, 9, 5)
     epsilons = np.unique(frontier.column("epsilon"))
     colours = shade(np.linspace(0, 1, len(epsilons)) if len(epsilons) > 1 else np.array([0.4]))
     error = frontier.utility.error
@@ -134,7 +136,7 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
     if top > 0:
         ax.set_ylim(0, top)
     value = with_unit(frontier.utility.f) if hasattr(frontier.utility, "f") else frontier.utility.name
-    return finished(ax, "cap η on total variation", f"{value} of the reports", "both")
+    return label_axes(ax, "cap η on total variation", f"{value} of the reports", "both")
 
 
 def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None, label: str = "") -> Axes:
@@ -159,7 +161,7 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None, label: st
     etas, row = np.unique(frontier.column("eta"), return_inverse=True)
     table = np.full((len(etas), len(epsilons)), np.nan)
     table[row, column] = frontier.gap(baseline)
-    ax = axes_on(ax, 3.2 + min(max(0.55 * len(epsilons), 3), 9), 1.4 + min(max(0.36 * len(etas), 2.6), 7))
+    ax = axes_or_new(ax, 3.2 + min(max(0.55 * len(epsilons), 3), 9), 1.4 + min(max(0.36 * len(etas), 2.6), 7))
     across, up = _edges(epsilons), np.clip(_edges(etas), 0, 1)
     mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=0, vmax=max(0.01, float(np.nanmax(table))))
     if table.size <= 150:
@@ -209,17 +211,17 @@ def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
     if len(comparison.limits) > 1:
         return _over_limits(comparison, ax)
     rows = [row for row in comparison.rows if 0 < row.looseness < np.inf][::-1]
-    ax = axes_on(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
+    ax = axes_or_new(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
     heights = np.arange(len(rows))
     off, above = np.array([row.looseness for row in rows]), np.array([row.above for row in rows], dtype=bool)
-    ax.plot(off[above], heights[above], "o", color=FIRST, ms=4.5, label="upper bound")
-    ax.plot(off[~above], heights[~above], "s", color=SECOND, ms=4.5, label="lower bound")
+    ax.plot(off[above], heights[above], "o", color=FIRST_COLOR, ms=4.5, label="upper bound")
+    ax.plot(off[~above], heights[~above], "s", color=SECOND_COLOR, ms=4.5, label="lower bound")
     ax.axvline(1.0, color="0.4", lw=0.9)
     ax.set_xscale("log")
-    ax.set_yticks(heights, [written(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)
+    ax.set_yticks(heights, [label_text(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)
     ax.set_ylim(-0.7, len(rows) - 0.3)
     legend_above(ax, 8)
-    return finished(ax, "times off the optimum", grid="x")
+    return label_axes(ax, "times off the optimum", grid="x")
 
 
 _COLUMNS = {
@@ -267,14 +269,14 @@ def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
     """
     method = getattr(curve, "trade_off", None)
     curve = method() if callable(method) else curve
-    ax = axes_on(ax, 4.2, 4)
+    ax = axes_or_new(ax, 4.2, 4)
     a, b = np.vstack([curve.knots, [1.0, 0.0]]).T
     ax.plot([0, 1], [1, 0], color="0.6", lw=1, ls=(0, (5, 3)), label="perfect privacy")
-    ax.plot(a, b, color=FIRST, lw=2, label="the best test")
-    ax.fill_between(a, 0, b, color=FIRST, alpha=0.12, lw=0)
+    ax.plot(a, b, color=FIRST_COLOR, lw=2, label="the best test")
+    ax.fill_between(a, 0, b, color=FIRST_COLOR, alpha=0.12, lw=0)
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     ax.legend(frameon=False, fontsize=9, loc="upper right")
-    return finished(ax, "type I error", "type II error")
+    return label_axes(ax, "type I error", "type II error")
 
 
 def profile(composed: Any, ax: Axes | None = None) -> Axes:
@@ -289,11 +291,11 @@ def profile(composed: Any, ax: Axes | None = None) -> Axes:
     >>> profile(compose([(0.5,)] * 4)).get_ylabel()
     'smallest δ'
     """
-    ax = axes_on(ax, 5, 3.6)
+    ax = axes_or_new(ax, 5, 3.6)
     top = float(composed.approximate_dp(1e-12))
     epsilons = np.linspace(0.0, top if 0 < top < np.inf else 1.0, 120)
     deltas = np.array([float(composed.hockey_stick(float(epsilon))) for epsilon in epsilons])
-    ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST, lw=2)
+    ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST_COLOR, lw=2)
     ax.set_yscale("log")
     ax.set_ylim(max(1e-12, float(deltas[deltas > 0].min(initial=1.0)) / 2), 1.0)
-    return finished(ax, "ε (nats)", "smallest δ", "both")
+    return label_axes(ax, "ε (nats)", "smallest δ", "both")

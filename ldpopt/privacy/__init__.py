@@ -68,3 +68,7 @@ def __getattr__(name: str) -> Any:
         if name == later or hasattr(module, name):
             return module if name == later else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,6 +11,8 @@ from ldpopt.privacy.conversions import renyi_to_approximate_sharp, zcdp_to_appro
 from ldpopt.privacy.least_divergence import least_divergence
 from ldpopt.values.distribution import number, number_up_to
 
+__all__ = ["largest_pure", "largest_renyi", "largest_rho", "largest_rho_sharp"]
+
 
 def largest_rho(target: ApproximateDP, xi: float = 0.0) -> ZCDP:
     """A rho for which zCDP implies `target`: (sqrt(eps - xi + log 1/delta) - sqrt(log 1/delta))^2 [BS, Lemma 3.5].

@@ -14,6 +14,15 @@ from ldpopt.privacy.claims import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP
 from ldpopt.privacy.least_divergence import least_epsilon
 from ldpopt.values.distribution import nonnegative, number, number_up_to, unit_interval
 
+__all__ = [
+    "approximate_curve_to_zcdp", "approximate_to_approximate_zcdp", "approximate_to_approximate_zcdp_sharp",
+    "approximate_to_tv", "approximate_zcdp_to_approximate", "approximate_zcdp_to_epsilon", "mcdp_to_zcdp",
+    "pure_to_approximate", "pure_to_mcdp", "pure_to_mcdp_sharp", "pure_to_renyi", "pure_to_tv", "pure_to_zcdp",
+    "pure_to_zcdp_sharp", "renyi_to_approximate", "renyi_to_approximate_closed", "renyi_to_approximate_sharp",
+    "tv_to_approximate", "zcdp_delta", "zcdp_to_approximate", "zcdp_to_approximate_sharp", "zcdp_to_mcdp_mean",
+    "zcdp_to_renyi",
+]  # fmt: skip
+
 
 def pure_to_tv(claim: Given) -> TV:
     """epsilon-DP implies eta <= tanh(epsilon/2), attained by binary randomized response [GI, Prop 2].

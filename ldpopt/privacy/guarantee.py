@@ -11,9 +11,6 @@ from ldpopt.channel import Label
 from ldpopt.numbers.rounding import ceil_digits, floor_digits
 from ldpopt.values.results import Result, jsonable
 
-MORE_IS_MORE_PRIVATE = frozenset({"doeblin"})
-"""Notions for which a larger value means more privacy, so that the lower bound is the guarantee."""
-
 
 @dataclass(frozen=True, eq=False)
 class Witness(Result):
@@ -78,9 +75,14 @@ class Guarantee(Result):
         return self.notion.replace("_", " ") + (f" ({parameters})" if parameters else "")
 
     @property
+    def more_is_more_private(self) -> bool:
+        """Whether a larger value means more privacy, so that the lower bound is the guarantee."""
+        return self.notion == "doeblin"
+
+    @property
     def printed(self) -> tuple[str, str]:
         """The sign and the number to print: ≤ and `value` rounded up, or, if more is more private, ≥ and `lower`."""
-        if self.notion in MORE_IS_MORE_PRIVATE:
+        if self.more_is_more_private:
             return "≥", floor_digits(self.lower)
         return "≤", ceil_digits(self.value)
 

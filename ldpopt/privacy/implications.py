@@ -11,6 +11,12 @@ from ldpopt.privacy.claims import MCDP, ZCDP, ApproximateDP, Given, PureDP, Reny
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.values.distribution import positive, positive_integer, unit_interval
 
+__all__ = [
+    "bad_outcome", "bayes_factor_log", "bayes_factor_moment", "bayes_factor_tail", "composed_event",
+    "generalization_gap", "group_approximate", "group_gaussian_mcdp", "group_pure", "group_renyi", "group_zcdp",
+    "information_any", "information_blocks", "information_independent", "restricted_pinsker",
+]  # fmt: skip
+
 MAX_SIZE = 2**53
 """The largest size of a group, up to which floats count exactly."""
 MAX_DOUBLINGS = 600

@@ -23,7 +23,7 @@ from ldpopt.numbers.rounding import ceil_digits, floor_digits
 from ldpopt.values.by_value import ByValue, is_graph
 from ldpopt.values.labels import as_text
 
-__all__ = ["ByValue", "Pictured", "Result", "Rows"]
+__all__ = ["ByValue", "Pictured", "Result", "Rows", "jsonable"]
 
 _SCALARS = str, bool, int, float, np.generic, Fraction
 
@@ -210,9 +210,12 @@ def shown(value: Any) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """`value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
+    """Return `value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
 
     What has a name is its name; what is equal by value and has none is its fields, with its kind.
+
+    >>> jsonable((np.arange(2), math.inf))
+    [[0, 1], 'inf']
     """
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

@@ -244,7 +244,6 @@ def plan(
     """
     from dataclasses import replace
 
-    from ldpopt.design.files import respondents_text
     from ldpopt_survey.pictures import survey_picture
     from ldpopt_survey.plan.public_question import many_combinations
     from ldpopt_survey.plan.spec import SurveySpec
@@ -280,7 +279,7 @@ def plan(
     if picture is not None:
         files[picture] = survey_picture(planned.plan, spec, kind)
     if proof is not None and planned.proof is not None:
-        files[proof] = respondents_text(planned.proof).encode()
+        files[proof] = planned.proof.to_json().encode()
     write_all(files, force)
     if json:
         print(strict.json_text(planned.to_dict()), end="")

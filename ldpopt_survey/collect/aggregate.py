@@ -19,13 +19,14 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.files import strict
 from ldpopt.values.results import Result
-from ldpopt.values.schema import dump, flag, key, listed, load, mapping, text, version_of, whole
+from ldpopt.values.schema import version_of
 from ldpopt_survey.collect.answers import Partition, batches, partitions, refuse_nested
 from ldpopt_survey.collect.batch import require_columns
 from ldpopt_survey.collect.manifest import Delivery, added_rounds, admit, refuse_twice, row_set
 from ldpopt_survey.collect.runner import Runner, Threads
 from ldpopt_survey.datafiles.pieces import names_of
 from ldpopt_survey.plan.plan import BOOKLET, Plan
+from ldpopt_survey.records import dump, flag, key, listed, load, mapping, text, whole
 from ldpopt_survey.server.databases import database, is_database
 from ldpopt_survey.server.export import parts_of, stored_batches
 

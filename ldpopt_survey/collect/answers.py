@@ -14,6 +14,8 @@ from ldpopt_survey.datafiles.delimited import bytes_between, header, parse
 from ldpopt_survey.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, parquet_schema, ranges_of
 from ldpopt_survey.datafiles.pieces import values_hidden as values_hidden
 
+__all__ = ["refuse_nested"]
+
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
 PARTITIONS = 256

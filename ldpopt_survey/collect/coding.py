@@ -16,7 +16,6 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.extras import pa, pc
 from ldpopt.values.labels import as_text
-from ldpopt.values.schema import key, listed, mapped, whole
 from ldpopt_survey.collect.manifest import NO_ROWS, row_set, total
 from ldpopt_survey.collect.words import CHUNK, WordArray, Words
 from ldpopt_survey.datafiles.columns import is_one_of, to_numbers
@@ -24,6 +23,9 @@ from ldpopt_survey.datafiles.pieces import values_hidden
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt_survey.plan.spec import QuestionSpec
+from ldpopt_survey.records import key, listed, mapped, whole
+
+__all__ = ["Sampler"]
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 

@@ -22,12 +22,13 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import NO_FILE, create_private, held
 from ldpopt.values.distribution import number
-from ldpopt.values.schema import check, dump, key, kind, listed, load, text, version_of, whole
+from ldpopt.values.schema import kind, version_of
 from ldpopt_survey.collect.answers import values_hidden
 from ldpopt_survey.collect.batch import Rows, kept_rows
 from ldpopt_survey.collect.people import Run, Standing, standing
 from ldpopt_survey.collect.words import SecretKey
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.records import check, dump, key, listed, load, text, whole
 
 FORMAT, VERSION = "ldpopt-ledger", 1
 ENDING = ".ledger"

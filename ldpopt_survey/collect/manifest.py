@@ -22,10 +22,11 @@ import numpy.typing as npt
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import digest
-from ldpopt.values.schema import check, dump, flag, key, kind, listed, load, text, version_of, whole
+from ldpopt.values.schema import kind, version_of
 from ldpopt_survey.collect.answers import Partition, input_files, refuse_the_same
 from ldpopt_survey.datafiles.pieces import names_of, parquet_schema
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.records import check, dump, flag, key, listed, load, text, whole
 
 NO_ROWS = "0" * 32
 """The fingerprint of no rows."""

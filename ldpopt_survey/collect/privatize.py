@@ -18,7 +18,6 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import strict
 from ldpopt.files.atomic import held
-from ldpopt.values.schema import dump, load
 from ldpopt_survey.collect.answers import ANSWERS, batches, input_files, refuse_nested
 from ldpopt_survey.collect.batch import (
     Privatizer,
@@ -54,6 +53,7 @@ from ldpopt_survey.collect.workfolder import (
 )
 from ldpopt_survey.datafiles.pieces import names_of
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.records import dump, load
 
 
 @dataclass(frozen=True)

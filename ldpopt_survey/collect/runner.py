@@ -18,6 +18,8 @@ from ldpopt.errors import LdpoptError, invalid
 from ldpopt.extras import need
 from ldpopt.values.distribution import positive_integer
 
+__all__ = ["Dask", "LostWork", "Threads"]
+
 T = TypeVar("T")
 
 

@@ -33,6 +33,8 @@ from ldpopt.errors import invalid
 from ldpopt.extras import pa
 from ldpopt.files.atomic import create_private
 
+__all__ = ["CHUNK", "Given", "Keystream", "Respondents", "SecretKey", "create_key", "tag"]
+
 _HEADER = b"ldpopt-survey-key 1\n"
 _BYTES = 32
 

@@ -18,12 +18,12 @@ import numpy.typing as npt
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import NO_FILE, UNFINISHED, create_private, digest, replace_text, sync_folder
-from ldpopt.values.schema import load
 from ldpopt_survey.collect.answers import Partition, partitions
 from ldpopt_survey.collect.coding import Tally
 from ldpopt_survey.collect.randomness import Memoised, Randomness
 from ldpopt_survey.collect.words import read_key
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.records import load
 
 STATE, PLAN, KEY, DROPPED, BEYOND = "state.json", "plan.json", "run.key", "dropped.rows", "beyond.rows"
 PARTS, RECORDS, SPILLS = "parts", "records", "identities"

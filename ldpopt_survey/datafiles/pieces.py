@@ -18,6 +18,8 @@ from ldpopt.files.delimited import PLAIN, Dialect
 from ldpopt_survey.datafiles.delimited import header, names_in, range_batches, record_ranges
 from ldpopt_survey.datafiles.foreign import ROWS_A_BYTE, Unread, read
 
+__all__ = ["DELIMITED", "SUFFIXES", "batches_of", "kind_of", "names_of", "ranges_of"]
+
 T = TypeVar("T")
 VALUES = "well-formed values in UTF-8"
 

@@ -18,7 +18,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt.values.labels import as_text
 from ldpopt.values.results import Result
-from ldpopt.values.schema import dump, key, listed, load
+from ldpopt_survey.records import dump, key, listed, load
 
 
 def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:

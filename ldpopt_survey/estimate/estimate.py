@@ -32,6 +32,8 @@ from ldpopt_survey.estimate.results import Estimated, Intervals, Projection, sim
 from ldpopt_survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt_survey.sample.design import SamplingVariance
 
+__all__ = ["Estimate", "estimate", "estimate_contrasts", "fixed_loadings"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Estimated):

@@ -23,6 +23,11 @@ from ldpopt_survey.estimate.results import Estimated, Intervals, p_values_of, qu
 from ldpopt_survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt_survey.sample.design import SampleDesign
 
+__all__ = [
+    "Difference", "Source", "difference", "estimate_booklets", "estimate_waves", "pooled_channel",
+    "tables_by_group",
+]  # fmt: skip
+
 
 def tables_by_group(
     reports: Any, channel: ChannelLike, groups: Any, design: SampleDesign | None = None

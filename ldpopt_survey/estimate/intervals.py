@@ -18,6 +18,8 @@ from ldpopt_survey.estimate.linear import report_covariance
 from ldpopt_survey.estimate.results import quotient
 from ldpopt_survey.sample.design import SamplingVariance
 
+__all__ = ["Binomial", "Bonferroni", "Simultaneous", "Wald", "check_level", "two_sided"]
+
 
 @dataclass(frozen=True)
 class Moments:

@@ -17,6 +17,11 @@ from ldpopt.values.distribution import Array, distribution, finite_array, positi
 from ldpopt.values.results import ByValue
 from ldpopt_survey.estimate.results import simplex_projection
 
+__all__ = [
+    "GeneralizedLeastSquares", "LeastSquares", "LeftInverse", "NotIdentifiable", "asymptotic_covariance",
+    "contrast_variances", "efficient_loadings", "estimable_contrasts", "fisher_information",
+]  # fmt: skip
+
 
 class NotIdentifiable(InvalidInput):
     """The reports do not determine what was asked for; `contrasts` are weighted sums that they do determine.

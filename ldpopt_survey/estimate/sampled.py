@@ -27,6 +27,8 @@ from ldpopt_survey.estimate.linear import (
 from ldpopt_survey.estimate.results import simplex_projection
 from ldpopt_survey.sample.design import SampleDesign, SamplingVariance
 
+__all__ = ["SampledReports", "as_table"]
+
 Mask = npt.NDArray[np.bool_]
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.values.labels import Label, as_text
-from ldpopt.values.schema import text
 from ldpopt_survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
 from ldpopt_survey.collect.words import Respondents, WordArray
 from ldpopt_survey.plan.plan import BOOKLET, Plan
 from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
+from ldpopt_survey.records import text
 from ldpopt_survey.server.submission import PUBLIC, SCHEMA, version_of
 
 ID = "device"

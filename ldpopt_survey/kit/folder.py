@@ -23,13 +23,15 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files import strict
 from ldpopt.values.labels import as_text
-from ldpopt.values.schema import mapping
 from ldpopt.version import __version__
 from ldpopt_survey.collect.randomness import booklet_steps, booklet_tag, word_tags
 from ldpopt_survey.collect.words import Respondents, SecretKey
 from ldpopt_survey.kit.device import ID, booklet_at, report
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
+from ldpopt_survey.records import mapping
+
+__all__ = ["boundary_words", "kit_files", "public_plan"]
 
 VERSION, WITH_BOOKLETS, WITH_PUBLIC = 1, 2, 3
 """The version of a public plan (3 with public questions) and its vectors: 2 with booklets or shared reports."""

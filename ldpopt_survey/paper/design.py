@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, islice, product
 from types import MappingProxyType
@@ -14,8 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.design import Constraint, Denominator, FisherInformation, IntegerProgram, LocalDP, Rounded, optimal_channel
-from ldpopt.design.problems.problem import Problem
+from ldpopt.design import (
+    Constraint,
+    Denominator,
+    Design,
+    FisherInformation,
+    IntegerProgram,
+    LocalDP,
+    Rounded,
+    optimal_channel,
+)
 from ldpopt.errors import InvalidInput, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.files import strict
@@ -26,6 +35,8 @@ from ldpopt.values.results import Result
 from ldpopt_survey.collect.aggregate import report_columns
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
+
+__all__ = ["DEVICES", "PaperDevice", "PaperSurvey", "design_sheet", "device_named", "paper_survey"]
 
 MAX_CARDS = 40
 """The most answers of a question on paper."""
@@ -262,11 +273,12 @@ def design_sheet(
     """
     utility = FisherInformation(pilot)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
+    designs: list[Design] = []
     turn = deadline.turn(0, 3)
-    designs = [optimal_channel(utility, asked, certify=False, **turn.passed)]
-    if not IntegerProgram().refuses(Problem.of(utility, asked)):  # rounding often gives fewer reports
-        turn = deadline.turn(1, 3)
-        designs.append(optimal_channel(utility, asked, method=Rounded(), certify=False, **turn.passed))
+    with suppress(InvalidInput):  # with many answers the program has too many columns
+        designs.append(optimal_channel(utility, asked, method=IntegerProgram(), certify=False, **turn.passed))
+    turn = deadline.turn(1, 3)  # rounding often gives fewer reports
+    designs.append(optimal_channel(utility, asked, method=Rounded(), certify=False, **turn.passed))
     least = min(design.value for design in designs)
     if not least < np.inf:
         return None

@@ -18,8 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, Design, FisherInformation, Marginals, optimal_channel
-from ldpopt.design.utilities.criterion import Criterion
+from ldpopt.design import AOptimal, Criterion, Design, FisherInformation, Marginals, optimal_channel
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
 from ldpopt.numbers.tolerances import BOOKLETS

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ldpopt.files.delimited import PLAIN, delimiter_in_words
-from ldpopt.values.schema import dump
 from ldpopt_survey.datafiles.columns import FileProfile
 from ldpopt_survey.plan.budget import EPSILONS, Needed
 from ldpopt_survey.plan.propose import Proposal, ProposedQuestion
 from ldpopt_survey.plan.spec import DEFAULT_WIDTH, Revealed, SurveySpec
 from ldpopt_survey.plan.survey import respondents_needed
+from ldpopt_survey.records import dump
 
 MAX_QUESTIONS = 10
 """The most questions that the draft asks. With each further question, all have less of the budget."""

@@ -14,11 +14,11 @@ from ldpopt.design import COptimal, Design, FisherInformation, optimal_channel
 from ldpopt.errors import Phrase, invalid
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array, number
-from ldpopt.values.schema import check, key, within
 from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.numbers_and_sets import POINTS, moved_to
 from ldpopt_survey.plan.precision import HalfWidth, limits
 from ldpopt_survey.plan.spec import DEFAULT_WIDTH, QuestionSpec
+from ldpopt_survey.records import check, key, within
 
 MAX_NUMBERS = 1001
 """The most numbers that may be answered; the plan has a row of integers for each."""

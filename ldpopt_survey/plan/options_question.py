@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ldpopt.channel import Label
 from ldpopt.errors import Phrase, invalid
-from ldpopt.values.schema import check, key, listed, text
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.plan.spec import QuestionSpec
+from ldpopt_survey.records import check, key, listed, text
 
 NO, YES = "no", "yes"
 

@@ -20,7 +20,7 @@ from ldpopt.files.delimited import PLAIN, Dialect
 from ldpopt.numbers.rounding import float_up, up
 from ldpopt.values.distribution import positive_integer
 from ldpopt.values.results import Pictured
-from ldpopt.values.schema import check, dump, key, kind, listed, load, record, text, version_of
+from ldpopt.values.schema import kind, version_of
 from ldpopt_survey.plan.planned_question import Part, PlannedQuestion, planned_question
 from ldpopt_survey.plan.public_question import PublicQuestion
 from ldpopt_survey.plan.reading import conditions, wordings
@@ -34,6 +34,7 @@ from ldpopt_survey.plan.spec import (
     in_a_word,
     keeps_first,
 )
+from ldpopt_survey.records import check, dump, key, listed, load, record, text
 from ldpopt_survey.sample.spec import SampleSpec
 
 FORMAT = "ldpopt-plan"

@@ -22,9 +22,12 @@ from ldpopt.exact import ExactChannel
 from ldpopt.values.distribution import Array, number, unit_interval
 from ldpopt.values.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.values.results import ByValue, Result
-from ldpopt.values.schema import check, choice, dump, key, kind, listed, mapped, record, text
+from ldpopt.values.schema import kind
 from ldpopt_survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, distinct_as_text
 from ldpopt_survey.plan.spec import QuestionSpec
+from ldpopt_survey.records import check, choice, dump, key, listed, mapped, record, text
+
+__all__ = ["NOT_APPLICABLE", "Part", "PlannedQuestion"]
 
 MAX_CELLS = 2**14
 """The most answers that parts of one report may have together."""

@@ -9,9 +9,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, COptimal, LocalDP, MVOptimal, TotalVariation
-from ldpopt.design.constraints import Constraint
-from ldpopt.design.utilities.criterion import Criterion, criterion_at
+from ldpopt.design import (
+    AOptimal,
+    Constraint,
+    COptimal,
+    Criterion,
+    FisherInformation,
+    LocalDP,
+    MVOptimal,
+    TotalVariation,
+)
 from ldpopt.errors import Phrase, invalid
 from ldpopt.numbers.rounding import up
 from ldpopt.values.distribution import Array, distribution
@@ -78,7 +85,7 @@ class HalfWidth:
     def variance_of(self, channel: Channel, pilot: Array) -> float:
         """The chosen or largest variance of the efficient estimate from one report; inf if it cannot be estimated."""
         if self.category is not None:  # a channel may identify this category only
-            return criterion_at(self.criterion(len(pilot)), channel.matrix, pilot)
+            return FisherInformation(pilot, self.criterion(len(pilot))).value(channel)
         return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
 
     def unrounded_respondents(self, variance: float) -> float:

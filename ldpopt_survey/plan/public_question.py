@@ -10,8 +10,8 @@ from ldpopt.channel import Label
 from ldpopt.errors import invalid
 from ldpopt.values.labels import as_text, distinct_labels
 from ldpopt.values.results import ByValue
-from ldpopt.values.schema import check, flag, key, text
 from ldpopt_survey.plan.reading import distinct_as_text
+from ldpopt_survey.records import check, flag, key, text
 
 MAX_ANSWERS = 1000
 """The most answers of a public question."""

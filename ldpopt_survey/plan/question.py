@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import AOptimal, Divergence, FisherInformation, MVOptimal, optimal_channel
-from ldpopt.design.utilities.sets import Neighbourhood
+from ldpopt.design import AOptimal, Divergence, FisherInformation, MVOptimal, Neighbourhood, optimal_channel
 from ldpopt.divergences import CHI_SQUARED
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
@@ -27,6 +26,8 @@ from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import ByValue
 from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, limits, require_precision
+
+__all__ = ["MAX_EPSILON", "MIN_EPSILON", "MIN_ETA_SHARE", "QuestionPlanner"]
 
 MIN_EPSILON, MAX_EPSILON = 0.01, 16.0
 """The range of epsilon. Below, a survey needs millions of respondents; above, it has hardly any privacy."""

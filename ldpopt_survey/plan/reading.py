@@ -10,7 +10,8 @@ from typing import Any
 from ldpopt.errors import Phrase, invalid
 from ldpopt.values.distribution import distribution, number
 from ldpopt.values.labels import Label, as_text, from_jsonable, to_jsonable
-from ldpopt.values.schema import check, choice, key, kind, listed, text
+from ldpopt.values.schema import kind
+from ldpopt_survey.records import check, choice, key, listed, text
 
 MAX_CODES = 10_000
 

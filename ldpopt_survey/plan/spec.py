@@ -19,10 +19,10 @@ from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.labels import Label, distinct_labels
 from ldpopt.values.results import ByValue
-from ldpopt.values.schema import check, choice, key, listed, load, mapping, record, text, within
 from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, Together, limits
 from ldpopt_survey.plan.public_question import PublicQuestion
 from ldpopt_survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, wordings
+from ldpopt_survey.records import check, choice, key, listed, load, mapping, record, text, within
 from ldpopt_survey.sample.spec import SampleSpec
 
 LEVEL_OF_TESTS = 0.05

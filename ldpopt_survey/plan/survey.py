@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.design import Design
-from ldpopt.design.certificates.respondents import RespondentsBound
+from ldpopt.design import Design, RespondentsBound
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact_rounding import round_exact
 from ldpopt.numbers.enclosures import FLOAT

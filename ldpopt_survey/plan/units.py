@@ -11,10 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design import Design, FisherInformation, LocalDP, MVOptimal, ThresholdColumns, optimal_channel
-from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.certificates.respondents import MAX_CELLS, RespondentsBound
-from ldpopt.design.methods.symmetric_marginals import limited_marginals
+from ldpopt.design import (
+    Design,
+    EquivalenceDual,
+    FisherInformation,
+    LocalDP,
+    MVOptimal,
+    RespondentsBound,
+    ThresholdColumns,
+    optimal_channel,
+    respondents_kernel,
+)
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array
@@ -22,6 +29,8 @@ from ldpopt.values.labels import Label
 from ldpopt_survey.estimate.intervals import two_sided
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
 from ldpopt_survey.plan.spec import QuestionSpec
+
+__all__ = ["rule"]
 
 MAX_UNEVEN_CELLS, MAX_JOINT_CELLS = 36, 64
 """The most cells of a booklet whose channel is searched for, where pilots are not even; and of all questions together.
@@ -212,11 +221,11 @@ def symmetric_proof(units: Sequence[Unit], epsilon: float, deadline: Deadline) -
     """The proof for the best channel on all answers together, at even shares of single questions; None for others."""
     cells = math.prod(len(unit.cells) for unit in units)
     shares = all(unit.even and unit.plain and len(unit.targets) == len(unit.cells) for unit in units)
-    if cells > MAX_CELLS or not units or not shares:
+    if cells > RespondentsBound.MAX_CELLS or not units or not shares:
         return None
     shape, variances = tuple(len(unit.cells) for unit in units), [unit.targets[0].variance for unit in units]
     with suppress(SolverError):
-        kernel, relaxed = limited_marginals(shape, variances, epsilon, deadline)
+        kernel, relaxed = respondents_kernel(shape, variances, epsilon, deadline)
         utility: Any = FisherInformation(product_of(units)[0], MVOptimal(_wanted(units)[0].T))
         numbers = utility.prior, kernel, np.zeros(cells), np.zeros((cells, cells)), relaxed
         return EquivalenceDual(utility, (LocalDP(epsilon),), None, *numbers)

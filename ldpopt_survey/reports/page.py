@@ -26,6 +26,8 @@ from ldpopt.files.escapes import csv_text, for_csv, for_markdown
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+__all__ = ["embed", "page", "render", "table"]
+
 
 @cache
 def _templates(package: str) -> Environment:

@@ -17,7 +17,7 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.files.escapes import for_markdown
 from ldpopt.numbers.rounding import ceil_digits, down, float_up, up
-from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy import Guarantee
 from ldpopt.values.distribution import positive_integer, unit_interval
 from ldpopt.values.labels import Label, as_text
 from ldpopt.words import Words, guarantee_in_words, label_in_words
@@ -28,6 +28,8 @@ from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, PlannedQuestion
 from ldpopt_survey.plan.spec import ORDER, PERSON
 from ldpopt_survey.reports.page import render
 from ldpopt_survey.reports.words import ENGLISH, consent_texts, tenths
+
+__all__ = ["promises_in_words"]
 
 SENTENCES = {"paper": shipped_texts, "consent": consent_texts}
 """The sentences that come with the package, by their key in a survey's own texts."""

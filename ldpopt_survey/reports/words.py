@@ -12,6 +12,8 @@ from fractions import Fraction
 from ldpopt.files import strict
 from ldpopt.words import Words, english
 
+__all__ = ["as_typed", "at_least", "at_most"]
+
 
 def consent_texts(language: str = "en") -> Mapping[str, str]:
     """The sentences of consent forms in a language that comes with the package."""

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.values.results import ByValue, Pictured
-from ldpopt.values.schema import dump, key, listed, load, mapping, text
 from ldpopt_survey.collect.aggregate import ReportRows
 from ldpopt_survey.estimate.counts import CountTable
 from ldpopt_survey.estimate.estimate import Estimate, estimate
@@ -25,6 +24,7 @@ from ldpopt_survey.estimate.numbers import among_answered, mean
 from ldpopt_survey.estimate.sampled import SampledReports, Table
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion, unanswered
+from ldpopt_survey.records import dump, key, listed, load, mapping, text
 from ldpopt_survey.sample.design import SampleDesign
 from ldpopt_survey.sample.spec import Condition, SampleSpec, groups_of
 

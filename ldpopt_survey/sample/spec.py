@@ -19,7 +19,8 @@ import numpy.typing as npt
 from ldpopt.errors import Phrase, invalid
 from ldpopt.values.distribution import Array, number, positive_integer
 from ldpopt.values.results import ByValue
-from ldpopt.values.schema import check, choice, dump, key, kind, listed, load, mapped, text
+from ldpopt.values.schema import kind
+from ldpopt_survey.records import check, choice, dump, key, listed, load, mapped, text
 from ldpopt_survey.sample.design import Linearization, LonelyUnit, Replication, SampleDesign
 from ldpopt_survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, rake
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from ldpopt.values.results import Result
 from ldpopt_survey.server.submission import Submission
 
+__all__ = ["Outcome", "RoundState", "Summary", "drawn_mark", "spent_mark"]
+
 
 class Outcome(Enum):
     """The result of a submission.

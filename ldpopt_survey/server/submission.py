@@ -15,6 +15,8 @@ from ldpopt.files import strict
 from ldpopt_survey.plan.plan import BOOKLET, Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
+__all__ = ["Refused", "Submission", "invitation_hash"]
+
 SCHEMA = "ldpopt-submission"
 VERSION, WITH_BOOKLET, WITH_PUBLIC = 1, 2, 3
 """Version 2 names the booklet that the device drew, version 3 has public answers; other plans keep version 1."""

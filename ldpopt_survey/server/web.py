@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+__all__ = [
+    "HEADERS", "Sender", "StaticFile", "address", "body", "encoded", "file_of", "listening", "no_route", "refusal",
+    "said", "serve", "static_files",
+]  # fmt: skip
+
 
 TYPES = {
     ".html": "text/html; charset=utf-8",

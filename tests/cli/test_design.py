@@ -11,7 +11,7 @@ from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.cli import app
 from ldpopt.datasets import load_anes96
 from ldpopt.design import constraints
-from ldpopt.design.registry import flags
+from ldpopt.design.registry import command_options
 from ldpopt.divergences import CHI_SQUARED, KL, alpha, hockey_stick
 from ldpopt.privacy import local_dp, total_variation
 
@@ -296,6 +296,6 @@ def test_the_options_of_limits_are_those_that_constraints_declare():
     """Every number that a constraint asks for has its option, with the declared unit and sentence."""
     design = get_command(app).commands["design"]
     shown = {option.name: option for option in design.get_params(design.context_class(design))}
-    for name, asked in flags(constraints).items():
+    for name, asked in command_options(constraints).items():
         assert shown[name].metavar == ":".join(one.unit for one in asked)
         assert shown[name].help == asked[-1].help

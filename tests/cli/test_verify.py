@@ -8,7 +8,7 @@ import pytest
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import FisherInformation
-from ldpopt.design.load import checked
+from ldpopt.design.load import verify_design
 from ldpopt.divergences import KL
 
 DESIGN = optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [LocalDP(1.0), TotalVariation(0.3)])
@@ -108,7 +108,7 @@ def test_where_float64_falls_short_the_balls_decide(monkeypatch, tmp_path):
     assert closer < DESIGN.upper_bound
     stated = replace(DESIGN, upper_bound=(closer + DESIGN.upper_bound) / 2)
     assert not stated.verify()
-    found, exact = checked(stated, exact=False)
+    found, exact = verify_design(stated, exact=False)
     assert found
     assert exact
 

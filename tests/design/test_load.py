@@ -13,7 +13,7 @@ import pytest
 
 from ldpopt import Divergence, InvalidInput, LocalDP, TotalVariation, load_design, optimal_channel
 from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 from ldpopt.divergences import KL
 
 PLAIN = optimal_channel(design_files.U, [LocalDP(1.0), TotalVariation(0.2)])
@@ -179,7 +179,7 @@ def test_certificates_in_certificates_are_of_limited_depth():
     for _ in range(200):
         nested = {"kind": "Relaxed", "relaxation": nested}
     with pytest.raises(InvalidInput, match="deep"):
-        design_of(json.dumps(DATA | {"certificate": nested}))
+        parse_design(json.dumps(DATA | {"certificate": nested}))
 
 
 def test_a_nested_certificate_may_be_about_another_problem():

@@ -7,32 +7,32 @@ import pytest
 
 from ldpopt import InvalidInput, design
 from ldpopt.design import Outputs, constraints, utilities
-from ldpopt.design.registry import Kind, answers, choices, chosen, kinds
-from ldpopt.divergences.base import spelled, spellings
+from ldpopt.design.registry import Kind, kinds, offered_types, parameter_values, types_with_parameters
+from ldpopt.divergences.base import parse_divergence, spellings
 
 VALUES = {"epsilon": 1.0, "delta": 0.01, "rho": 0.5, "renyi_order": 2.0, "renyi": 0.5, "eta": 0.3, "outputs": 2}
 
 
-@pytest.mark.parametrize("kind", choices(constraints))
+@pytest.mark.parametrize("kind", offered_types(constraints))
 def test_a_constraint_is_made_of_what_it_asks_for_and_says_it_again(kind):
     """What a constraint asks for are fields of its own, and make the constraint that answers the same."""
     values = dict.fromkeys((asked.name for asked in kind.asks), 1) | VALUES
     made = kind.made(values)
     own = {field.name for field in fields(kind)}
     assert all((asked.field or asked.name) in own for asked in kind.asks)
-    assert answers(made) == {asked.name: values[asked.name] for asked in kind.asks}
-    assert kind.made(answers(made)) == made
-    assert chosen(constraints, [asked.name for asked in kind.asks]) == (kind,)
+    assert parameter_values(made) == {asked.name: values[asked.name] for asked in kind.asks}
+    assert kind.made(parameter_values(made)) == made
+    assert types_with_parameters(constraints, [asked.name for asked in kind.asks]) == (kind,)
 
 
 def test_names_stand_for_the_kinds_that_ask_for_most():
     """epsilon with delta is one constraint, and a name without the others of its kind is refused."""
-    names = [kind.__name__ for kind in chosen(constraints, list(VALUES))]
+    names = [kind.__name__ for kind in types_with_parameters(constraints, list(VALUES))]
     assert names == ["ApproximateLDP", "ConcentratedLDP", "RenyiLDP", "TotalVariation", "Outputs"]
-    assert chosen(constraints, []) == ()
+    assert types_with_parameters(constraints, []) == ()
     for given in (["delta"], ["renyi"], ["gamma"]):
         with pytest.raises(InvalidInput, match=f"{given[0]}: expected "):
-            chosen(constraints, given)
+            types_with_parameters(constraints, given)
 
 
 def test_a_wrong_value_is_refused_by_its_kind():
@@ -70,10 +70,10 @@ def test_a_method_checks_what_it_is_given(method, field, wrong):
 
 
 def test_the_divergence_names_every_spelling():
-    """The help of the divergence lists what `spelled` reads."""
-    (kind,) = choices(utilities)
+    """The help of the divergence lists what `parse_divergence` reads."""
+    (kind,) = offered_types(utilities)
     said = next(asked.help for asked in kind.asks if asked.name == "divergence")
     assert spellings() in said
     assert "kl, " in said
     assert "hockey-stick:GAMMA" in said
-    assert spelled("hockey-stick:1.5").recipe == ("hockey-stick", 1.5)
+    assert parse_divergence("hockey-stick:1.5").recipe == ("hockey-stick", 1.5)

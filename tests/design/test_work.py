@@ -10,7 +10,7 @@ from ldpopt import Channel, Divergence, LocalDP
 from ldpopt.cli.program import app
 from ldpopt.design import ConcentratedLDP, Contraction, EnvelopeDual, Outputs, RenyiLDP, Unbounded
 from ldpopt.design.files import design_text
-from ldpopt.design.load import checked, design_of, load_proof
+from ldpopt.design.load import load_proof, parse_design, verify_design
 from ldpopt.design.work import MEMORY, OPERATIONS, PARSED, Work, of_pairs, size
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput
@@ -87,9 +87,9 @@ def test_balls_are_tried_only_where_they_are_within_the_budget():
     """A claim that floats do not confirm is checked again in balls, but not beyond what is allowed."""
     data = json.loads(design_text(design("potentials")))
     data["upper_bound"] = data["value"]
-    broken = design_of(json.dumps(data))
-    assert checked(broken) == checked(broken, budget=1e9) or not checked(broken)[0]
-    assert "not checked" in checked(broken, exact=True, budget=1e-9)[0].failures[0]
+    broken = parse_design(json.dumps(data))
+    assert verify_design(broken) == verify_design(broken, budget=1e9) or not verify_design(broken)[0]
+    assert "not checked" in verify_design(broken, exact=True, budget=1e-9)[0].failures[0]
 
 
 def test_the_command_takes_a_budget(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from ldpopt import ApproximateLDP, Divergence, InvalidInput, LocalDP, TotalVariation, load_design, optimal_channel
 from ldpopt.design import ConvexProgram
 from ldpopt.divergences import TOTAL_VARIATION, hockey_stick, piecewise_linear
-from ldpopt.divergences.base import spelled, spelling
+from ldpopt.divergences.base import format_divergence, parse_divergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.numbers.enclosures import FLOAT, Exact
 
@@ -100,8 +100,8 @@ def test_a_file_with_another_slope_is_not_believed(tmp_path) -> None:
 
 def test_it_is_spelled_and_compared_by_its_data() -> None:
     """Commands read it as KNOTS/SLOPES; two of equal data are equal."""
-    assert spelled("piecewise-linear:0.5,0.9,1,1.7/-3,-1,0,0.5,2.25") == CROOKED
-    assert spelled(spelling(CROOKED)) == CROOKED
+    assert parse_divergence("piecewise-linear:0.5,0.9,1,1.7/-3,-1,0,0.5,2.25") == CROOKED
+    assert parse_divergence(format_divergence(CROOKED)) == CROOKED
     assert piecewise_linear([0.5], [0, 1]) != CROOKED
 
 
@@ -122,4 +122,4 @@ def test_what_is_no_convex_function_is_refused(knots, slopes, what) -> None:
     with pytest.raises(InvalidInput, match=what):
         piecewise_linear(knots, slopes)
     with pytest.raises(InvalidInput):
-        spelled("piecewise-linear:1.5")
+        parse_divergence("piecewise-linear:1.5")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from forging.tamper import put, sites
 
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 from ldpopt.errors import LdpoptError
 from ldpopt.numbers.enclosures import arithmetic
 
@@ -171,7 +171,7 @@ def record() -> list[dict[str, Any]]:
 
 def certificate_of(entry: dict[str, Any]) -> Any:
     """The certificate of an entry."""
-    return design_of(json.dumps(entry["design"])).certificate
+    return parse_design(json.dumps(entry["design"])).certificate
 
 
 def written(entries: list[dict[str, Any]]) -> None:

@@ -20,7 +20,7 @@ from truth.utilities import Kept, divergence_utility
 
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation
 from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 
 SLACK = 1e-9
 """For the truth's own accuracy."""
@@ -67,7 +67,7 @@ def _places(document: Any) -> list[tuple[Any, Any]]:
 
 def load(data: bytes, folder: Path) -> Design:
     """Read and verify; a design that verifies must not claim more than is true."""
-    design = design_of(data)
+    design = parse_design(data)
     if design.verify():
         wrong = overclaims(design)
         if wrong:

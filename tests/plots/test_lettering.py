@@ -11,11 +11,11 @@ SCRIPTS = ["東京", "สวัสดี", "नमस्ते", "Привет",
 
 def test_long_labels_are_wrapped():
     """Words stay whole, what does not fit ends in dots, and a dollar is a dollar."""
-    assert figure.written("a " * 12, 10) == "a a a a a\na a a a a\na a"
-    assert figure.written("x" * 200, 10).endswith("…")
-    assert max(map(len, figure.written("word " * 100).split("\n"))) <= figure.LINE
-    assert figure.written(("a", 1)) == "a, 1"
-    assert figure.written("") == " "
+    assert figure.label_text("a " * 12, 10) == "a a a a a\na a a a a\na a"
+    assert figure.label_text("x" * 200, 10).endswith("…")
+    assert max(map(len, figure.label_text("word " * 100).split("\n"))) <= figure.LINE
+    assert figure.label_text(("a", 1)) == "a, 1"
+    assert figure.label_text("") == " "
 
 
 def test_dollars_are_no_formula():
@@ -30,7 +30,7 @@ def test_dollars_are_no_formula():
 def test_no_character_is_a_box(label):
     """Drawing warns of no missing glyph, whatever the script: a font is found, or the code point stands for it."""
     ax = plots.channel([[0.7, 0.3], [0.3, 0.7]])
-    ax.set_yticks([0, 1], [figure.written(label), "b"])
+    ax.set_yticks([0, 1], [figure.label_text(label), "b"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plots.picture(ax)

@@ -10,9 +10,9 @@ from studio_site import link_of
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 from ldpopt.divergences import KL
-from ldpopt.io.channels import channel_of
+from ldpopt.io.channels import parse_channel
 from ldpopt.privacy import local_dp
 
 DESIGN = optimal_channel(
@@ -110,7 +110,7 @@ def test_mend_a_matrix(opened):
     assert "whose sums were 40, divided by their sums" in page.locator("#mended").inner_text()
     text_of(page)
     name, text = downloaded(page, "Download channel.json")
-    channel = channel_of(text, name)
+    channel = parse_channel(text, name)
     assert channel.inputs == ("yes", "no")
     assert 0.49 < local_dp(channel).value <= 0.5
     page.get_by_role("button", name="As it was given").click()
@@ -130,7 +130,7 @@ def test_export_the_code_and_run_it(opened):
     exec(compile(code, "taken.py", "exec"), space)
     name, text = downloaded(page, "Download design.json")
     assert name == "design.json"
-    design = design_of(text)
+    design = parse_design(text)
     assert space["design"].value == design.value
     assert np.array_equal(space["design"].channel.matrix, design.channel.matrix)
     assert page.locator("#figure-kept").inner_text() == f"{design.value:.6g}".rstrip("0")

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 import ldpopt
 from ldpopt import ApproximateLDP, Channel, FisherInformation, LocalDP, optimal_channel
 from ldpopt.cli import app
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 from ldpopt.divergences import KL, alpha, hockey_stick
-from ldpopt.divergences.base import NAMED, spelled, spelling
+from ldpopt.divergences.base import NAMED, format_divergence, parse_divergence
 from ldpopt.errors import InvalidInput
-from ldpopt.io.channels import channel_of
+from ldpopt.io.channels import parse_channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt_studio import ask, inspect, meaning, source, takeaway, tell
 from ldpopt_studio.questionnaire import planned
@@ -103,11 +103,11 @@ def test_taken_files_are_the_state(seed):
     """The design file verifies and has the page's value; both channel files hold the design's very numbers."""
     state = STATES[seed]
     files = {file["name"]: file["content"] for file in takeaway.taken({"view": "tell", "state": state})["files"]}
-    design = design_of(files["design.json"])
+    design = parse_design(files["design.json"])
     assert design.value == tell.view(state)["value"]
     assert bool(design.verify())
-    assert channel_of(files["channel.json"], "channel.json") == design.channel
-    table = channel_of(files["channel.csv"], "channel.csv")
+    assert parse_channel(files["channel.json"], "channel.json") == design.channel
+    table = parse_channel(files["channel.csv"], "channel.csv")
     assert np.array_equal(table.matrix, design.channel.matrix)
     assert table.inputs == design.channel.inputs
     assert json.loads(files["populations.json"])["p0"] == design.utility.p0.tolist()
@@ -140,7 +140,7 @@ def shell(tmp_path):
 
 def same(text, seed):
     """A design file that a command wrote is the state's design."""
-    design, made = design_of(text), tell.solved(STATES[seed]).design
+    design, made = parse_design(text), tell.solved(STATES[seed]).design
     assert abs(design.value - made.value) <= 1e-12
     assert np.abs(design.channel.matrix - made.channel.matrix).max() <= 1e-12
     assert design.channel.inputs == made.channel.inputs
@@ -186,15 +186,15 @@ def test_texts_that_end_a_here_document():
 @pytest.mark.parametrize("name", [*sorted(NAMED), "hockey-stick:1.5", "alpha:-0.3", "alpha:2.0"])
 def test_divergences_are_spelled_as_they_are_read(name):
     """The spelling of a divergence that was read is its name again; one's own has none."""
-    assert spelling(spelled(name)) == name
-    assert spelled(spelling(alpha(1 / 3))).recipe == alpha(1 / 3).recipe
+    assert format_divergence(parse_divergence(name)) == name
+    assert parse_divergence(format_divergence(alpha(1 / 3))).recipe == alpha(1 / 3).recipe
 
 
 @pytest.mark.parametrize("text", ["hello:", "kl:2", "hockey-stick", "hockey-stick:x", "alpha:nan", ""])
 def test_divergences_that_are_none(text):
     """A name, a parameter that is missing, superfluous or no number is refused."""
     with pytest.raises(InvalidInput):
-        spelled(text)
+        parse_divergence(text)
 
 
 # -- surveys, and what they mean -------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_exported_code_of_surveys(seed):
     exec(compile(taken["code"], "taken.py", "exec"), space)
     assert space["plan"].to_json() == files["plan.json"]
     if len(state["questions"]) == 1:
-        kept, design = design_of(files["design.json"]), space["design"]
+        kept, design = parse_design(files["design.json"]), space["design"]
         assert bool(kept.verify())
         assert abs(kept.value - design.value) <= 1e-12
         assert np.abs(kept.channel.matrix - design.channel.matrix).max() <= 1e-12
@@ -338,7 +338,7 @@ def test_code_of_any_channel(state, capsys):
         assert abs(space["design"].value - shown["comparison"]["optimum"]) <= 1e-12
         assert abs(space["question"].value(space["channel"]) - shown["comparison"]["value"]) <= 1e-12
     files = {file["name"]: file["content"] for file in taken["files"]}
-    assert channel_of(files["channel.json"], "channel.json") == space["channel"]
+    assert parse_channel(files["channel.json"], "channel.json") == space["channel"]
 
 
 def test_a_dropped_design_is_taken_away_as_it_is():
@@ -428,6 +428,6 @@ def test_own_divergences_have_no_name():
     """A divergence of one's own cannot be taken away as text."""
     from ldpopt.divergences import FDivergence
 
-    assert spelling(KL) == "kl"
+    assert format_divergence(KL) == "kl"
     with pytest.raises(InvalidInput, match="a named one"):
-        spelling(FDivergence(lambda t: (t - 1) ** 4))
+        format_divergence(FDivergence(lambda t: (t - 1) ** 4))

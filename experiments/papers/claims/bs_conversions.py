@@ -13,8 +13,7 @@ from experiments.papers.experiment import Axis, Outcome, Row, Subject, Table, Ve
 from experiments.papers.laws import random_law, rr, tilted
 from experiments.papers.statements import Part, among, bounded, claim, off_by, outcome_of, verdict
 from ldpopt.mechanisms import dominating_pair, gaussian, laplace
-from ldpopt.privacy import FinitePair, local_dp, mcdp, zcdp
-from ldpopt.privacy.claims import MCDP, ZCDP
+from ldpopt.privacy import MCDP, ZCDP, FinitePair, local_dp, mcdp, zcdp
 from ldpopt.privacy.conversions import approximate_curve_to_zcdp, mcdp_to_zcdp, zcdp_delta
 
 

@@ -17,8 +17,7 @@ from experiments.papers.experiment import Axis, Row, Single, Subject, Table, gri
 from experiments.papers.laws import kl, random_chain, random_law, renyi, tilted
 from experiments.papers.statements import Ends, Part, among, bounded, claim, off_by, positive
 from ldpopt.mechanisms import gaussian, laplace
-from ldpopt.privacy import FinitePair
-from ldpopt.privacy.claims import ZCDP
+from ldpopt.privacy import ZCDP, FinitePair
 from ldpopt.privacy.implications import group_zcdp
 from ldpopt.values.distribution import Array
 

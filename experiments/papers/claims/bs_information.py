@@ -13,11 +13,9 @@ from experiments.papers.drawing import curves, level, panel, picture
 from experiments.papers.experiment import Axis, Row, grid
 from experiments.papers.laws import random_law, tilted
 from experiments.papers.statements import Part, among, bounded, claim
-from ldpopt.composition import compose_approximate_zcdp, kov15
-from ldpopt.composition.sums import zcdp_advanced_composition
+from ldpopt.composition import compose_approximate_zcdp, kov15, zcdp_advanced_composition
 from ldpopt.mechanisms import dominating_pair, gaussian
-from ldpopt.privacy import FinitePair, approximate_dp, approximate_zcdp, local_dp
-from ldpopt.privacy.claims import ZCDP, ApproximateDP, ApproximateZCDP
+from ldpopt.privacy import ZCDP, ApproximateDP, ApproximateZCDP, FinitePair, approximate_dp, approximate_zcdp, local_dp
 from ldpopt.privacy.conversions import approximate_to_approximate_zcdp, approximate_zcdp_to_approximate
 from ldpopt.privacy.implications import information_any, information_blocks
 from ldpopt.values.distribution import Array

@@ -11,12 +11,9 @@ from experiments.papers.drawing import COLOURS, curves, formula, marks, panel, p
 from experiments.papers.experiment import Axis, Row, Subject, Table, grid
 from experiments.papers.laws import random_law, renyi, tilted
 from experiments.papers.statements import Part, bounded, claim, equal, off_by, positive
-from ldpopt.composition import compose_mcdp, k_fold
-from ldpopt.composition.k_fold import trinomial_log_pmf
-from ldpopt.composition.sums import advanced_composition
+from ldpopt.composition import advanced_composition, compose_mcdp, k_fold, trinomial_log_pmf
 from ldpopt.mechanisms import dominating_pair
-from ldpopt.privacy import FinitePair, antipodal_pair, mcdp
-from ldpopt.privacy.claims import MCDP, ApproximateDP
+from ldpopt.privacy import MCDP, ApproximateDP, FinitePair, antipodal_pair, mcdp
 from ldpopt.values.distribution import Array
 
 

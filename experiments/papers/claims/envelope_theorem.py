@@ -9,11 +9,19 @@ import numpy as np
 from scipy.optimize import minimize
 
 from experiments.papers.drawing import COLOURS, Layer, marks, panel, picture
-from experiments.papers.envelope import Problem, distances, envelope_at, lay, partition_points, pattern_optimum, prove
+from experiments.papers.envelope import (
+    Pair,
+    Problem,
+    distances,
+    envelope_at,
+    lay,
+    partition_points,
+    pattern_optimum,
+    prove,
+)
 from experiments.papers.experiment import Axis, Outcome, Row, Single, Table, Verdict, grid
 from experiments.papers.statements import claim
 from ldpopt.design import Divergence, LocalDP, Partition, TotalVariation, optimal_channel
-from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import NAMED, FDivergence, alpha, hockey_stick
 from ldpopt.numbers.tolerances import STEP_ROUNDING, STEP_SMALL
 from ldpopt.values.distribution import Array
@@ -87,7 +95,7 @@ def _drawn(rng: np.random.Generator, largest: int) -> tuple[FDivergence, str, Pa
     if form == "zeros":
         p[0], q[-1] = 0.0, 0.0
     f = DIVERGENCES[int(rng.integers(len(DIVERGENCES)))]
-    return f, form, Pair.plain(p / p.sum(), q / q.sum()), float(np.exp(rng.uniform(math.log(0.05), math.log(6))))
+    return f, form, Pair(p / p.sum(), q / q.sum()), float(np.exp(rng.uniform(math.log(0.05), math.log(6))))
 
 
 def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
@@ -100,7 +108,7 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
         order = np.argsort(p0 / p1)
         epsilon = math.exp(float(np.clip(x[-2], -2, 1.8)))
         eta = math.tanh(epsilon / 2) * (0.02 + 0.96 / (1 + math.exp(-float(x[-1]))))
-        return Pair.plain(p0[order], p1[order]), math.expm1(epsilon), eta
+        return Pair(p0[order], p1[order]), math.expm1(epsilon), eta
 
     def loss(x: Array) -> float:
         pair, gain, eta = posed(x)

@@ -17,8 +17,7 @@ from experiments.papers.drawing import curves, line, marks, panel, picture
 from experiments.papers.experiment import Axis, Row, Subject, Table, grid
 from experiments.papers.laws import random_law, rr
 from experiments.papers.statements import Part, claim, decided
-from ldpopt.composition import gaussian_limit, gaussian_total_variation, k_fold, kov15
-from ldpopt.composition.k_fold import trinomial_log_pmf
+from ldpopt.composition import gaussian_limit, gaussian_total_variation, k_fold, kov15, trinomial_log_pmf
 from ldpopt.mechanisms import dominating_pair
 from ldpopt.privacy import maximal_leakage
 from ldpopt.values.distribution import Array

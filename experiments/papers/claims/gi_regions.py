@@ -19,9 +19,7 @@ from ldpopt import mechanisms
 from ldpopt.channel import Channel
 from ldpopt.composition import subsample
 from ldpopt.mechanisms import Staircase, dominating_pair, laplace
-from ldpopt.privacy import hockey_stick, local_dp, total_variation
-from ldpopt.privacy.claims import TV, ApproximateDP
-from ldpopt.privacy.trade_off import TradeOffCurve
+from ldpopt.privacy import TV, ApproximateDP, TradeOffCurve, hockey_stick, local_dp, total_variation
 from ldpopt.values.distribution import Array
 
 TESTS: dict[str, Any] = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}

@@ -12,11 +12,9 @@ from experiments.papers.drawing import curves, level, marks, panel, picture
 from experiments.papers.experiment import Axis, Row, Subject, Table, grid, nearest
 from experiments.papers.laws import random_chain, renyi
 from experiments.papers.statements import Ends, Part, among, bounded, claim, off_by, refuted
-from ldpopt.composition import k_fold, renyi_advanced_composition
-from ldpopt.composition.k_fold import trinomial_log_pmf
-from ldpopt.composition.sums import advanced_composition
+from ldpopt.composition import advanced_composition, k_fold, renyi_advanced_composition, trinomial_log_pmf
 from ldpopt.mechanisms import dominating_pair, gaussian, laplace
-from ldpopt.privacy.claims import ApproximateDP, PureDP, RenyiDP
+from ldpopt.privacy import ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.conversions import pure_to_renyi
 from ldpopt.privacy.implications import group_renyi
 

@@ -12,11 +12,9 @@ from experiments.papers.drawing import curves, diagonal, level, marks, panel, pi
 from experiments.papers.experiment import Axis, Row, grid, middle
 from experiments.papers.laws import rr
 from experiments.papers.statements import Part, among, bounded, claim, decided, equal, off_by
-from ldpopt.composition import compose
-from ldpopt.composition.k_fold import trinomial_log_pmf
+from ldpopt.composition import compose, trinomial_log_pmf
 from ldpopt.mechanisms import gaussian, laplace
-from ldpopt.privacy import FinitePair, renyi, zcdp
-from ldpopt.privacy.claims import RenyiDP
+from ldpopt.privacy import FinitePair, RenyiDP, renyi, zcdp
 from ldpopt.privacy.conversions import renyi_to_approximate, renyi_to_approximate_closed
 from ldpopt.privacy.implications import bad_outcome, bayes_factor_log, bayes_factor_moment, bayes_factor_tail
 from ldpopt.values.distribution import Array

@@ -12,9 +12,14 @@ from experiments.papers.experiment import Axis, Row, Single, Table, Verdict, gri
 from experiments.papers.laws import worst_pair
 from experiments.papers.statements import bounded, claim, holds_if, off_by
 from ldpopt.bounds import asoodeh_zhang, information_capacity
-from ldpopt.design import Divergence, FisherInformation, LocalDP, MutualInformation, optimal_channel
-from ldpopt.design.certificates.respondents import even_limit
-from ldpopt.design.columns.sets import information_of, level_of, members
+from ldpopt.design import (
+    Divergence,
+    FisherInformation,
+    LocalDP,
+    MutualInformation,
+    RespondentsBound,
+    optimal_channel,
+)
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.mechanisms import optimized_unary_encoding, subset_selection
 from ldpopt.numbers.enclosures import FLOAT
@@ -71,6 +76,12 @@ def contraction(
     return best | {"ratio": 1 / best["ratio"]}
 
 
+def _kept(mass: Array, away: Array, level: float) -> Array:
+    """The mutual information of columns level + 1_A, for masses P(A) and `away` = 1 - P(A), of any shape."""
+    mean = level + mass
+    return np.asarray(mass * KL.excess_of(away, mean) + away * KL.excess_of(-mass, mean))
+
+
 def _information_verdict(table: Table) -> Verdict:
     names = ("binary", "response", "capacity", "bound")
     binary, response, capacity, loose = (table.ratio(name, "optimum") for name in names)
@@ -113,12 +124,12 @@ def information(k: float, epsilon: float) -> Row:
     """For mutual information the binary mechanism is optimal at small ε and randomized response at large ε, for every
     prior; no ε-LDP channel keeps more than t − 1 − log t, t = ε/(1 − e^−ε)."""
     prior = np.random.default_rng(int(k)).dirichlet(np.ones(int(k)))
-    level = level_of(epsilon)
+    level = 1 / math.expm1(epsilon)
     design = optimal_channel(MutualInformation(prior), LocalDP(epsilon))
-    sets = members(np.arange(2 ** int(k)), int(k))
+    sets = (np.arange(2 ** int(k))[:, None] >> np.arange(int(k))) & 1 == 1
     inside, outside = sets @ prior, ~sets @ prior
-    binary = (information_of(inside, outside, level) + information_of(outside, inside, level)) / (2 * level + 1)
-    response = information_of(prior, 1 - prior, level).sum() / (int(k) * level + 1)
+    binary = (_kept(inside, outside, level) + _kept(outside, inside, level)) / (2 * level + 1)
+    response = _kept(prior, 1 - prior, level).sum() / (int(k) * level + 1)
     return {
         "optimum": design.value, "bound": design.upper_bound, "binary": binary.max(),
         "response": float(response), "capacity": information_capacity(epsilon),
@@ -243,8 +254,8 @@ def asked(m: float, epsilon: float) -> Row:
     near = 2 ** (m - 1) + (math.comb(m, m // 2) / 2 if m % 2 == 0 else 0)
     spread = near / math.comb(m - 1, m // 2)
     best = 0.25 * m / rule(m, epsilon)
-    any_number = math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(epsilon) / 8
-    limit = min(any_number, float(even_limit(FLOAT.of(epsilon), m).upper))
+    halves, share, one = (np.full(2, 0.5),), (np.array([[1.0, 0.0]]),), (np.ones(1),)
+    least = RespondentsBound.of(epsilon, halves * m, share * m, one * m, one * m)  # each share with the variance 1
     return {
         "split": _one(epsilon / m),
         "half-space": spread**2 * _one(epsilon),
@@ -252,5 +263,5 @@ def asked(m: float, epsilon: float) -> Row:
         "sampled": m / sampled * _one(epsilon / sampled),
         "one": m * _one(epsilon),
         "rule": best,
-        "bound": 0.25 * m / limit,
+        "bound": least.proved(FLOAT),
     }

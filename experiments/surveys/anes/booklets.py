@@ -24,9 +24,8 @@ import pandas as pd
 
 from ldpopt.channel import Channel
 from ldpopt.datasets import load_anes96
-from ldpopt_survey import Counts, QuestionSpec, Simulated, Survey, SurveySpec, plan_survey
+from ldpopt_survey import Counts, Plan, QuestionSpec, Simulated, Survey, SurveySpec, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances
-from ldpopt_survey.plan.plan import Plan
 
 EPSILONS = (1.0, 2.0, 3.0)
 

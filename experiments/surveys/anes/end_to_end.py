@@ -24,15 +24,23 @@ import pyarrow.parquet as pq
 from scipy import stats
 
 from ldpopt.datasets import load_anes96
-from ldpopt_survey import Memoised, Plan, QuestionSpec, SurveySpec, aggregate, plan_survey, privatize
+from ldpopt_survey import (
+    CountTable,
+    Memoised,
+    Plan,
+    QuestionSpec,
+    Simultaneous,
+    SurveySpec,
+    aggregate,
+    estimate,
+    plan_survey,
+    privatize,
+)
 from ldpopt_survey.collect.runner import Threads
 from ldpopt_survey.collect.words import create_key
-from ldpopt_survey.estimate.counts import CountTable
-from ldpopt_survey.estimate.estimate import estimate
-from ldpopt_survey.estimate.intervals import Simultaneous
 
 HERE = Path(__file__).parent
-KEPT = HERE.parents[1] / "tests" / "data" / "anes_plan.json"
+KEPT = HERE.parents[2] / "tests" / "data" / "anes_plan.json"
 QUESTIONS = ("income", "party", "education", "vote")
 SEED, GROUP = 1996, 1 << 20
 

@@ -16,12 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt.mechanisms import randomized_response
-from ldpopt_survey import SampleDesign
-from ldpopt_survey.estimate.counts import CountTable
-from ldpopt_survey.estimate.estimate import estimate, fixed_loadings
+from ldpopt_survey import Binomial, CountTable, SampleDesign, SampledReports, estimate
+from ldpopt_survey.estimate.estimate import fixed_loadings
 from ldpopt_survey.estimate.groups import Source, estimate_booklets
-from ldpopt_survey.estimate.intervals import Binomial, two_sided
-from ldpopt_survey.estimate.sampled import SampledReports
+from ldpopt_survey.estimate.intervals import two_sided
 
 LOOKS = 100
 WARNER = randomized_response(2, 1.0)

@@ -16,11 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ldpopt_survey import Counts, QuestionSpec, Reading, SurveySpec, plan_survey
-from ldpopt_survey.collect.aggregate import ReportRows
-from ldpopt_survey.sample.analysis import Analysis
-from ldpopt_survey.sample.respondents import Respondents
-from ldpopt_survey.sample.spec import SampleSpec
+from ldpopt_survey import (
+    Analysis,
+    Counts,
+    QuestionSpec,
+    Reading,
+    ReportRows,
+    Respondents,
+    SampleSpec,
+    SurveySpec,
+    plan_survey,
+)
 
 SEED = 20261122
 YES_NO = ("no", "yes")

@@ -18,8 +18,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.mechanisms import randomized_response
-from ldpopt_survey import SampleDesign, SampledReports, Wald, estimate
-from ldpopt_survey.estimate.counts import CountTable
+from ldpopt_survey import CountTable, SampleDesign, SampledReports, Wald, estimate
 
 SEED = 20261123
 SIZES, EPSILONS = (20, 50, 200, 1000), (0.5, 1.0, 3.0, 6.0)

@@ -32,8 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "helpers"
 from kit_plans import CLIENT, node
 from kit_site import CHROMIUM, answer_all, begin, chromium, press
 
-from ldpopt_survey import Survey, aggregate
-from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey import Plan, Survey, aggregate
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, Part
 
 HERE = Path(__file__).resolve().parent

@@ -19,7 +19,8 @@ from ldpopt import LocalDP, optimal_channel
 from ldpopt.design import Denominator, FisherInformation
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import Crosswise, ForcedResponse, Kuk, Warner
-from ldpopt_survey.paper.design import DEVICES, design_sheet, device_named
+from ldpopt_survey import device_named
+from ldpopt_survey.paper.design import DEVICES, design_sheet
 
 HERE = Path(__file__).parent
 ANSWERS = (2, 3, 4, 5, 6)
@@ -127,7 +128,7 @@ def main() -> int:
     designs = classical()
     write("classical.csv", designs)
     every = [rows[one] for one in todo]
-    for page in (HERE / "README.md", HERE.parent.parent / "docs" / "paper.md"):
+    for page in (HERE / "README.md", HERE.parents[2] / "docs" / "paper.md"):
         for epsilon in EPSILONS if page.parent == HERE else (1.0,):
             fill(page, f"losses at {epsilon:g}", table(every, epsilon))
         fill(page, "classical", classical_table(designs))

@@ -28,7 +28,7 @@ from ldpopt.design import (
 from ldpopt.divergences import KL, NAMED, SQUARED_HELLINGER, hockey_stick
 
 HERE = Path(__file__).resolve().parent
-ORACLES = HERE.parents[1] / "tests" / "data" / "optimal_channels.json"
+ORACLES = HERE.parents[2] / "tests" / "data" / "optimal_channels.json"
 ROUTES = {
     "partition": Partition(),
     "pattern LP": PatternLP(),

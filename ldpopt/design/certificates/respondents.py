@@ -39,7 +39,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -56,12 +56,10 @@ from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.design.work import Work, size
+from ldpopt.files.atomic import write_text
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
-
-MAX_CELLS = 256
-"""The most cells of all questions together for which a kernel is looked at."""
 
 COMPARED = 8
 """Up to this many yes/no questions all columns were compared."""
@@ -228,6 +226,8 @@ class RespondentsBound(Kind, Result):
     kernel: Array | None = None
     rows: Array | None = None
     relaxed: AnyRelaxation | None = None
+    MAX_CELLS: ClassVar[int] = 256
+    """The most cells of all questions together for which a kernel is examined."""
 
     @classmethod
     def of(
@@ -277,7 +277,7 @@ class RespondentsBound(Kind, Result):
             return 0.0
         sizes, p, functions = [len(pilot) for pilot in self.pilots], arithmetic.of(np.ones(1)), list[Enclosure]()
         k = math.prod(sizes)
-        require(k <= MAX_CELLS, f"a kernel for {k} cells is too large (at most {MAX_CELLS})")
+        require(k <= self.MAX_CELLS, f"a kernel for {k} cells is too large (at most {self.MAX_CELLS})")
         for place, (pilot, rows, wanted) in enumerate(zip(self.pilots, self.targets, self.variances, strict=True)):
             p = (p[:, None] * law(pilot, arithmetic)[None, :]).reshape(-1)
             lifted = np.tile(np.repeat(rows, math.prod(sizes[place + 1 :]), axis=1), math.prod(sizes[:place]))
@@ -326,6 +326,10 @@ class RespondentsBound(Kind, Result):
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the bound to a file that `load_respondents` reads; an existing file is refused unless `force`."""
-        from ldpopt.design.files import write_respondents
+        write_text(path, self.to_json(), force)
 
-        write_respondents(self, path, force)
+    def to_json(self) -> str:
+        """Return the contents of the file that `save` writes."""
+        from ldpopt.design.files import respondents_text
+
+        return respondents_text(self)

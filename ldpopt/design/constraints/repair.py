@@ -10,7 +10,7 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, within
 from ldpopt.design.constraints.terms import ByKind, Term
-from ldpopt.errors import SolverError
+from ldpopt.errors import Phrase, SolverError, invalid
 from ldpopt.numbers.rounding import SUBNORMAL, ULP
 from ldpopt.numbers.tolerances import MAX_WEIGHT
 from ldpopt.values.distribution import Array
@@ -25,15 +25,27 @@ class Unrepairable(SolverError):
 
 
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """A stochastic matrix near `matrix` (k, m) whose measures are within the constraints. First, entries too small for
-    epsilon are raised: to the largest of their column over exp(epsilon), or as the edges of a policy graph ask. Rows
-    are given equal sums. Then the matrix is mixed with the constant channel of its mean row, with the least weight, to
-    a few percent, at which every guarantee holds when measured and rounded outward. All differences between rows shrink
-    by that weight. Under a cap of zero every row becomes the mean row. Raises `Unrepairable` where a weight above
-    `MAX_WEIGHT` would be needed, or where raising moves an entry by more than 1e-3, or by more than half of the largest
-    difference between rows.
+    """Return a stochastic matrix near `matrix`, shape (k, m), whose measures are within all constraints.
+
+    First, entries too small for epsilon are raised: to the largest of their column over exp(epsilon), or as the edges
+    of a policy graph ask. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
+    row, with the least weight, to a few percent, at which every guarantee holds when measured and rounded outward. All
+    differences between rows shrink by that weight. Under a cap of zero every row becomes the mean row.
+
+    constraints : a sequence of them. inputs : the labels of the k rows, which a policy graph needs.
+
+    Raises `InvalidInput` for another shape, and `Unrepairable` where a weight above `MAX_WEIGHT` would be needed, or
+    where raising moves an entry by more than 1e-3, or by more than half of the largest difference between rows.
+
+    >>> from ldpopt.design import LocalDP
+    >>> from ldpopt.privacy import local_dp
+    >>> matrix = np.array([[0.73107, 0.26893], [0.26893, 0.73107]])
+    >>> local_dp(matrix).value > 1, local_dp(repair(matrix, [LocalDP(1.0)])).value <= 1
+    (True, True)
     """
-    matrix = np.maximum(matrix, 0.0)
+    matrix = np.maximum(np.asarray(matrix, dtype=np.float64), 0.0)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise invalid("matrix", "an array of shape (k, m)", Phrase(str(matrix.shape)))
     caps = plain_caps(constraints)
     if not min(caps) > 0:  # rows are equal, or they are not private
         matrix = np.tile(stochastic(matrix).mean(axis=0), (len(matrix), 1))

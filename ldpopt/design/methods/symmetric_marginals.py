@@ -40,8 +40,8 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.numbers.tolerances import FREE_LOSS, JOINING_GAIN, LEVEL_ROOM, RARE_SHARES
-from ldpopt.values.deadline import Deadline
-from ldpopt.values.distribution import Array, Index
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index, positive, positive_epsilon
 
 # The most inputs, and the most answers of one question: a column of it has as many images as sets of half of them.
 MAX_INPUTS, MAX_ANSWERS = 1024, 16
@@ -104,13 +104,27 @@ class SymmetricMarginals(Method, reference="[KW]", preference=114):
         return Candidate(stochastic(np.hstack(parts)), how, prove, tolerance_for(utility.size))
 
 
-def limited_marginals(
-    shape: tuple[int, ...], variances: Sequence[float], epsilon: float, deadline: Deadline
+def respondents_kernel(
+    shape: tuple[int, ...], variances: Sequence[float], epsilon: float, deadline: Deadline = UNLIMITED
 ) -> tuple[Array, SymmetricScores]:
-    """K (answers of all questions, cells), and the proof of the most that |K u_y|^2 can be, for the best bound on the
-    respondents who give each share of question j the variance variances[j], at even shares.
+    """Compute the numbers that prove the best bound on the respondents of a questionnaire at a uniform pilot [KW].
+
+    shape : the number of answers of each question. variances : for each question, the variance that the estimate of
+    each of its proportions may have. epsilon : in nats. deadline : when the search for columns ends.
+
+    Returns K, shape (answers of all questions, cells), and the proof of the most that |K u_y|^2 can be for a column
+    u_y, as `EquivalenceDual` takes them. Raises `InvalidInput` for values out of range, and
+    `SolverError` where no solver succeeds.
+
+    >>> kernel, scores = respondents_kernel((2, 2), [1e-4, 1e-4], 1.0)
+    >>> kernel.shape
+    (4, 4)
     """
-    symmetric = _Symmetric(Marginals(shape, [1 / variance for variance in variances]), math.exp(epsilon), limited=True)
+    weights, ratio = (
+        [1 / positive(variance, "variances") for variance in variances],
+        math.exp(positive_epsilon(epsilon)),
+    )
+    symmetric = _Symmetric(Marginals(shape, weights), ratio, limited=True)
     _, kappas, level = symmetric.generated(deadline)
     rows = [
         (np.eye(k)[own].T - 1 / k) * kappas[kind]

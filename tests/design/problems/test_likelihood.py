@@ -13,7 +13,7 @@ from ldpopt import Divergence, InvalidInput, LocalDP, optimal_channel
 from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.design import Design
 from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 from ldpopt.design.methods.partition import _numbers
 from ldpopt.design.problems import likelihood
 from ldpopt.design.problems.likelihood import posterior_range
@@ -205,7 +205,7 @@ def poisson(mu, loc=0.0):
 def test_laws_that_cannot_be_compared_are_refused_in_one_line(p0, p1, message):
     """Discrete against continuous, and atoms between the integers: one sentence, for a file as for a call."""
     with pytest.raises(InvalidInput, match=message) as error:
-        design_of(with_laws(p0, p1))
+        parse_design(with_laws(p0, p1))
     assert "\n" not in str(error.value)
 
 
@@ -240,7 +240,7 @@ def test_calls_refuse_the_same():
 def test_extreme_and_unknown_laws_in_a_file_fail_in_words(p0):
     """No law makes a file raise, warn or verify."""
     try:
-        design = design_of(with_laws(p0, {}))
+        design = parse_design(with_laws(p0, {}))
     except InvalidInput:
         return
     found = design.verify()
@@ -256,7 +256,7 @@ def test_an_unknown_law_has_a_design_and_no_proof():
     assert not design.certified
     assert "not proved: the likelihood ratio of the law 'weibull_min'" in design.note
     data = {"name": "weibull_min", "args": [2.0]}
-    found = design_of(with_laws(data, data | {"args": [3.0]})).verify()
+    found = parse_design(with_laws(data, data | {"args": [3.0]})).verify()
     assert any(line.startswith("not proved: the likelihood ratio of the law 'weibull_min'") for line in found.failures)
     with pytest.raises(InvalidInput, match="not proved"):
         posterior_range(stats.norm.__class__(a=0.0, name="norm")(), stats.norm(), np.array([0.0, 1.0]))

@@ -17,7 +17,7 @@ from forging.judge import Judge, described
 from forging.tamper import is_numbers, moved, number, part, put, scalar, sites
 from ldpopt import LocalDP, TotalVariation
 from ldpopt.design.files import design_text
-from ldpopt.design.load import design_of
+from ldpopt.design.load import parse_design
 from ldpopt.errors import LdpoptError
 
 RANDOM, CLIMB, DESIGNS, FILES = 60, 36, 2, 2
@@ -197,7 +197,7 @@ class Forger:
             return
         forged, words = self._tampered(text, rng)
         try:
-            read = design_of(forged)
+            read = parse_design(forged)
         except LdpoptError:
             tally.add("file", ("refused", ""), "")
             return

@@ -16,11 +16,11 @@ from ldpopt.design import AOptimal, Design, FisherInformation, LocalDP, optimal_
 from ldpopt.errors import InvalidInput
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.labels import Label
-from ldpopt.values.schema import key, listed, text
 from ldpopt_survey import QuestionSpec, Simulated, Survey, estimate_contrasts, plan_survey, privatize_frame
 from ldpopt_survey import plan as plan_room
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.spec import SurveySpec, question_types
+from ldpopt_survey.records import key, listed, text
 
 TOML = """
 [survey]
@@ -77,7 +77,7 @@ def test_a_type_goes_from_the_file_through_the_plan_to_its_estimate(set_of: type
 
 RATING = """
 from dataclasses import dataclass
-from ldpopt.values.schema import key, whole
+from ldpopt_survey.records import key, whole
 from ldpopt_survey.plan.spec import QuestionSpec
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
 from ldpopt.files.delimited import Dialect
-from ldpopt.values.schema import reference
 from ldpopt_survey import (
     Reading,
     Simulated,
@@ -34,6 +33,7 @@ from ldpopt_survey.collect.aggregate import Counts
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.public_question import PublicQuestion
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.records import reference
 from ldpopt_survey.sample.spec import SampleSpec
 
 FULL = """

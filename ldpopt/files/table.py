@@ -13,6 +13,8 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.files.atomic import PathLike
 from ldpopt.files.delimited import delimiter_in_words
 
+__all__ = ["ColumnKey", "Table", "is_number", "parse_table", "position_of"]
+
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 ColumnKey = str | int

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
 from ldpopt.files.atomic import naming, read_text
-from ldpopt.io.table import is_number, parse_table
+from ldpopt.files.table import is_number, parse_table
 
 
 def says(text):

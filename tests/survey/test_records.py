@@ -9,22 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
-from ldpopt.values.schema import (
-    check,
-    choice,
-    dump,
-    flag,
-    key,
-    kind,
-    listed,
-    load,
-    mapped,
-    record,
-    reference,
-    text,
-    version_of,
-    within,
-)  # fmt: skip
+from ldpopt.values.schema import kind, version_of
+from ldpopt_survey.records import check, choice, dump, flag, key, listed, load, mapped, record, reference, text, within
 
 SECRET = "CANARY"
 
