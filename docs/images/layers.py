@@ -70,7 +70,7 @@ def draw() -> Any:
         color = SECOND if box.startswith(("ldpopt_", "experiments")) else FIRST
         frame = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": color}
         ax.text(x, y, TITLES.get(box, box), ha="center", va="center", fontsize=TYPE, bbox=frame)
-    ax.set(xlim=(0, 1), ylim=(-0.6, max(rows) + 0.6))
+    ax.set(xlim=(0, 1), ylim=(-0.6, max(rows) + 0.6), xticks=[], yticks=[])
     ax.set_axis_off()
     return ax
 
