@@ -76,12 +76,12 @@ from ldpopt.mechanisms import subset_selection as subset_selection
 from ldpopt.mechanisms import truncated_geometric as truncated_geometric
 from ldpopt.mechanisms import two_step as two_step
 from ldpopt.mechanisms import unary_encoding as unary_encoding
-from ldpopt.mechanisms.matrix_mechanism import matrix_mechanism as matrix_mechanism
 from ldpopt.mechanisms.noise import gaussian as gaussian
 from ldpopt.mechanisms.noise import laplace as laplace
-from ldpopt.mechanisms.staircase import staircase as staircase
+from ldpopt.mechanisms.noise import staircase as staircase
 from ldpopt.mechanisms.window import piecewise as piecewise
 from ldpopt.mechanisms.window import square_wave as square_wave
+from ldpopt.mechanisms.workload import matrix_mechanism as matrix_mechanism
 from ldpopt.mechanisms.yes_no import crosswise as crosswise
 from ldpopt.mechanisms.yes_no import forced_response as forced_response
 from ldpopt.mechanisms.yes_no import kuk as kuk

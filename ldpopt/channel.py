@@ -19,7 +19,7 @@ from ldpopt.values.results import Pictured
 
 if TYPE_CHECKING:
     from ldpopt.exact import ExactChannel
-    from ldpopt.values.simulation import Rng
+    from ldpopt.values.distribution import Rng
 
 __all__ = ["ERASED", "Channel", "ChannelLike", "Label", "as_channel"]
 
@@ -224,7 +224,7 @@ class Channel(Pictured):
 
     def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: Rng = None) -> npt.NDArray[np.intp]:
         """Simulated report positions for an array of answer positions 0..k-1."""
-        from ldpopt.values.simulation import generator, simulate
+        from ldpopt.values.distribution import generator, simulate
 
         x = np.asarray(x)
         k = len(self.inputs)
@@ -243,7 +243,7 @@ class Channel(Pictured):
         >>> Channel([[0.75, 0.25], [0.25, 0.75]]).exact(denominator=10).weights.tolist()
         [[7, 3], [3, 7]]
         """
-        from ldpopt.exact_rounding import round_exact, round_to_denominator
+        from ldpopt.exact import round_exact, round_to_denominator
 
         if denominator is not None:
             return round_to_denominator(self.matrix, denominator, inputs=self.inputs, outputs=self.outputs)

@@ -7,7 +7,7 @@ A package that is not installed is reported in one line, before the work begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -15,8 +15,8 @@ from typing import Any
 from ldpopt.errors import LdpoptError
 
 __all__ = [
-    "EXTRAS", "MissingExtra", "arrow_csv", "drawing", "load_with", "missing", "need", "pa", "pc", "pq", "register",
-    "uninstalled",
+    "EXTRAS", "MissingExtra", "arrow_csv", "drawing", "load_with", "missing", "need", "offering", "pa", "pc", "pq",
+    "register", "uninstalled",
 ]  # fmt: skip
 
 EXTRAS = {
@@ -59,6 +59,24 @@ def need(*modules: str, extra: str = "") -> None:
     for module in modules:
         if find_spec(module) is None:
             raise missing(module, extra)
+
+
+def offering(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package: it loads a name when that is first used.
+
+    modules : the module that defines each name; a name that the package itself is given for is one of its modules.
+    """
+
+    def load(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return (
+            import_module(f"{package}.{name}")
+            if modules[name] == package
+            else getattr(import_module(modules[name]), name)
+        )
+
+    return load
 
 
 class _Later:

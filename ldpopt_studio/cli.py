@@ -1,4 +1,7 @@
-"""``ldpopt studio``: serves the page on this machine and opens a browser."""
+"""Open a page on which you drag populations and limits, and see the certified optimum change.
+
+This is ``ldpopt studio``, which serves the page on this machine and opens a browser.
+"""
 
 from __future__ import annotations
 

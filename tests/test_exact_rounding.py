@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from ldpopt.channel import Channel
 from ldpopt.divergences import KL
 from ldpopt.errors import CertificateError, InvalidInput
-from ldpopt.exact import ExactChannel, exp_lower
-from ldpopt.exact_rounding import integers_near, round_exact, round_to_denominator
+from ldpopt.exact import ExactChannel, exp_lower, integers_near, round_exact, round_to_denominator
 from ldpopt.files import strict
 from ldpopt.io import read_channel, write_channel
 from ldpopt.mechanisms import randomized_response

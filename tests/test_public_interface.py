@@ -16,7 +16,7 @@ ROOT = folder("ldpopt").parent
 PUBLIC = {
     "ldpopt": [
         "bounds", "channel", "citation", "cli", "composition", "datasets", "design", "design.constraints",
-        "divergences", "errors", "exact", "exact_rounding", "extras", "frontiers", "io", "mechanisms", "plots",
+        "divergences", "errors", "exact", "extras", "frontiers", "io", "mechanisms", "plots",
         "privacy", "privacy.calibrate", "privacy.conversions", "privacy.implications", "version", "words",
     ],
     "ldpopt_survey": [

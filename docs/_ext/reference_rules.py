@@ -42,6 +42,7 @@ NO_FORMULA = {
     },
     "ldpopt.divergences": {"format_divergence", "parse_divergence"},
     "ldpopt.errors": {"invalid"},
+    "ldpopt.exact": {"round_exact"},
     "ldpopt.frontiers": {"frontier", "sweep"},
     "ldpopt.privacy": {"audit"},
     "ldpopt.values.references": {"reference", "registered_sources"},

@@ -1,4 +1,4 @@
-"""The stubs `__init__.pyi` of `ldpopt`, `ldpopt.design` and `ldpopt.cli`: for type checkers, what is loaded by name.
+"""The stubs `__init__.pyi` of the packages below, which tell type checkers what is loaded by name.
 
     python docs/_ext/stubs.py [PACKAGE]
 
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("ldpopt", "ldpopt.design", "ldpopt.cli")
+PACKAGES = ("ldpopt", "ldpopt.bounds", "ldpopt.cli", "ldpopt.design", "ldpopt.mechanisms", "ldpopt.privacy")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -36,7 +36,7 @@ def _line(module: Any, name: str) -> str:
     if inspect.isfunction(value) and value.__module__ == module.__name__:
         return f"def {name}{inspect.signature(value)}: ...".replace("'", "")
     ours = inspect.isclass(value) and value.__module__.startswith("ldpopt.")
-    home = value.__module__ if ours else module._MODULES[name]
+    home = value.__module__ if ours else module._MODULES.get(name) or value.__module__
     return f"from {home} import {name} as {name}"
 
 

@@ -9,7 +9,7 @@ import networkx as nx
 from drawn import FIRST, SECOND, TYPE, panels, save
 
 SUPPORT = {"errors", "extras", "version", "numbers", "files", "values"}
-SINGLE = {"exact": "channel", "exact_rounding": "channel", "citation": "plots", "datasets": "plots", "io": "plots"}
+SINGLE = {"exact": "channel", "citation": "plots", "datasets": "plots", "io": "plots"}
 """Small modules that are drawn with a neighbour of their layer."""
 
 TITLES = {

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ldpopt.exact_rounding import round_exact
+from ldpopt.exact import round_exact
 from ldpopt_survey.collect.coding import Sampler
 from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import run
 
-from ldpopt.exact_rounding import round_exact
+from ldpopt.exact import round_exact
 from ldpopt_survey import Plan
 from ldpopt_survey.collect.coding import Sampler
 from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag

@@ -14,7 +14,7 @@ from ldpopt.channel import Channel
 from ldpopt.composition import compose
 from ldpopt.design import Exchange, ExpectedLoss, MergedPartition, Partition, PatternLP
 from ldpopt.divergences import KL
-from ldpopt.exact_rounding import round_exact
+from ldpopt.exact import round_exact
 from ldpopt.mechanisms import optimized_local_hashing, optimized_unary_encoding, randomized_response, subset_selection
 from ldpopt.privacy import hockey_stick, local_dp, renyi, total_variation
 from ldpopt_survey import MaximumLikelihood, estimate

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 from scipy import stats
 
-from ldpopt.exact_rounding import round_exact
+from ldpopt.exact import round_exact
 from ldpopt_survey.collect.coding import Sampler
 from ldpopt_survey.collect.words import Keystream, SecretKey
 

@@ -6,11 +6,12 @@ place that turns an error into a line on standard error and an exit code.
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from ldpopt.files.atomic import UNFINISHED, write_bytes_atomically
 from ldpopt.files.escapes import for_terminal
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from ldpopt.privacy import Guarantee
 
 
@@ -214,8 +217,11 @@ APPLICATIONS = {"survey": "survey", "studio": "studio"}
 class Program(_Reported, ShortHelp, TyperGroup):
     """The program's commands, with those that are registered as entry points of the group ``ldpopt.commands``.
 
-    A registered command is a `typer.Typer`; it is imported when it is called, or when all commands are listed.
+    A registered command is a `typer.Typer`. It is imported when it is called; the list of all commands shows the first
+    sentence of its module's documentation, and imports it where there is none.
     """
+
+    listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands, the library's own first."""
@@ -226,16 +232,41 @@ class Program(_Reported, ShortHelp, TyperGroup):
         """The command of a name; `MissingExtra` for one of an application that is not installed."""
         command = super().get_command(ctx, cmd_name)
         if command is None and (entry := _registered().get(cmd_name)):
+            if self.listing and (sentence := _sentence(entry.module)):
+                return TyperCommand(cmd_name, help=sentence)
             command = typer.main.get_command(entry.load())
             command.name = cmd_name
         if command is None and cmd_name in APPLICATIONS:
             raise uninstalled(f"ldpopt {cmd_name}", APPLICATIONS[cmd_name])
         return command
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with a sentence for each command."""
+        self.listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.listing = False
 
+
+@cache
 def _registered() -> dict[str, EntryPoint]:
     """The entry points of commands by name, in alphabetical order."""
+    from importlib.metadata import entry_points
+
     return {entry.name: entry for entry in sorted(entry_points(group="ldpopt.commands"), key=lambda entry: entry.name)}
+
+
+def _sentence(module: str) -> str:
+    """The first sentence of a module's documentation, read from its source: no package is imported."""
+    from importlib.machinery import PathFinder
+
+    spec, path = None, None
+    for depth in range(1, module.count(".") + 2):
+        spec = PathFinder.find_spec(".".join(module.split(".")[:depth]), path)
+        path = spec.submodule_search_locations if spec else []
+    source = getattr(spec and spec.loader, "get_source", lambda _: None)(module)
+    return (ast.get_docstring(ast.parse(source or "")) or "").split("\n\n")[0]
 
 
 def _told(error: Exception) -> tuple[str, int] | None:

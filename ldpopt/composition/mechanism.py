@@ -20,10 +20,9 @@ from ldpopt.channel import Channel, as_channel
 from ldpopt.composition.parametric import ParametricPair, rare_error
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.hashing import HadamardResponse, LocalHashing
-from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism
 from ldpopt.mechanisms.noise import GaussianPair
-from ldpopt.mechanisms.oracles import FrequencyOracle, UnaryEncoding
+from ldpopt.mechanisms.oracles import FrequencyOracle, HadamardResponse, LocalHashing, UnaryEncoding
+from ldpopt.mechanisms.workload import MatrixMechanism
 from ldpopt.numbers.rounding import down, up
 from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
 from ldpopt.privacy.concentrated import mcdp

@@ -59,6 +59,7 @@ from ldpopt.design.methods.decisions import GivenSearch as GivenSearch
 from ldpopt.design.methods.decisions import SamplingProgram as SamplingProgram
 from ldpopt.design.methods.estimation import EstimationColumns as EstimationColumns
 from ldpopt.design.methods.exchange import Exchange as Exchange
+from ldpopt.design.methods.exchange import MergedExchange as MergedExchange
 from ldpopt.design.methods.integer_program import IntegerProgram as IntegerProgram
 from ldpopt.design.methods.integer_program import Rounded as Rounded
 from ldpopt.design.methods.listed import LevelLP as LevelLP
@@ -70,7 +71,6 @@ from ldpopt.design.methods.partition import Erasure as Erasure
 from ldpopt.design.methods.partition import MergedPartition as MergedPartition
 from ldpopt.design.methods.partition import Partition as Partition
 from ldpopt.design.methods.saddle import Saddle as Saddle
-from ldpopt.design.methods.shapes import LevelShapes as LevelShapes
 from ldpopt.design.methods.symmetric_marginals import SymmetricMarginals as SymmetricMarginals
 from ldpopt.design.methods.symmetric_marginals import respondents_kernel as respondents_kernel
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
@@ -161,7 +161,6 @@ __all__ = [
     "Invariant",
     "LevelDual",
     "LevelLP",
-    "LevelShapes",
     "LevelVariationDual",
     "LocalDP",
     "LocalSearch",
@@ -170,6 +169,7 @@ __all__ = [
     "MarginalDual",
     "MarginalPatterns",
     "Marginals",
+    "MergedExchange",
     "MergedPartition",
     "Method",
     "MutualInformation",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar, Self
 
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.registry import Kind
+from ldpopt.design.registry import Kind, heads_of, inherits
 from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.values.distribution import Array
 
@@ -60,18 +64,23 @@ class Method(Kind, ABC):
     Beside the readers of its fields, a class names what it declares: ``class PatternLP(Method, preference=160)``.
 
     reference : the keys of its papers, e.g. ``"[SPR]"``, for `cite`. solves : the kind of utility that it is made for,
-    where there is one. preference : its place in `METHODS`, which are tried in ascending order. integral : whether it
-    finds multiples of 1/D; problems with a `Denominator` are given to such methods only. by_cvxpy :
-    whether it solves programs through cvxpy.
+    where there is one. needs : functions such as `needs_columns` that say why a problem is of another class; they are
+    asked before `refuses`. preference : its place in `METHODS`, which are tried in ascending order. integral : whether
+    it finds multiples of 1/D; problems with a `Denominator` are given to such methods only. by_cvxpy : whether it
+    solves programs through cvxpy.
+
+    `declared` reads solves, needs, preference and integral from the sources, so that only a method that may apply is
+    imported.
     """
 
     reference: ClassVar[str] = ""
     solves: ClassVar[type] = Utility
+    needs: ClassVar[tuple[Callable[[Problem], str], ...]] = ()
     integral: ClassVar[bool] = False
     by_cvxpy: ClassVar[bool] = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        for name in ("reference", "solves", "preference", "integral", "by_cvxpy"):
+        for name in ("reference", "solves", "needs", "preference", "integral", "by_cvxpy"):
             if name in keywords:
                 setattr(cls, name, keywords.pop(name))
         super().__init_subclass__(**keywords)
@@ -83,7 +92,7 @@ class Method(Kind, ABC):
 
     @abstractmethod
     def refuses(self, problem: Problem) -> str:
-        """Why this method does not apply to `problem`, as half a sentence; empty where it applies.
+        """Why this method does not apply to a `problem` of its class, as half a sentence; empty where it applies.
 
         A `Limit` where it would apply to a smaller problem of the kind.
         """
@@ -98,6 +107,74 @@ class Method(Kind, ABC):
     def using(self, inner: Method) -> Method | None:
         """The same method with `inner` for the simpler problems that it asks for; None where it asks for none."""
         return None
+
+
+def refusal(method: Method, problem: Problem) -> str:
+    """Why a method does not apply, as half a sentence; empty where it does."""
+    if problem.denominator is not None and not method.integral:
+        return f"it finds no multiples of 1/{problem.denominator}"
+    return next(filter(None, (needed(problem) for needed in method.needs)), "") or method.refuses(problem)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A method as the head of its class declares it; `method` imports its module."""
+
+    name: str
+    module: str
+    preference: int
+    integral: bool
+    solves: str
+    needs: tuple[str, ...]
+
+    @cached_property
+    def method(self) -> Method:
+        """The object that is tried where the caller names no method."""
+        usual: Method = getattr(import_module(self.module), self.name).usual()
+        return usual
+
+    def may_apply(self, problem: Problem) -> bool:
+        """Return True if the problem is of the class that the method declares."""
+        if self.integral != (problem.denominator is not None):
+            return False
+        return inherits(problem.utility, self.solves) and not any(globals()[need](problem) for need in self.needs)
+
+
+@cache
+def declared(room: ModuleType) -> tuple[Declared, ...]:
+    """The methods of a package that are tried where none is named, in order, as the heads of their classes say."""
+    heads = heads_of(room)
+
+    def words(name: str) -> dict[str, Any]:
+        """What a class declares or inherits; empty for a class that is no method."""
+        if name not in heads:
+            return words_of(globals().get(name))
+        if heads[name].arguments is None:
+            return words_of(getattr(import_module(heads[name].module), name))
+        call = ast.parse(f"_({heads[name].arguments})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        inherited: dict[str, Any] = next(filter(None, (words(ast.unparse(base)) for base in call.args)), {})
+        stated = {each.arg: each.value for each in call.keywords if each.arg in inherited}
+        return inherited | {word: _literal(value) for word, value in stated.items()}
+
+    found = [Declared(name, heads[name].module, **said) for name in heads if (said := words(name))]
+    tried = (each for each in found if each.preference < Method.preference)
+    return tuple(sorted(tried, key=lambda each: each.preference))
+
+
+def words_of(kind: Any) -> dict[str, Any]:
+    """What a class that is imported declares, in the words of `Declared`; empty for one that is no method."""
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        return {}
+    needs = tuple(need.__name__ for need in kind.needs)
+    return {"preference": kind.preference, "integral": kind.integral, "solves": kind.solves.__name__, "needs": needs}
+
+
+def _literal(value: ast.expr) -> Any:
+    """The value of a word in the head of a class: a constant, a name, or a tuple of names."""
+    if isinstance(value, ast.Tuple):
+        return tuple(map(ast.unparse, value.elts))
+    return ast.unparse(value) if isinstance(value, ast.Name) else ast.literal_eval(value)
 
 
 MAX_LISTED_INPUTS = 1000  # With more inputs, pairs are not listed to be counted: the list would take all memory
@@ -147,6 +224,11 @@ def needs_columns(problem: Problem) -> str:
     return f"{problem.utility.name} is no sum over outputs of functions of the column"
 
 
+def needs_outputs(problem: Problem) -> str:
+    """Why a method for given outputs refuses; empty if it does not."""
+    return "" if problem.given else "it needs a constraint on the outputs, such as Outputs(m)"
+
+
 def needs_ratios(problem: Problem) -> str:
     """Why a method that chooses outputs by the likelihood ratio of two hypotheses refuses; empty if it does not."""
     if problem.utility.pair is None:
@@ -171,3 +253,17 @@ def needs_patterns(problem: Problem) -> str:
     if problem.plain and math.isfinite(problem.epsilon):
         return ""
     return "staircase patterns are optimal under LocalDP between all inputs, with TotalVariation or without"
+
+
+def needs_information(problem: Problem) -> str:
+    """Why a method for mutual information refuses; empty if it does not."""
+    if problem.utility.information:
+        return ""
+    return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
+
+
+def needs_laws(problem: Problem) -> str:
+    """Why a method for utilities of the marginals of a few laws refuses; empty if it does not."""
+    if getattr(problem.utility, "compared", None) is None:
+        return f"{problem.utility.name} is no utility of the marginals of a few laws"
+    return ""

@@ -10,28 +10,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ldpopt.design import methods
 from ldpopt.design.arrange import Arranged, arrange, rearranged
-from ldpopt.design.candidate import Ask, Candidate, Method
+from ldpopt.design.candidate import Ask, Candidate, declared, refusal
 from ldpopt.design.certificates.base import Certificate, Unbounded
-from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
 from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
-from ldpopt.design.certificates.respondents import SharedInformation
 from ldpopt.design.constraints.base import plain_of, stated_guarantees, within
 from ldpopt.design.design import Design, is_certified, relative_gap
-from ldpopt.design.methods.balanced import BalancedSets
-from ldpopt.design.methods.listed import LevelLP, PatternLP, PolicyLP
-from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.partition import envelope_duals
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.programs.pairwise import pairwise_weights
+from ldpopt.design.registry import inherits
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
 from ldpopt.numbers.tolerances import BRACKET_GAP, CERTIFIED_GAP, OTHER_PROCESSOR
 from ldpopt.privacy import Guarantee
 
-LISTED: tuple[Method, ...] = (PatternLP(), MarginalPatterns(), LevelLP(), BalancedSets(), PolicyLP())
+LISTED = ("PatternLP", "MarginalPatterns", "LevelLP", "BalancedSets", "PolicyLP")
 """The methods whose certificates are prices that hold for every column that the constraints allow."""
 
 
@@ -49,18 +43,17 @@ def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Cer
         yield near.of(*fields, edges=arranged.edges)
     if candidate.prove is not None:
         yield from candidate.prove(problem, arranged.channel)
-    if isinstance(problem.whole, FisherInformation):
+    if inherits(problem.whole, "FisherInformation"):
+        from ldpopt.design.certificates.respondents import SharedInformation
+
         yield SharedInformation(*fields)
     if problem.whole.contracts and not problem.whole.continuous:
         yield Contraction(*fields)
     if problem.whole.information:
-        yield InformationCapacity(*fields)
-    if problem.whole.information and not problem.plain:
-        for paid in pairwise_weights(problem.whole.prior, problem.constraints):
-            yield PairwiseInformation(
-                *fields, paid.orders, paid.weights, paid.reaches, paid.above, paid.below, paid.slope
-            )
+        yield from _by_capacity(problem, arranged)
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
+        from ldpopt.design.methods.partition import envelope_duals
+
         yield from envelope_duals(problem, candidate, arranged)
     if problem.known is not None:
         yield from _without(problem, problem.known, arranged, ask)
@@ -72,6 +65,20 @@ def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Cer
         yield from _by_fewer(problem, arranged, ask)
     if problem.utility.parts():
         yield from _by_parts(problem, arranged, ask)
+
+
+def _by_capacity(problem: Problem, arranged: Arranged) -> Proofs:
+    """Certificates of mutual information by the capacity that the constraints leave."""
+    from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
+    from ldpopt.design.programs.pairwise import pairwise_weights
+
+    fields = (problem.whole, problem.constraints, arranged.channel)
+    yield InformationCapacity(*fields)
+    if not problem.plain:
+        for paid in pairwise_weights(problem.whole.prior, problem.constraints):
+            yield PairwiseInformation(
+                *fields, paid.orders, paid.weights, paid.reaches, paid.above, paid.below, paid.slope
+            )
 
 
 def _without(problem: Problem, fewer: Problem | None, arranged: Arranged, ask: Ask) -> Proofs:
@@ -103,7 +110,8 @@ def _by_fewer(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
         if problem.deadline.over():
             return
         fewer = replace(problem, constraints=kept)
-        method = next((listed for listed in LISTED if not listed.refuses(fewer)), None)
+        listed = (known for known in declared(methods) if known.name in LISTED and known.may_apply(fewer))
+        method = next((known.method for known in listed if not refusal(known.method, fewer)), None)
         if method is not None:
             known = _certificate(ask, problem.whole, kept, method=method)
             fields = (problem.whole, problem.constraints, arranged.channel)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ldpopt.design.candidate import Limit, Method
+from ldpopt.design import methods
+from ldpopt.design.candidate import Limit, Method, declared, refusal
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.repair import Unrepairable
@@ -32,8 +33,6 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _methods() -> tuple[Method, ...]:
-    from ldpopt.design import methods
-
     usual = (kind.usual() for kind in kinds(methods).values() if issubclass(kind, Method))
     return tuple(sorted(usual, key=lambda method: method.preference))
 
@@ -52,11 +51,13 @@ def choose(problem: Problem, named: Method | None) -> Method:
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
         return named
     reasons: list[str] = []
-    for method in (known for known in _methods() if known.preference < Method.preference):
+    for known in declared(methods):
+        if not known.may_apply(problem):
+            continue
+        method = known.method
         if not (why := refusal(method, problem)):
             return method
-        own = method.solves is not Utility and isinstance(problem.utility, method.solves)
-        if method.integral if problem.denominator is not None else isinstance(why, Limit) or own:
+        if method.integral or isinstance(why, Limit) or method.solves is not Utility:
             reasons.append(why)
     # What the last and most general of the methods for such problems say, limits of size before anything else.
     limits = [why for why in reasons if isinstance(why, Limit)]
@@ -64,13 +65,6 @@ def choose(problem: Problem, named: Method | None) -> Method:
     words = ", and ".join(list(matter)[-2:])
     asked = f"{problem.utility.name} under {', '.join(type(c).__name__ for c in problem.constraints)}"
     raise InvalidInput(f"problem: expected one that a method solves, got {asked}{words and f': {words}'}")
-
-
-def refusal(method: Method, problem: Problem) -> str:
-    """Why a method does not apply, as half a sentence; empty where it does."""
-    if problem.denominator is not None and not method.integral:
-        return f"it finds no multiples of 1/{problem.denominator}"
-    return method.refuses(problem)
 
 
 def numbers_near(problem: Problem, near: Any) -> Certificate | None:
@@ -137,7 +131,8 @@ def optimal_channel(
     >>> round(design.value, 6), design.certified
     (0.029225, True)
     """
-    _methods()  # loaded before the clock runs
+    if time_limit is not None:
+        _methods()  # loaded before the clock runs
     with watched(time_limit, progress) as deadline:
         return designed(Problem.of(utility, constraints, deadline.part(0.0, SEARCH)), method, certify, near)
 

@@ -20,14 +20,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from ldpopt.errors import InvalidInput
 from ldpopt.values.distribution import Checked, Reader
 
 _PACKAGE = __name__.rpartition(".")[0]
 _KINDS: dict[str, type[Kind]] = {}
-_CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
+_CLASS = re.compile(r"^class (\w+)(?:\((.*?)\))?:$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -82,19 +82,38 @@ def kinds(*rooms: ModuleType) -> dict[str, type[Kind]]:
 
 def defining(name: str, *rooms: ModuleType) -> ModuleType | None:
     """The module of some rooms that defines a class, which is found in the sources, so that no other is imported."""
-    return next((importlib.import_module(classes[name]) for room in rooms if name in (classes := _classes(room))), None)
+    heads = (classes[name] for room in rooms if name in (classes := heads_of(room)))
+    return next((importlib.import_module(head.module) for head in heads), None)
+
+
+class Head(NamedTuple):
+    """The module that defines a class, and what stands in its parentheses, as source text; None without a source."""
+
+    module: str
+    arguments: str | None
 
 
 @cache
-def _classes(room: ModuleType) -> dict[str, str]:
-    """The names of the modules of a room by the classes that they define."""
-    modules: dict[str, str] = {}
+def heads_of(room: ModuleType) -> dict[str, Head]:
+    """The heads of all classes of a room by their names, read from the sources, so that no module is imported."""
+    heads: dict[str, Head] = {}
     for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
         spec: Any = module.module_finder.find_spec(module.name, None)
         source = spec.loader.get_source(module.name)
-        names = vars(importlib.import_module(module.name)) if source is None else _CLASS.findall(source)
-        modules |= dict.fromkeys(names, module.name)
-    return modules
+        found = _compiled(module.name) if source is None else _CLASS.findall(source)
+        heads |= {name: Head(module.name, arguments) for name, arguments in found}
+    return heads
+
+
+def _compiled(module: str) -> list[tuple[str, None]]:
+    """The classes that a module without a source defines."""
+    values = vars(importlib.import_module(module)).items()
+    return [(name, None) for name, value in values if isinstance(value, type) and value.__module__ == module]
+
+
+def inherits(value: Any, name: str) -> bool:
+    """Return True if `value` is of the kind of this name, or of one derived from it; its module is not imported."""
+    return any(kind.__name__ == name and kind.__module__.startswith(f"{_PACKAGE}.") for kind in type(value).__mro__)
 
 
 def kind(name: str, *rooms: ModuleType) -> type[Kind] | None:

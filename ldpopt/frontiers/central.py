@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldpopt.channel import Channel
-from ldpopt.composition import shuffled
 from ldpopt.design import LocalDP, optimal_channel
 from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import invalid
@@ -74,6 +73,8 @@ def after_shuffling(
     >>> round(made.rows[0].epsilon, 2), made.rows[0].central.value <= 0.1
     (0.95, True)
     """
+    from ldpopt.composition import shuffled
+
     limit, n = positive_epsilon(epsilon), positive_integer(respondents, "respondents")
     level = unit_interval(delta, "delta")
     if not 0 < level < 1:

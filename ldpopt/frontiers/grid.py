@@ -135,7 +135,6 @@ def frontier(
     *,
     each: Callable[[FrontierRow], object] | None = None,
     jobs: int = 1,
-    client: Any = None,
     resume: PathLike | None = None,
     time_limit: float | None = None,
     progress: Progress = False,
@@ -148,9 +147,8 @@ def frontier(
     epsilons : limits of local differential privacy, in nats. etas : limits of total variation, in [0, 1]; a value above
         tanh(epsilon/2) limits nothing. For other constraints, use `sweep`.
     each : a function that is called with every row, when the part of the grid that contains it is finished.
-    jobs : the number of processes on this machine (joblib), or -1 for one on each core. client : a
-        `distributed.Client`, or another executor with ``submit``, that does the work instead. The rows do not depend
-        on this choice.
+    jobs : the number of processes on this machine, or -1 for one on each core. They are joblib's, so that within
+        ``joblib.parallel_config("dask")`` the workers of a cluster take their place. The rows do not depend on it.
     resume : a folder, created if it does not exist, in which every finished part (a few points) is kept. After an
         interruption, the same call continues from there, and gives the same rows as without the interruption.
     time_limit : seconds for each design, not for all of them: a row whose time ends is what was known by then. It is
@@ -179,7 +177,7 @@ def frontier(
         for epsilon in listed
         for start in range(0, len(caps), CHAIN)
     ]
-    rows = run(Work(parts, _chain, _unpack, len), each, jobs, client, resume, progress, time_limit)
+    rows = run(Work(parts, _chain, _unpack, len), each, jobs, resume, progress, time_limit)
     return Frontier(rows, parts[0][0][0])
 
 

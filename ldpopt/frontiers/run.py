@@ -1,7 +1,8 @@
 """The parts of a frontier: computed by free workers, saved in a folder when they are finished, returned in order.
 
-Workers are this process, several processes, or a cluster, with the same results. The folder has one file for every
-finished part, written whole or not at all, and a checksum of the problem, which is the same in every process.
+Workers are this process, several processes, or those of another backend of joblib, with the same results. The folder
+has one file for every finished part, written whole or not at all, and a checksum of the problem, which is the same in
+every process.
 """
 
 from __future__ import annotations
@@ -34,29 +35,14 @@ Result = TypeVar("Result")
 
 
 def results(
-    function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], jobs: int, client: Any
+    function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], jobs: int
 ) -> Generator[tuple[int, Result], None, None]:
     """(number, function(task)) for numbered tasks, in the order in which they are finished.
 
-    jobs : the number of processes on this machine; -1 for one on each core. client : a `distributed.Client`, or any
-    executor with `submit`, that does the work instead. When the caller stops or a task fails, waiting work is
-    cancelled.
+    jobs : the number of joblib's workers; -1 for one on each core. When the caller stops or a task fails, waiting work
+    is cancelled.
     """
-    if client is not None:
-        if dask := hasattr(client, "scatter"):
-            from distributed import as_completed
-        else:
-            from concurrent.futures import as_completed
-        # By default, a Dask client would run equal tasks only once, and reuse the result of an earlier call.
-        options = {"pure": False} if dask else {}
-        waiting = {client.submit(function, task, **options): number for number, task in tasks}
-        try:
-            for future in as_completed(list(waiting)):
-                yield waiting[future], future.result()
-        finally:
-            for future in waiting:
-                future.cancel()
-    elif jobs == 1 or len(tasks) < 2:
+    if jobs == 1 or len(tasks) < 2:
         for number, task in tasks:
             yield number, function(task)
     else:
@@ -73,14 +59,8 @@ def results(
                 numbered.close()
 
 
-def checked_jobs(jobs: Any, client: Any) -> int:
-    """`jobs` after a check. Raises `InvalidInput` for a bad number, and for a client without `submit`."""
-    if client is not None:
-        if jobs != 1:
-            raise invalid("jobs", "no number of jobs beside a client, which has its own workers", jobs)
-        if not callable(getattr(client, "submit", None)):
-            got = Phrase(type(client).__name__)
-            raise invalid("client", "a distributed.Client or an executor with submit", got)
+def checked_jobs(jobs: Any) -> int:
+    """Return `jobs` after a check. Raises `InvalidInput` for anything but a number of workers or -1."""
     return jobs if jobs == -1 else positive_integer(jobs, "jobs")
 
 
@@ -255,13 +235,12 @@ def run(
     work: Work[Part, Row],
     each: Callable[[Row], object] | None,
     jobs: int,
-    client: Any,
     resume: PathLike | None,
     progress: Progress,
     time_limit: float | None,
 ) -> tuple[Row, ...]:
     """The rows of all parts, in order. With `resume`, every finished part is saved before waiting for the next."""
-    jobs = checked_jobs(jobs, client)
+    jobs = checked_jobs(jobs)
     checked(time_limit)
     done: dict[int, list[Row]] = {}
     asked = (work.parts,) if time_limit is None else (work.parts, float(time_limit))
@@ -288,9 +267,9 @@ def run(
                 if saved is not None:
                     finish(number, _unpacked(work, part, saved, folder.part(number)))
         left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
-        away = client is not None or (jobs != 1 and len(left) > 1)
+        away = jobs != 1 and len(left) > 1
         compute = functools.partial(work.compute, time_limit=time_limit, progress=_nobody) if away else here
-        with closing(results(compute, left, jobs, client)) as computed:
+        with closing(results(compute, left, jobs)) as computed:
             for number, rows in computed:
                 if folder is not None:
                     folder.save(number, [row_to_json(row) for row in rows])

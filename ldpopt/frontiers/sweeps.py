@@ -140,7 +140,6 @@ def sweep(
     each: Callable[[SweepRow], object] | None = None,
     method: Method | None = None,
     jobs: int = 1,
-    client: Any = None,
     resume: PathLike | None = None,
     time_limit: float | None = None,
     progress: Progress = False,
@@ -152,7 +151,7 @@ def sweep(
     utility : any utility that `optimal_channel` takes, or a function from the parameter to one.
     family : a function from a parameter to a constraint or a list of them, such as `LocalDP`.
     parameters : numbers, or tuples of numbers. method : as for `optimal_channel`.
-    each, jobs, client, resume, time_limit, progress : as for `frontier`.
+    each, jobs, resume, time_limit, progress : as for `frontier`.
 
     Raises `InvalidInput` if there are no parameters, for something that is not a utility or a constraint, and for a
     folder of another problem.
@@ -174,7 +173,7 @@ def sweep(
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:
         raise invalid("sweep", "at least one parameter", "none")
-    rows = run(Work(points, _design, _unpack, lambda _: 1), each, jobs, client, resume, progress, time_limit)
+    rows = run(Work(points, _design, _unpack, lambda _: 1), each, jobs, resume, progress, time_limit)
     return Sweep(rows, points[0].utility)
 
 

@@ -22,8 +22,16 @@ from ldpopt.files import strict
 from ldpopt.files.atomic import PathLike, naming, read_text
 from ldpopt.files.delimited import PLAIN, sniff
 from ldpopt.files.table import ColumnKey, Table, is_number, parse_table, position_of
-from ldpopt.values.bins import MOST_CATEGORIES, bin_labels, round_edges
-from ldpopt.values.distribution import Array, distribution, finite_array, from_counts, number
+from ldpopt.values.distribution import (
+    MOST_CATEGORIES,
+    Array,
+    bin_labels,
+    distribution,
+    finite_array,
+    from_counts,
+    number,
+    round_edges,
+)
 from ldpopt.values.results import Result
 from ldpopt.values.schema import kind
 

@@ -8,53 +8,35 @@ draw from a secret distribution: `PrivateSampler`. Additive noise: `laplace`, `g
 `FinitePair`, `ContinuousPair`.
 """
 
-from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.hashing import (
-    HadamardResponse,
-    LocalHashing,
-    hadamard_response,
-    local_hashing,
-    optimized_local_hashing,
-)
-from ldpopt.mechanisms.matrix_mechanism import MatrixMechanism, matrix_mechanism
-from ldpopt.mechanisms.noise import Gaussian, GaussianPair, Laplace, LaplacePair, gaussian, laplace
-from ldpopt.mechanisms.oracles import FrequencyOracle, UnaryEncoding, optimized_unary_encoding, unary_encoding
-from ldpopt.mechanisms.response import (
-    PrivateSampler,
-    binary,
-    binary_with_erasure,
-    randomized_response,
-    sort_partition_randomize,
-    subset_selection,
-    truncated_geometric,
-    two_step,
-)
-from ldpopt.mechanisms.staircase import Staircase, dominating_pair, staircase
-from ldpopt.mechanisms.window import Piecewise, SquareWave, piecewise, square_wave
-from ldpopt.mechanisms.yes_no import (
-    Crosswise,
-    ForcedResponse,
-    Kuk,
-    SurveyDesign,
-    Triangular,
-    UnrelatedQuestion,
-    Warner,
-    crosswise,
-    forced_response,
-    kuk,
-    triangular,
-    unrelated_question,
-    warner,
-)
-from ldpopt.privacy.finite_pair import FinitePair
+from ldpopt.extras import offering
 
-__all__ = [
-    "ContinuousPair", "Crosswise", "FinitePair", "ForcedResponse", "FrequencyOracle", "Gaussian", "GaussianPair",
-    "HadamardResponse", "Kuk", "Laplace", "LaplacePair", "LocalHashing", "MatrixMechanism", "Piecewise",
-    "PrivateSampler", "SquareWave", "Staircase", "SurveyDesign", "Triangular", "UnaryEncoding", "UnrelatedQuestion",
-    "Warner", "binary", "binary_with_erasure", "crosswise", "dominating_pair", "forced_response", "gaussian",
-    "hadamard_response", "kuk", "laplace", "local_hashing", "matrix_mechanism", "optimized_local_hashing",
-    "optimized_unary_encoding", "piecewise", "randomized_response", "sort_partition_randomize", "square_wave",
-    "staircase", "subset_selection", "triangular", "truncated_geometric", "two_step", "unary_encoding",
-    "unrelated_question", "warner",
-]  # fmt: skip
+_HOMES = {
+    "ldpopt.mechanisms.continuous_pair": ("ContinuousPair", "dominating_pair"),
+    "ldpopt.mechanisms.workload": ("MatrixMechanism", "matrix_mechanism"),
+    "ldpopt.mechanisms.noise": (
+        "Gaussian", "GaussianPair", "Laplace", "LaplacePair", "Staircase", "gaussian", "laplace", "staircase",
+    ),
+    "ldpopt.mechanisms.oracles": (
+        "FrequencyOracle", "HadamardResponse", "LocalHashing", "UnaryEncoding", "hadamard_response", "local_hashing",
+        "optimized_local_hashing", "optimized_unary_encoding", "unary_encoding",
+    ),
+    "ldpopt.mechanisms.response": (
+        "PrivateSampler", "binary", "binary_with_erasure", "randomized_response", "sort_partition_randomize",
+        "subset_selection", "truncated_geometric", "two_step",
+    ),
+    "ldpopt.mechanisms.window": ("Piecewise", "SquareWave", "piecewise", "square_wave"),
+    "ldpopt.mechanisms.yes_no": (
+        "Crosswise", "ForcedResponse", "Kuk", "SurveyDesign", "Triangular", "UnrelatedQuestion", "Warner",
+        "crosswise", "forced_response", "kuk", "triangular", "unrelated_question", "warner",
+    ),
+    "ldpopt.privacy.finite_pair": ("FinitePair",),
+}  # fmt: skip
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [*_MODULES]
+
+__getattr__ = offering(__name__, _MODULES)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,8 +19,7 @@ import numpy as np
 from ldpopt.errors import SolverError, invalid
 from ldpopt.numbers.rounding import ULP, down, up
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.values.distribution import Array, Checked, number, plain, positive
-from ldpopt.values.simulation import Rng, generator
+from ldpopt.values.distribution import Array, Checked, Rng, generator, number, plain, positive
 
 
 def guarantee(

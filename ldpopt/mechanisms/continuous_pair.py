@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.additive import guarantee
+from ldpopt.mechanisms.additive import enlarge, guarantee
 from ldpopt.numbers.rounding import bisected, up
-from ldpopt.numbers.tolerances import DENSITY_SUM, LOSS_EXCESS, UNTOLD_LOSSES
+from ldpopt.numbers.tolerances import DENSITY_SUM, LOSS_EXCESS, MAXIMUM_EPSILON, UNTOLD_LOSSES
 from ldpopt.privacy.concentrated import MeanConcentrated, bounded_order
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
 from ldpopt.privacy.supremum import each, largest_slope, largest_spread
 from ldpopt.privacy.trade_off import TradeOffCurve, type_one_errors
-from ldpopt.values.distribution import Array, number, plain, positive_integer, unit_interval
+from ldpopt.values.distribution import Array, number, plain, positive_epsilon, positive_integer, unit_interval
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]
@@ -332,3 +332,19 @@ def expm2(x: float) -> float:
         term *= x / n
         total += term
     return total * x
+
+
+def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:
+    """The five-point pair that dominates every (epsilon, delta)-DP mechanism of total variation eta [GI, eq. 7-8].
+
+    epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and 1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e
+    - 1)), p is (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
+    An eta above delta + (1 - delta) tanh(epsilon/2) limits nothing; a delta above eta is lowered to it. Parameters are
+    enlarged by a few units in the last place, so that the rounded pair dominates, too.
+
+    >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)
+    array([0.    , 0.5117, 0.3   , 0.1883, 0.    ])
+    """
+    epsilon = min(enlarge(positive_epsilon(epsilon)), MAXIMUM_EPSILON)
+    eta = min(enlarge(unit_interval(eta, "eta")), 1.0)
+    return FinitePair.of_parameters(epsilon, delta, eta)

@@ -16,8 +16,16 @@ from ldpopt.mechanisms.continuous_pair import expm2
 from ldpopt.mechanisms.oracles import check_size
 from ldpopt.numbers.rounding import ULP, toward_privacy, up
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.values.distribution import Array, Checked, finite_array, plain, positive_epsilon, positive_integer
-from ldpopt.values.simulation import Rng, generator
+from ldpopt.values.distribution import (
+    Array,
+    Checked,
+    Rng,
+    finite_array,
+    generator,
+    plain,
+    positive_epsilon,
+    positive_integer,
+)
 
 
 def _limited(epsilon: Any, what: str) -> float:

@@ -22,7 +22,7 @@ __all__ = [
     "QUERY_RANK", "RAKED", "RANGE_END", "RARE_SHARES", "RATIO", "REDUNDANT", "REGULAR", "REPAIR_LOSS",
     "ROUGH_SPREAD", "ROW_GAP", "ROW_ROUNDING", "ROW_SUM", "SAME_END", "SAME_ENTRY", "SAME_KAPPA", "SAME_OPTIMUM",
     "SAME_ORDER", "SAME_PATH", "SAME_TANGENT", "SEARCHED_PAIR", "SEEN_MASS", "SERIES_RATIO", "SETTLED_PRICE",
-    "SHAPE_GAIN", "SHUFFLED_GAP", "SILENT", "SMALL_SETS_GAP", "SPANNED", "SPLIT_RESPONDENTS", "STEP_ROUNDING",
+    "SHUFFLED_GAP", "SILENT", "SMALL_SETS_GAP", "SPANNED", "SPLIT_RESPONDENTS", "STEP_ROUNDING",
     "STEP_SMALL", "SUM_ORDER", "SUPREMUM_GAP", "TANGENT_GAP", "TIE", "TIGHT_LIMIT", "TRACE", "TURN", "UNSEEN",
     "UNTOLD_LOSSES", "VERTEX_GAIN", "VIOLATED", "WIDER_POINTS", "ZERO_LOSS",
 ]  # fmt: skip
@@ -187,7 +187,7 @@ NOISE_SHARE, NOISE_SIZE = 1e-11, 1e-13
 NEGLIGIBLE_WEIGHT, NEGLIGIBLE_EXACT, SETTLED_PRICE = 1e-6, 1e-12, 1e-7
 """Relatively smaller weights of columns count as zero, as a solver gives them or nearly exact; and smaller prices."""
 
-SHAPE_GAIN, INTERVAL_GAIN, VIOLATED = 1e-8, 1e-10, 1e-9
+INTERVAL_GAIN, VIOLATED = 1e-10, 1e-9
 """Gains of shapes or intervals, in units of the optimum, and excesses over caps that are within solvers' accuracy."""
 
 ORDER_PAID, IDLE_PRICE = 1e-6, 1e-6

@@ -1,9 +1,13 @@
-"""Probability vectors and numbers from the caller: checked once, where they enter. Vectors are read-only afterwards."""
+"""Probability vectors and numbers from the caller: checked once, where they enter. Vectors are read-only afterwards.
+
+Also bins with round edges for numbers, and generators and simulated reports for simulations.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +19,10 @@ from ldpopt.numbers.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON, ROW_SUM
 from ldpopt.values.labels import Label, by_label
 
 __all__ = [
-    "Array", "Checked", "Index", "Reader", "at_least_two", "between", "distribution", "finite_array", "from_counts",
-    "nonnegative", "number", "number_up_to", "open_unit", "optional", "plain", "positive", "positive_epsilon",
-    "positive_integer", "proportional", "stochastic", "unit_interval",
+    "BINS", "MOST_CATEGORIES", "Array", "Checked", "Index", "Reader", "Rng", "at_least_two", "between", "bin_labels",
+    "distribution", "finite_array", "from_counts", "generator", "nonnegative", "number", "number_up_to", "open_unit",
+    "optional", "plain", "positive", "positive_epsilon", "positive_integer", "proportional", "random", "round_edges",
+    "shown", "simulate", "stochastic", "unit_interval",
 ]  # fmt: skip
 
 Array = npt.NDArray[np.float64]
@@ -207,3 +212,115 @@ class Checked:
     def __post_init__(self) -> None:
         for name, read in self._readers.items():
             object.__setattr__(self, name, read(getattr(self, name), name))
+
+
+Rng = int | np.random.Generator | None
+"""What `rng` may be wherever something is simulated: a generator, the seed of one, or None."""
+
+_CHUNK = 1 << 14
+_CELLS = 1 << 18
+"""How many cells of a guide table fit into the cache."""
+
+
+def generator(rng: Rng, seed: int | None = None) -> np.random.Generator:
+    """The generator that `rng` stands for: itself, or one from an integer seed; None is `seed`, or the system's."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):
+        raise invalid("rng", "a numpy.random.Generator, a seed (an integer of at least 0) or None", type(rng).__name__)
+    return np.random.default_rng(seed if rng is None else int(rng))
+
+
+def random(rng: Rng, what: str) -> Rng:
+    """`rng` itself, where `generator` takes it."""
+    generator(rng)
+    return rng
+
+
+def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Report positions for answer positions `x` of any shape: how many cumulative probabilities are at most u.
+
+    A guide table over the first bits of u decides nearly all; where a cumulative probability lies in the cell, compare.
+    """
+    k, m = matrix.shape
+    sums = np.cumsum(matrix, axis=1)
+    steps = np.minimum(sums / sums[:, -1:], 1.0)
+    steps[:, -1] = 1.0
+    answers = x.astype(np.intp, copy=False).ravel()
+    reports = np.empty(len(answers), np.intp)
+    cells = min(_CELLS, 2 * len(answers)) // k
+    bits = max(0, min(12, cells.bit_length() - 1))
+    guide = _guide(steps, bits) if 1 << bits >= m else None
+    cell = np.empty(min(_CHUNK, len(answers)), np.intp)
+    for start in range(0, len(answers), _CHUNK):
+        row, y = answers[start : start + _CHUNK], reports[start : start + _CHUNK]
+        u, c = rng.random(len(row)), cell[: len(row)]
+        if guide is None:
+            y[:] = _compare(steps, row, u)
+            continue
+        np.multiply(u, float(1 << bits), out=c, casting="unsafe")  # exact, then truncated
+        c += row << bits
+        np.take(guide, c, out=y, mode="clip")  # cells are in range; clipping spares a check
+        cut = np.flatnonzero(y < 0)
+        y[cut] = _compare(steps, row[cut], u[cut])
+    return reports.reshape(x.shape)
+
+
+def _guide(steps: Array, bits: int) -> npt.NDArray[np.intp]:
+    """The report for every row and cell of u, or -1 where a step of the row lies inside the cell."""
+    edges = np.arange((1 << bits) + 1) / (1 << bits)
+    guides = np.empty((len(steps), 1 << bits), np.intp)
+    for row, guide in zip(steps, guides, strict=True):
+        first, last = np.searchsorted(row, edges[:-1], "right"), np.searchsorted(row, edges[1:], "left")
+        guide[:] = np.where(first == last, first, -1)
+    return guides.ravel()
+
+
+def _compare(steps: Array, rows: npt.NDArray[np.intp], u: Array) -> npt.NDArray[np.intp]:
+    """The number of steps of each row that are at most u, by bisection."""
+    low, high = np.zeros(len(rows), np.intp), np.full(len(rows), steps.shape[1] - 1, np.intp)
+    for _ in range(int(steps.shape[1]).bit_length()):
+        middle = (low + high) >> 1
+        above = (steps[rows, middle] <= u) & (low < high)
+        low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
+    return low
+
+
+BINS = 6
+MOST_CATEGORIES = 25
+"""The most bins, or answers, that are proposed; more need many more respondents."""
+
+
+def round_edges(numbers: Array, bins: int) -> tuple[float, ...]:
+    """Edges of about `bins` bins that hold equally many of `numbers`, (n,), moved to round numbers; rising."""
+    if not 2 <= bins <= MOST_CATEGORIES:
+        raise invalid("bins", f"2 to {MOST_CATEGORIES} of them, or their edges", bins)
+    quantiles = np.quantile(numbers, np.arange(1, bins) / bins)
+    low, high = np.quantile(numbers, [0.02, 0.98])
+    if not high > low:
+        return ()
+    size = (high - low) / bins
+    ten = 10.0 ** math.floor(math.log10(size))
+    for step in (factor * ten for factor in (5.0, 2.5, 2.0, 1.0, 0.5, 0.1) if 1e-300 <= factor * ten <= size):
+        edges = np.unique(np.round(quantiles / step) * step)
+        edges = edges[(edges > numbers.min()) & (edges <= numbers.max())]
+        if len(edges) >= min(bins - 1, 3):
+            return tuple(float(f"{edge:.12g}") for edge in edges)
+    return tuple(float(f"{edge:.6g}") for edge in np.unique(quantiles) if edge > numbers.min())
+
+
+def bin_labels(edges: Sequence[float], whole: bool) -> list[str]:
+    """The names of the m + 1 bins between m edges, such as 'under 20', '20 to 39', '40 and more'."""
+    whole = whole and all(edge == math.floor(edge) for edge in edges)
+    labels = [f"under {shown(edges[0])}"]
+    for low, high in pairwise(edges):
+        if whole:
+            labels.append(shown(low) if high - low == 1 else f"{shown(low)} to {shown(high - 1)}")
+        else:
+            labels.append(f"{shown(low)} to under {shown(high)}")
+    return [*labels, f"{shown(edges[-1])} and more"]
+
+
+def shown(value: float) -> str:
+    """A number as people write it."""
+    return str(int(value)) if value == math.floor(value) and abs(value) < 1e15 else f"{value:.6g}"

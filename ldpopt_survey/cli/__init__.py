@@ -1,4 +1,7 @@
-"""``ldpopt survey``: plan a survey, privatize its answers or collect reports, count them, estimate, and report."""
+"""Plan a survey, privatize its answers or collect reports, and estimate from them.
+
+This is ``ldpopt survey``.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class Discreet(ShortHelp, TyperGroup):
 app = typer.Typer(
     cls=Discreet,
     pretty_exceptions_show_locals=False,
-    help="Plan a survey, privatize its answers or collect reports, and estimate from them.",
+    help=(__doc__ or "").split("\n\n")[0],
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

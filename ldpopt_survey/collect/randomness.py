@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import invalid
+from ldpopt.values.distribution import Rng, generator
 from ldpopt.values.labels import as_text
-from ldpopt.values.simulation import Rng, generator
 from ldpopt_survey.collect.manifest import SIMULATED, of_numbers
 from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, Words, read_key, tag
 from ldpopt_survey.plan.plan import Plan
@@ -104,7 +104,7 @@ class WordSource:
         self._memoised = mode == Memoised.mode
         self._key, self._questions = key, len(plan.questions)
         # The channel is part of the tag, since one word used with two channels could reveal more than two independent
-        # reports. The answer is part of it for the same reason, except in plans of version 1.
+        # reports. The answer is part of it for the same reason.
         self._tags = [word_tags(plan, question) for question in plan.questions if self._memoised]
         self._booklets = booklet_steps(plan)
         self._booklet = booklet_tag(plan)
@@ -165,8 +165,6 @@ def booklet_tag(plan: Plan) -> bytes:
 
 
 def word_tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:
-    """The tag of a question, or one for each of its answers."""
+    """The tags of the answers of a question."""
     parts = (plan.name, str(plan.round), question.name, question.channel.to_json())
-    if plan.derivation == 1:
-        return [tag("word", *parts)]
     return [tag("word of answer", *parts, as_text(category)) for category in question.categories]

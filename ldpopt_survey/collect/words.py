@@ -10,9 +10,6 @@ its report. The two reports are then like those of two independent rounds, and c
 What it does not hide: two different reports prove that the answer changed. A new round draws new words, and its
 privacy loss adds to the loss of the last round. A changed channel also draws new words, and counts like a new round.
 Whoever holds the key can recompute every word.
-
-Plans of version 1 (`Plan.derivation` 1) leave the answer out of the CMAC. There the same word decides the reports of
-the old and of the new answer, and the pair of reports may reveal both answers for certain.
 """
 
 from __future__ import annotations

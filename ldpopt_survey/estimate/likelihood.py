@@ -13,8 +13,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.errors import SolverError, invalid
-from ldpopt.values.distribution import Array, positive_integer
-from ldpopt.values.simulation import Rng, generator
+from ldpopt.values.distribution import Array, Rng, generator, positive_integer
 from ldpopt_survey.estimate.intervals import check_level
 from ldpopt_survey.estimate.linear import Estimator, GeneralizedLeastSquares, efficient_loadings, require_identifiable
 from ldpopt_survey.estimate.results import Estimated, Intervals, simplex_projection

@@ -108,8 +108,7 @@ def _question(plan: Plan, question: PlannedQuestion, memoised: bool) -> dict[str
         "missing": missing,
         "bits": question.channel.bits,
         "weights": [[str(weight) for weight in row] for row in question.channel.weights.tolist()],
-        # Plans of version 1 have one tag for all answers.
-        "tags": (tags if len(tags) > 1 else tags * len(question.categories)) if memoised else None,
+        "tags": tags if memoised else None,
     }
 
 

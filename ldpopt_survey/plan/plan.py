@@ -13,8 +13,7 @@ from typing import Any
 
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.errors import Phrase, invalid
-from ldpopt.exact import MAXIMUM_BITS, ExactChannel
-from ldpopt.exact_rounding import round_exact
+from ldpopt.exact import MAXIMUM_BITS, ExactChannel, round_exact
 from ldpopt.files import strict
 from ldpopt.files.delimited import PLAIN, Dialect
 from ldpopt.numbers.rounding import float_up, up
@@ -41,7 +40,7 @@ FORMAT = "ldpopt-plan"
 VERSION, WITH_READINGS, WITH_BOOKLETS = 2, 3, 4
 """Version 3 says how answers are written in files, version 4 who is asked what.
 
-Plans that do not need this keep version 2 and their checksum."""
+A plan has the lowest version that says what it needs."""
 
 BOOKLET = "booklet"
 """The column of reports that says which question a respondent was asked, where not everybody is asked everything."""
@@ -49,8 +48,8 @@ BOOKLET = "booklet"
 MAX_COMPOSED = 700.0
 """The largest epsilon whose rounds are composed exactly; above, total variations are by the product rule."""
 
-DERIVATIONS = (1, 2)
-"""The ways to compute memoised words from the key: from (round, respondent, question), or from these and the answer."""
+DERIVATION = 2
+"""How files say that memoised words are computed from the key and (round, respondent, question, answer)."""
 
 
 def _dialect(value: Any, what: str) -> Dialect:
@@ -64,8 +63,6 @@ class Plan(Pictured):
     """A survey that is ready to be run. It cannot be changed, and the checksum of its content identifies it.
 
     The fields are those of `SurveySpec`, with planned questions. The columns of `sample` are among the carried columns.
-    derivation : how the random words of memoised reports are computed: 2, or 1 for plans of version 1. Under 1, an
-        answer that changes inside a round uses the same word again, so that both reports together may reveal it.
     """
 
     name: str = key(text)
@@ -74,7 +71,6 @@ class Plan(Pictured):
     respondent: str | None = key(text, default=None)
     first_of_duplicates: bool = key(default=False, name="duplicates", load=keeps_first, dump=in_a_word)
     carry: tuple[str, ...] = key(listed(text), default=())
-    derivation: int = key(default=DERIVATIONS[-1])
     file: Dialect = key(default=PLAIN, load=_dialect, dump=lambda dialect: list(astuple(dialect)))
     sample: SampleSpec | None = key(record(SampleSpec), default=None, omit=True, dump=SampleSpec.to_dict)
     revealed: Revealed = key(conditions, default=(), omit=True, dump=as_lists)
@@ -95,8 +91,6 @@ class Plan(Pictured):
 
     def __post_init__(self) -> None:
         check(self, "plan")
-        if type(self.derivation) is not int or self.derivation not in DERIVATIONS:
-            raise invalid("derivation", "1 or 2", self.derivation)
         check_columns(self)
         if self.booklets and sum(question.probability for question in self.booklets) != 1:
             raise invalid(
@@ -199,29 +193,26 @@ class Plan(Pictured):
     def _content(self) -> dict[str, Any]:
         """What the file says, without the checksum.
 
-        A file says no more than its survey needs, so that old plans keep their checksum and their words: version 1
-        names no derivation, and only version 3 says how answers are read.
+        A file says no more than its survey needs: only from version 3 on it says how answers are read.
         """
         read = self.file != PLAIN or not all(question.plainly_read for question in self.questions)
-        if read and self.derivation == 1:
-            raise invalid("plan", "derivation 2 for answers that are read otherwise than as they stand", 1)
-        version = WITH_READINGS if read else 1 if self.derivation == 1 else VERSION
+        version = WITH_READINGS if read else VERSION
         if self.booklets or any(question.parts for question in self.questions):
             version, read = WITH_BOOKLETS, True
-        content = {"format": FORMAT, "version": version, **dump(self)}
+        content: dict[str, Any] = {"format": FORMAT, "version": version}
+        for name, value in dump(self).items():
+            content |= {"derivation": DERIVATION} if name == "file" else {}
+            content[name] = value
         if not read:
             content.pop("file")
             for question in content["questions"]:
                 question.pop("reading")
-        if version == 1:
-            content.pop("derivation")
         return content
 
     def to_json(self) -> str:
         """The plan as JSON text (schema ``ldpopt-plan``), with its checksum.
 
-        It has version 2; version 1 if it was read from such a file; and version 3 if it says how answers are written in
-        files.
+        It has version 2; version 3 if it says how answers are written in files; version 4 if it says who is asked what.
         """
         content = self._content()
         return strict.json_text({**content, "checksum": _checksum(content)})
@@ -233,12 +224,14 @@ class Plan(Pictured):
         Malformed or altered plans are `InvalidInput`. Claims that the integers do not prove are `CertificateError`.
         """
         data = strict.json_value(content, "plan")
-        version = version_of(data, "plan", FORMAT, (1, VERSION, WITH_READINGS, WITH_BOOKLETS))
+        version = version_of(data, "plan", FORMAT, (VERSION, WITH_READINGS, WITH_BOOKLETS))
         claimed = data.pop("checksum", None)
         if claimed != _checksum(data):
             raise invalid("plan", "the checksum of its content", Phrase("another"))
-        old = {"derivation": 1} if version == 1 else {}
-        plan = load(cls, {**old, **{name: data[name] for name in data if name not in ("format", "version")}}, "plan")
+        if data.get("derivation") != DERIVATION or isinstance(data["derivation"], bool | float):
+            raise invalid("plan", f"derivation {DERIVATION}", data.get("derivation"))
+        stated = {name: data[name] for name in data if name not in ("format", "version", "derivation")}
+        plan = load(cls, stated, "plan")
         if plan.checksum != claimed:  # keys are missing, or the version is another than that which the content asks for
             raise invalid("plan", "every key that a plan of its version has", version)
         return plan

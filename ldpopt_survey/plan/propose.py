@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import Phrase, invalid
-from ldpopt.values.bins import BINS, MOST_CATEGORIES, bin_labels, round_edges, shown
-from ldpopt.values.distribution import Array
+from ldpopt.values.distribution import BINS, MOST_CATEGORIES, Array, bin_labels, round_edges, shown
 from ldpopt.values.labels import Label
 from ldpopt.values.results import Result
 from ldpopt_survey.datafiles.columns import ColumnProfile, FileProfile

@@ -12,7 +12,7 @@ from typing import Any
 from ldpopt.channel import Channel
 from ldpopt.design import Design, RespondentsBound
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
-from ldpopt.exact_rounding import round_exact
+from ldpopt.exact import round_exact
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import positive_integer

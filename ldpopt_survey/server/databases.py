@@ -91,8 +91,6 @@ CREATE TABLE rounds (
 class SqliteStore(Store):
     """The round of `plan` in the SQLite file at `path`, whose rows are always in the order of their ids."""
 
-    _is_old = "SELECT count(*) FROM pragma_table_info('invitations') WHERE name = 'used'"
-    _has_recent = "SELECT count(*) FROM sqlite_master WHERE name = 'recent_reports'"
     _bytes, _table_end = "BLOB", " WITHOUT ROWID"
 
     def __init__(self, path: Path, plan: Plan, create: bool) -> None:
@@ -120,6 +118,8 @@ class SqliteStore(Store):
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if (mark != APPLICATION and tables) or (not tables and not create):
             raise invalid("database", "one that `ldpopt survey collect` made", Phrase("another"), str(self._path))
+        if tables and db.execute("PRAGMA user_version").fetchone() != (VERSION,):
+            raise invalid("database", f"version {VERSION}", Phrase("another"), str(self._path))
         if create:
             if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
                 raise invalid("database", "a file system that allows a write-ahead log", Phrase("another"))
@@ -127,17 +127,15 @@ class SqliteStore(Store):
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     db.execute(_ROUNDS)
                     db.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._upgrade(db)
+                    db.execute(f"PRAGMA user_version = {VERSION}")
+                    self._make_tables(db)
                 self._add_round(db, plan)
-        if db.execute("PRAGMA user_version").fetchone()[0] not in range(1, VERSION + 1):
-            raise invalid("database", f"version {VERSION} or an older one", Phrase("a newer one"), str(self._path))
         return self._find_round(db, plan)
 
-    def _upgrade(self, db: Any) -> None:
-        super()._upgrade(db)
+    def _make_tables(self, db: Any) -> None:
+        super()._make_tables(db)
         for table in ("reports", "recent_reports"):
             db.execute(_REPORTS.format(table))
-        db.execute(f"PRAGMA user_version = {VERSION}")
 
     def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         rows: list[Any] = []

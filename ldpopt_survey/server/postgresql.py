@@ -54,8 +54,6 @@ class PostgresqlStore(Store):
     """
 
     _place = "%s"
-    _is_old = "SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('invitations') AND attname = 'used'"
-    _has_recent = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('recent_reports')"
     _bytes = "bytea"
     _many_rows: ClassVar[Mapping[str, str]] = {"name": "rows"}  # the server sends no more than is asked for
 
@@ -92,7 +90,7 @@ class PostgresqlStore(Store):
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
                 (new,) = db.execute("SELECT to_regclass('rounds') IS NULL").fetchone()
                 db.execute(_POSTGRESQL_TABLES)
-                self._upgrade(db)
+                self._make_tables(db)
                 if new:
                     db.execute(f"COMMENT ON TABLE spent IS '{_NEVER_ANALYSED}'")
                 self._add_round(db, plan)
@@ -100,8 +98,8 @@ class PostgresqlStore(Store):
             raise no_round(plan)
         return self._find_round(db, plan)
 
-    def _upgrade(self, db: Any) -> None:
-        super()._upgrade(db)
+    def _make_tables(self, db: Any) -> None:
+        super()._make_tables(db)
         for table in ("reports", "recent_reports"):
             db.execute(_REPORTS.format(table))
         for table, column in _ROWS.items():  # the planner's statistics would keep values that are erased

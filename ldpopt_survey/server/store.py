@@ -51,16 +51,12 @@ class Store(ABC):
     """How the dialect writes a parameter."""
     _many_rows: ClassVar[Mapping[str, str]] = {}
     """Options of a cursor that reads many rows piece by piece."""
-    _is_old: ClassVar[str]
-    """A query for whether an older version made the tables, which marked the rows of invitations that were used."""
     _bytes: ClassVar[str]
     """The type of a column of bytes."""
     _table_end: ClassVar[str] = ""
     """What stands after the columns of a table."""
-    _has_recent: ClassVar[str]
-    """A query for whether there are tables of recent reports and marks, which older versions did not make."""
-    _mixes, _looked, _swept = True, -PAUSE, False
-    """Whether there are such tables; when it was looked how many wait; whether nothing old may be left in them."""
+    _looked, _swept = -PAUSE, False
+    """When it was looked how many wait; whether nothing old may be left in the tables of recent ones."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -109,7 +105,6 @@ class Store(ABC):
         try:
             with self._connected() as db:
                 self._number = self._open(db, plan, create)
-                self._mixes = bool(self._run(db, self._has_recent)[0][0])
                 if create:
                     self._hide_reads(db)
         except BaseException:
@@ -182,33 +177,24 @@ class Store(ABC):
     def _all(self, table: str) -> str:
         """The rows of a table with the recent ones, to stand after FROM."""
         columns = dict((table, columns) for table, columns, _ in _RECENT)[table]
-        recent = f" UNION ALL SELECT {columns} FROM recent_{table}" if self._mixes else ""
-        return f"(SELECT {columns} FROM {table}{recent}) AS kept"
+        return f"(SELECT {columns} FROM {table} UNION ALL SELECT {columns} FROM recent_{table}) AS kept"
 
     def _marks(self, db: Any, table: str, column: str, values: Sequence[bytes]) -> set[bytes]:
         """Those of the values that the round has in the table."""
         statement = f"SELECT {column} FROM {table} WHERE round = {self._number} AND {column}"
         return {bytes(value) for (value,) in self._among(db, statement, values)}
 
-    def _add(self, db: Any, table: str, column: str, values: Iterable[bytes], number: int | None = None) -> None:
+    def _add(self, db: Any, table: str, column: str, values: Iterable[bytes]) -> None:
         """Add values to a round's rows of a table, in their own order and not in that of arrival."""
-        statement = f"INSERT INTO {table} (round, {column}) VALUES ({number or self._number}, {self._place})"
+        statement = f"INSERT INTO {table} (round, {column}) VALUES ({self._number}, {self._place})"
         if rows := [(value,) for value in sorted(values)]:
             db.cursor().executemany(statement, rows)
 
-    def _upgrade(self, db: Any) -> None:
-        """Make the tables of invitations; of an older version's those that were used become marks."""
-        old = self._run(db, self._is_old)[0][0]
-        invitations = self._run(db, "SELECT round, hash, used FROM invitations") if old else []
-        if old:
-            self._run(db, "DROP TABLE invitations")
+    def _make_tables(self, db: Any) -> None:
+        """Make the tables of invitations and marks that are missing."""
         for table, column in (("invitations", "hash"), ("spent", "mark"), ("recent_spent", "mark")):
             columns = f"round integer NOT NULL, {column} {self._bytes} NOT NULL, PRIMARY KEY (round, {column})"
             self._run(db, f"CREATE TABLE IF NOT EXISTS {table} ({columns}){self._table_end}")
-        for number in {number for number, _, _ in invitations}:
-            mine = [(hash, used) for other, hash, used in invitations if other == number]
-            self._add(db, "invitations", "hash", (drawn_mark(hash) for hash, _ in mine), number)
-            self._add(db, "spent", "mark", (spent_mark(hash) for hash, used in mine if used), number)
 
     def _stored(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         kept = f"SELECT id, codes FROM {self._all('reports')} WHERE round = {self._number} AND id"
@@ -266,8 +252,6 @@ class Store(ABC):
         Raises `Unavailable` while another program reads the database, so that what is erased could still be read.
         """
         with self._transaction() as db:
-            self._upgrade(db)
-            self._mixes = True
             self._run(db, "UPDATE rounds SET closed = true WHERE number = ?", self._number)
         if not self._erase():
             raise Unavailable(

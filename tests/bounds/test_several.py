@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from ldpopt.bounds import chernoff, chernoff_of_several
-from ldpopt.bounds.several import _kappa
+from ldpopt.bounds.decisions import _kappa
 from ldpopt.errors import InvalidInput
 
 

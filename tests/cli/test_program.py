@@ -124,3 +124,37 @@ def test_a_command_takes_one_thread_a_product_unless_told_otherwise(asked):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert said.stdout.split()[-1] == (asked or "1")
+
+
+LISTING = """
+import sys
+sys.path.insert(0, "site")
+from ldpopt.cli import main
+sys.argv[1:] = ["--help"]
+code = main()
+print(code, *sorted(name for name in sys.modules if name.split(".")[0] in ("ldpopt_survey", "ldpopt_studio", "silent")))
+"""
+
+
+def test_the_list_of_commands_imports_no_application(tmp_path):
+    """A registered command is listed by the first sentence of its module, which is imported only if it has none."""
+    record = tmp_path / "site" / "applications-1.dist-info"
+    record.mkdir(parents=True)
+    lines = (
+        "[ldpopt.commands]",
+        "survey = ldpopt_survey.cli:app",
+        "studio = ldpopt_studio.cli:app",
+        "still = silent:app",
+    )
+    (record / "entry_points.txt").write_text("\n".join(lines), "utf-8")
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: applications\nVersion: 1\n", "utf-8")
+    silent = "import typer\napp = typer.Typer()\n@app.command()\ndef still():\n    '''Say nothing.'''\n"
+    (tmp_path / "site" / "silent.py").write_text(silent, "utf-8")
+    done = subprocess.run([sys.executable, "-c", LISTING], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 silent"
+    shown = " ".join(done.stdout.replace("│", " ").split())
+    from ldpopt_studio.cli import studio
+    from ldpopt_survey.cli import app
+
+    for sentence in (app.info.help, studio.__doc__.split("\n\n")[0], "Say nothing."):
+        assert sentence in shown

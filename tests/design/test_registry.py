@@ -1,13 +1,34 @@
 """What commands and pages ask people for, as the kinds declare it."""
 
+import ast
 import math
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
 
 from ldpopt import InvalidInput, design
-from ldpopt.design import Outputs, constraints, utilities
-from ldpopt.design.registry import Kind, kinds, offered_types, parameter_values, types_with_parameters
+from ldpopt.design import (
+    ApproximateLDP,
+    Denominator,
+    Divergence,
+    ExpectedLoss,
+    FisherInformation,
+    LocalDP,
+    Method,
+    MutualInformation,
+    Outputs,
+    RenyiLDP,
+    TotalVariation,
+    constraints,
+    methods,
+    utilities,
+)
+from ldpopt.design.candidate import declared, refusal, words_of
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.registry import Kind, heads_of, kinds, offered_types, parameter_values, types_with_parameters
+from ldpopt.divergences import KL
 from ldpopt.divergences.base import parse_divergence, spellings
 
 VALUES = {"epsilon": 1.0, "delta": 0.01, "rho": 0.5, "renyi_order": 2.0, "renyi": 0.5, "eta": 0.3, "outputs": 2}
@@ -56,8 +77,8 @@ def test_two_kinds_of_one_name_are_refused():
         (design.BranchAndBound, "nodes", 0), (design.BranchAndBound, "starts", True),
         (design.BranchAndBound, "rng", -1), (design.SampledColumns, "columns", 0),
         (design.SampledColumns, "rng", 0.5), (design.SmallSets, "sets", 0.0), (design.SmallSets, "sets", math.inf),
-        (design.SmallSets, "sets", math.nan), (design.MergedPartition, "bins", 1), (design.LevelShapes, "bins", 1),
-        (design.LevelShapes, "points", 2), (design.Exchange, "rounds", 0), (design.Exchange, "accuracy", 0.0),
+        (design.SmallSets, "sets", math.nan), (design.MergedPartition, "bins", 1), (design.MergedExchange, "bins", 1),
+        (design.MergedExchange, "points", 2), (design.Exchange, "rounds", 0), (design.Exchange, "accuracy", 0.0),
         (design.Exchange, "accuracy", math.nan), (design.TangentExchange, "rounds", True),
         (design.TangentExchange, "accuracy", -1.0),
     ],
@@ -77,3 +98,68 @@ def test_the_divergence_names_every_spelling():
     assert "kl, " in said
     assert "hockey-stick:GAMMA" in said
     assert parse_divergence("hockey-stick:1.5").recipe == ("hockey-stick", 1.5)
+
+
+def test_methods_are_declared_as_their_classes_say():
+    """The heads that are read from the sources say what the imported classes do, in the order of `METHODS`."""
+    tried = [type(method) for method in design.METHODS if method.preference < Method.preference]
+    assert [known.name for known in declared(methods)] == [kind.__name__ for kind in tried]
+    for known, kind in zip(declared(methods), tried, strict=True):
+        assert known.module == kind.__module__
+        assert type(known.method) is kind
+        assert {name: getattr(known, name) for name in words_of(kind)} == words_of(kind)
+    assert words_of(design.LocalDP) == {}
+
+
+def test_methods_without_sources_are_declared_by_their_classes(monkeypatch):
+    """Where only compiled modules are installed, they are imported instead."""
+    monkeypatch.setattr("importlib.machinery.SourceFileLoader.get_source", lambda *_: None)
+    heads_of.cache_clear()
+    try:
+        assert declared.__wrapped__(methods) == declared(methods)
+    finally:
+        heads_of.cache_clear()
+
+
+CAPS = {
+    "pure": (LocalDP(1.0), TotalVariation(0.2)),
+    "free": (TotalVariation(0.2),),
+    "approximate": (ApproximateLDP(1.0, 0.1),),
+    "outputs": (LocalDP(1.0), Outputs(2)),
+    "renyi": (RenyiLDP(2.0, 0.5),),
+    "divided": (LocalDP(1.0), Denominator(20)),
+}
+QUESTIONS = {
+    "pair": Divergence(KL, [0.2, 0.3, 0.5], [0.5, 0.3, 0.2]),
+    "information": MutualInformation([0.2, 0.3, 0.5]),
+    "estimate": FisherInformation([0.2, 0.3, 0.5]),
+    "loss": ExpectedLoss([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("caps", CAPS)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_method_of_another_class_refuses(caps, question):
+    """A problem that a method's declaration leaves out is refused by the method too: nothing is lost by not asking."""
+    problem = Problem.of(QUESTIONS[question], CAPS[caps])
+    for known in declared(methods):
+        if not known.may_apply(problem):
+            assert refusal(known.method, problem)
+
+
+MODULES = """
+import sys
+from ldpopt import Divergence, LocalDP, MutualInformation, optimal_channel
+from ldpopt.divergences import KL
+for utility in (Divergence(KL, [0.8, 0.2], [0.4, 0.6]), MutualInformation([0.5, 0.5])):
+    optimal_channel(utility, LocalDP(1.0))
+    print(sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("ldpopt.design.methods.")))
+"""
+
+
+def test_a_design_imports_the_methods_of_its_class():
+    """Two hypotheses need the partition, mutual information the listed patterns, and neither any other search."""
+    done = subprocess.run([sys.executable, "-c", MODULES], capture_output=True, text=True, check=True)
+    first, second = map(ast.literal_eval, done.stdout.splitlines())
+    assert first == ["blocks", "clean", "partition"]
+    assert second == [*first[:2], "listed", "partition"]

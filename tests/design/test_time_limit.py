@@ -26,6 +26,7 @@ from ldpopt.design import (
     LocalDP,
     LocalSearch,
     Marginals,
+    MergedExchange,
     MutualInformation,
     Outputs,
     Partition,
@@ -39,7 +40,6 @@ from ldpopt.design import (
 from ldpopt.design.candidate import Candidate, Method
 from ldpopt.design.methods.marginals import MarginalPatterns
 from ldpopt.design.methods.partition import QUICK
-from ldpopt.design.methods.shapes import LevelShapes
 from ldpopt.design.methods.variances import SampledColumns
 from ldpopt.design.optimal import choose
 from ldpopt.design.problems.problem import Problem
@@ -71,7 +71,7 @@ CASES = {
     "balanced sets": (MutualInformation(np.arange(1, 15.0) / 105), LocalDP(1.0), BalancedSets()),
     "balanced sets and capped": (MutualInformation(P), [LocalDP(1.0), TotalVariation(0.2)], BalancedSets()),
     "marginals": (WorstOf(KL, Q, [Q[::-1], np.roll(Q, 3)]), LocalDP(1.0), MarginalPatterns()),
-    "level shapes": (PAIR, ApproximateLDP(1.0, 0.01), LevelShapes()),
+    "merged exchange": (PAIR, ApproximateLDP(1.0, 0.01), MergedExchange()),
     "two sets": (AgainstSet(KL, [0.5, 0.3, 0.2], Around([0.2, 0.3, 0.5], Contamination(0.1))), LocalDP(1.0), None),
     "a loss": (ExpectedLoss([0.5, 0.3, 0.2], 1.0 - np.eye(3)), LocalDP(1.0), None),
     "sampling": (PrivateSampling(KL, [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]), LocalDP(0.5), None),

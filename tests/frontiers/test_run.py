@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import networkx as nx
 import numpy as np
 import pytest
@@ -142,24 +142,19 @@ def test_processes_change_nothing(alone):
         assert sorted(map(repr, seen)) == sorted(map(repr, table.rows))
 
 
-def test_an_executor_does_the_work(alone):
-    """Anything with `submit` will do."""
-    posed, *points, table = alone["grid"]
-    with ThreadPoolExecutor(2) as pool:
-        assert frontier(posed, *points, client=pool).rows == table.rows
-
-
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_dask_cluster_changes_nothing(alone, tmp_path):
-    """A cluster gives the rows of this process, and what it finished is kept."""
+    """By joblib's backend a cluster gives the rows of this process, computed there, and what it finished is kept."""
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
     )
-    with cluster, distributed.Client(cluster) as client:
+    with cluster, distributed.Client(cluster) as client, joblib.parallel_config("dask"):
         for name in ("grid", "family"):
             posed, *points, table = alone[name]
-            assert again(posed, *points, client=client, resume=tmp_path / name) == table
+            assert again(posed, *points, jobs=-1, resume=tmp_path / name) == table
+        loaded = client.run(lambda: [*sys.modules]).values()
+        assert any("ldpopt.frontiers.run" in modules for modules in loaded)
     posed, *points, table = alone["family"]
     assert again(posed, *points, resume=tmp_path / "family") == table
 
@@ -268,14 +263,10 @@ def test_a_failing_point_is_said(tmp_path):
 
 
 def test_workers_are_checked():
-    """Jobs are counted, clients take work, and there is one of the two."""
+    """Jobs are counted."""
     for jobs in (0, 1.5, "2", -2):
         with pytest.raises(InvalidInput, match="jobs"):
             frontier(small(), [1.0], [0.1], jobs=jobs)
-    with pytest.raises(InvalidInput, match="client"):
-        frontier(small(), [1.0], [0.1], client=3)
-    with pytest.raises(InvalidInput, match="beside a client"), ThreadPoolExecutor(1) as pool:
-        frontier(small(), [1.0], [0.1], client=pool, jobs=2)
 
 
 def test_progress_is_shown_on_standard_error(capsys):

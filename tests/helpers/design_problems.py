@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import Divergence, LocalDP, TotalVariation
-from ldpopt.design.columns.levels import ABSENT, SHAPES
+from ldpopt.design.columns.levels import ABSENT
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -44,6 +44,10 @@ def constraints(epsilon, eta=None):
 
 def utility(k, seed, f=KL):
     return Divergence(f, *random_pair(k, seed))
+
+
+SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
+"""The levels of the blocks of unimodal level shapes (docs/research/approximate-ldp.md)."""
 
 
 def level_shapes(k):

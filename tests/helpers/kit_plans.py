@@ -49,7 +49,7 @@ for (const folder of folders) {
 
 
 def ten_plans(seed: int = 1) -> list[Plan]:
-    """Ten plans of one to four questions, memoised and fresh, of both derivations."""
+    """Ten plans of one to four questions, memoised and fresh."""
     rng = random.Random(seed)
     made = []
     for at in range(10):
@@ -61,7 +61,7 @@ def ten_plans(seed: int = 1) -> list[Plan]:
             questions.append(PlannedQuestion(name, name, channel))
         if at == 9:
             questions.append(PlannedQuestion("district", "district", districts(300)))
-        memoised = {"respondent": "id", "derivation": 1 + at % 4 // 2} if at % 2 else {}
+        memoised = {"respondent": "id"} if at % 2 else {}
         made.append(Plan(f"Plan {at}", tuple(questions), round=at + 1, **memoised))
     return made
 

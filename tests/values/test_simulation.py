@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ldpopt.values.simulation import simulate
+from ldpopt.values.distribution import simulate
 
 
 @pytest.mark.parametrize(("k", "m", "n"), [(1, 1, 10), (2, 2, 100), (3, 7, 50_000), (32, 32, 40_000), (5, 300, 9_000),

@@ -33,7 +33,6 @@ Levels = npt.NDArray[np.integer[Any]]
 LIMIT = 8  # The most inputs whose columns are listed: 9 inputs have more than fourteen million.
 COLUMNS = (1, 1, 4, 24, 148, 1080, 9364, 94584, 1091668)  # How many there are at most of so many inputs.
 ABSENT = -1  # The level of an input outside the support.
-SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
 """Levels on blocks of neighbouring inputs, one digit for each block, that were enough in all cases seen."""
 
 

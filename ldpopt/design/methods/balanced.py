@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_information, needs_patterns, proved_by
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.sets import Members, Orbit, best_mass, information_of, level_of, orbits, subsets_near
 from ldpopt.design.methods.listed import pattern_matrix, with_erased
@@ -37,7 +37,9 @@ MAX_ANSWERS = 2000  # The most answers: a channel may need as many reports, whic
 
 
 @dataclass(frozen=True)
-class BalancedSets(Method, reference="[KOV14]", preference=190, by_cvxpy=True):
+class BalancedSets(
+    Method, reference="[KOV14]", needs=(needs_information, needs_patterns), preference=190, by_cvxpy=True
+):
     """For mutual information: reports favour sets of nearly the best probability, and all answers equally [KOV14].
 
     A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
@@ -54,10 +56,6 @@ class BalancedSets(Method, reference="[KOV14]", preference=190, by_cvxpy=True):
 
     def refuses(self, problem: Problem) -> str:
         """It needs mutual information under LocalDP."""
-        if not problem.utility.information:
-            return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
-        if why := needs_patterns(problem):
-            return why
         if problem.utility.size > MAX_ANSWERS:
             return Limit(f"{problem.utility.size} answers make channels too large to hold (at most {MAX_ANSWERS})")
         return ""

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Method, needs_outputs, proved_by
 from ldpopt.design.certificates.boxes import Boxes, BranchDual, Leaf, Split, leaf_bound
 from ldpopt.design.certificates.chambers import ColumnLimit
 from ldpopt.design.certificates.hypotheses import Classes
@@ -32,8 +32,7 @@ from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.numbers.tolerances import CERTIFIED_GAP, NARROW_BOX
 from ldpopt.values.deadline import UNLIMITED, Deadline
-from ldpopt.values.distribution import Array, optional, positive_integer
-from ldpopt.values.simulation import Rng, generator, random
+from ldpopt.values.distribution import Array, Rng, generator, optional, positive_integer, random
 
 FAR = 40.0  # The log-ratio at which an infinite interval is taken to end when its middle is looked for
 WORK, MAX_BOXES = 150_000, 1500  # The default budget of boxes times entries and slacks of a program, and the most boxes
@@ -48,6 +47,7 @@ class BranchAndBound(
     starts=positive_integer,
     rng=random,
     reference="[CCP; FS]",
+    needs=(needs_outputs,),
     preference=60,
     by_cvxpy=True,
 ):
@@ -69,9 +69,7 @@ class BranchAndBound(
     rng: Rng = field(default=None, compare=False)
 
     def refuses(self, problem: Problem) -> str:
-        """It needs constraints on the outputs, and two hypotheses."""
-        if not problem.given:
-            return "it needs a constraint on the outputs, such as Outputs(m)"
+        """It needs two hypotheses."""
         if problem.utility.pair is None:
             return f"it branches on the likelihood ratio of two hypotheses, and {problem.utility.name} has none"
         if problem.free is not None and problem.free.plain and not any(c.labelled for c in problem.given):

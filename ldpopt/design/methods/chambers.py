@@ -17,7 +17,17 @@ from itertools import chain
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, Prove, needs_columns, proved_by
+from ldpopt.design.candidate import (
+    Ask,
+    Candidate,
+    Limit,
+    Method,
+    Prove,
+    needs_columns,
+    needs_outputs,
+    proved_by,
+    refusal,
+)
 from ldpopt.design.certificates.chambers import BoxPrices, ChamberDual, Chambers, EntrySplit
 from ldpopt.design.certificates.numbers import leaves_of
 from ldpopt.design.constraints.base import outputs_of, within
@@ -30,8 +40,7 @@ from ldpopt.design.utilities.base import columns_of, gradients_of
 from ldpopt.errors import SolverError
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.numbers.tolerances import FINEST_CAP, KNOWN_ENTRY, SAME_ENTRY
-from ldpopt.values.distribution import Array, Index, optional, positive_integer
-from ldpopt.values.simulation import generator
+from ldpopt.values.distribution import Array, Index, generator, optional, positive_integer
 
 MAX_INPUTS, MAX_COLUMNS = 8, 20_000  # The most inputs, and the most columns of the first program
 BOXES, PAIRED = 400, 60  # The default budget of boxes, and that for two hypotheses
@@ -42,7 +51,9 @@ PENALTY = 1e3  # The cost, in units of the utility, of a violated equation, in a
 
 
 @dataclass(frozen=True)
-class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", preference=55):
+class EntryBoxes(
+    Method, nodes=optional(positive_integer), reference="[FS]", needs=(needs_outputs, needs_columns), preference=55
+):
     """Branch and bound on the entries of given outputs, for sums over columns of up to eight inputs, with a proof [FS].
 
     It takes `Support` and `Outputs`, with `LocalDP` and `TotalVariation` or without. The certificate holds whenever it
@@ -61,10 +72,6 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
 
     def refuses(self, problem: Problem) -> str:
         """It needs a sum over columns, and outputs that are given, of which some may be impossible."""
-        if not problem.given:
-            return "it needs a constraint on the outputs, such as Outputs(m)"
-        if why := needs_columns(problem):
-            return why
         utility, k = problem.utility, problem.utility.size
         m, free = outputs_of(problem.given, k), problem.free
         if not (free is None or free.plain) or any(constraint.idle((k, m)) is not None for constraint in problem.given):
@@ -94,7 +101,7 @@ class EntryBoxes(Method, nodes=optional(positive_integer), reference="[FS]", pre
         solved = tree.grow(self.nodes or few, first)
         own = Candidate(tree.matrix[inputs], f"branch and bound in {solved} boxes of entries", self._proof(tree))
         rest = replace(problem, deadline=deadline.part(1 / 3, 1.0))
-        if tree.met or (paired and BranchAndBound().refuses(problem)):
+        if tree.met or (paired and refusal(BranchAndBound(), problem)):
             return own
         if paired:
             other = BranchAndBound().find(rest, ask)

@@ -13,7 +13,6 @@ from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, Measu
 from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.alphabet import AlphabetProgram
 from ldpopt.design.programs.labels import posteriors, value_of, values_of
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
@@ -152,6 +151,8 @@ def _centre(
         constant = np.tile(row, (shape[0], 1))
         if within(Channel(constant, inputs), constraints):
             return constant
+    from ldpopt.design.programs.alphabet import AlphabetProgram
+
     # Tighter constraints have solutions in the middle of the set.
     tighter = [c.centred() if isinstance(c, Measured) else c for c in constraints]
     for tried in (tighter, constraints):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proved_by, too_large
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, needs_outputs, proved_by, too_large
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.capacity import nearest_half
 from ldpopt.design.certificates.decisions import AlphabetLossDual, SamplingDual, gains_of, linearised
@@ -187,7 +187,7 @@ def _mendable(matrix: Array, problem: Problem) -> Array:
 
 
 @dataclass(frozen=True)
-class GivenSearch(Method, reference="[CCP]", preference=80, by_cvxpy=True):
+class GivenSearch(Method, reference="[CCP]", needs=(needs_outputs, needs_columns), preference=80, by_cvxpy=True):
     """Local search over channels with given outputs, for column utilities; the bound is that of free outputs.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, Outputs, optimal_channel
@@ -198,9 +198,7 @@ class GivenSearch(Method, reference="[CCP]", preference=80, by_cvxpy=True):
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs and a utility with gradients."""
-        if not problem.given:
-            return "it needs a constraint on the outputs, such as Outputs(m)"
-        return needs_columns(problem) or too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
+        return too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""

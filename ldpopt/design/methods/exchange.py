@@ -13,21 +13,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.candidate import Ask, Candidate, Method, needs_ratios, too_many_pairs
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_ratios, too_many_pairs
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.chords import posterior_range, residual
 from ldpopt.design.certificates.intervals import IntervalDual, TermMultiplier
+from ldpopt.design.certificates.relaxed import Dominated
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint, Expression, parts
+from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.repair import private
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
+from ldpopt.design.methods.listed import approximate
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.problems.reduction import Pair, dominating
 from ldpopt.design.programs.intervals import Memory, closed, interval_program
 from ldpopt.design.programs.knots import allowed_posteriors, cut_knots, even_knots, graded_knots, widest_ratio
 from ldpopt.design.programs.labels import (
@@ -35,6 +39,7 @@ from ldpopt.design.programs.labels import (
     LabelGains,
     Solved,
     chord_gains,
+    excess_apart,
     excess_at,
     label_program,
     posteriors,
@@ -44,11 +49,12 @@ from ldpopt.design.programs.labels import (
     values_of,
 )
 from ldpopt.design.programs.row_pairs import first_pairs, tight_pairs, violated_pairs
+from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.numbers.tolerances import CLIMB_GAIN, CONIC_GAP, EXCHANGE_GAP
 from ldpopt.values.deadline import UNLIMITED, Deadline
-from ldpopt.values.distribution import Array, Index, positive, positive_integer
+from ldpopt.values.distribution import Array, Index, at_least_two, positive, positive_integer
 
 MAX_CORRECTED_INPUTS = 100  # With more inputs than this, multipliers are taken from the solver without correction
 
@@ -106,7 +112,15 @@ MAX_THINNED = 3  # How often, at most, a third of the knots is dropped when a so
 
 
 @dataclass(frozen=True)
-class Exchange(Method, rounds=positive_integer, accuracy=positive, reference="[HK]", preference=210, by_cvxpy=True):
+class Exchange(
+    Method,
+    rounds=positive_integer,
+    accuracy=positive,
+    reference="[HK]",
+    needs=(needs_ratios,),
+    preference=210,
+    by_cvxpy=True,
+):
     """The ratio-labelled program, whose labels are exchanged until they fit; for every convex constraint, with a proof.
 
     A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
@@ -126,8 +140,6 @@ class Exchange(Method, rounds=positive_integer, accuracy=positive, reference="[H
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and constraints that a program can pose well."""
-        if why := needs_ratios(problem):
-            return why
         if any(hasattr(c, "tightened") for c in problem.constraints):
             return "a constraint has infinitely many orders, which TangentExchange finds"
         near_one = [term for _, term in ByKind(problem.terms).moments if term.order <= MAX_SMOOTH_ORDER]
@@ -142,6 +154,106 @@ class Exchange(Method, rounds=positive_integer, accuracy=positive, reference="[H
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
         matrix = private(cleanest(problem, best.matrix, labels.ascend), problem.constraints, problem.inputs)
         return Candidate(matrix, how, best.prove)
+
+
+MAX_MEASURED = 20_000  # The most inputs: measuring a channel takes minutes beyond
+STEEPEST = 30.0  # A larger epsilon is not posed: it adds e^-30 of the utility, and solvers fail at e^100
+MERGED = "answers of nearly equal ratio are merged, and the bound is that of fewer, extremer answers"
+
+
+@dataclass(frozen=True)
+class MergedExchange(
+    Method,
+    bins=at_least_two,
+    points=partial(positive_integer, minimum=3),
+    reference="[HK]",
+    needs=(needs_ratios,),
+    preference=220,
+    by_cvxpy=True,
+):
+    """`Exchange` on at most `bins` runs of answers of nearly equal ratio, which are merged, under ApproximateLDP.
+
+    bins : the most runs. points : the number of points, at least 3, that dominate the hypotheses in the proof; the
+    distance of the bound from the optimum falls with the square of this number, and the time grows with it.
+
+    >>> from ldpopt import ApproximateLDP, Divergence, optimal_channel
+    >>> from ldpopt.divergences import KL
+    >>> u = Divergence(KL, [0.5, 0.25, 0.15, 0.1], [0.1, 0.2, 0.3, 0.4])
+    >>> made = optimal_channel(u, ApproximateLDP(1.0, 0.01), method=MergedExchange(3, points=3))
+    >>> made.value <= made.upper_bound < 1.1 * made.value
+    True
+    """
+
+    bins: int = 20
+    points: int = 16
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs one ApproximateLDP between all inputs, and a divergence that full disclosure keeps finite."""
+        utility = problem.utility
+        if problem.cells is not None or approximate(problem) is None:
+            return "it merges answers under ApproximateLDP alone, with epsilon and delta above 0"
+        if utility.size > MAX_MEASURED:
+            return Limit(f"{utility.size} inputs are too many to measure a channel of (at most {MAX_MEASURED})")
+        if not np.isfinite(utility.unprivate):
+            return f"{utility.name} of full disclosure is infinite, and delta allows for some of it"
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the merged answers; without merging where they are few."""
+        constraint, pair, f = approximate(problem), problem.reduction.pair, problem.utility.f
+        assert constraint is not None
+        if len(pair) <= self.bins:
+            return Exchange().find(problem, ask)
+        starts = runs(f, pair, self.bins)
+        merged = pair.merge(starts)
+        # The excess of many inputs is measured with more rounding than that of the few rows that they share.
+        delta = constraint.delta * (1 - 2.0**-36) - min(2.0**-50, 2.0**-24 * constraint.delta)
+        tighter = ApproximateLDP(min(constraint.epsilon, STEEPEST), delta)
+        made = ask(Divergence(f, merged.p0, merged.p1), tighter, method=Exchange(), certify=False)
+        matrix = np.repeat(made.channel.matrix, np.diff(np.append(starts, len(pair))), axis=0)
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            ends = np.append(runs(f, pair, self.points - 1), len(pair) - 1)
+            a0, a1 = dominating(pair.p0, pair.p1, pair.posterior[np.unique(ends)])
+            try:
+                known = ask(Divergence(f, a0 / a0.sum(), a1 / a1.sum()), constraint, method=Exchange()).certificate
+            except (SolverError, InvalidInput):  # one proof fewer
+                return
+            if known is not None:
+                points = np.column_stack([known.utility.p0, known.utility.p1])
+                yield Dominated(posed.whole, posed.constraints, channel, points, known)
+
+        return Candidate(matrix, f"exchange on {len(starts)} merged inputs", prove, shortfall=MERGED)
+
+
+def runs(f: FDivergence, pair: Pair, count: int) -> Index:
+    """The starts of at most `count` runs of sorted inputs: the run whose merging costs the most is halved best first.
+
+    Merging a run replaces the sum of its inputs' parts of the divergence by the part of their sum.
+    """
+    sums = [np.concatenate([[0.0], np.cumsum(part)]) for part in (pair.difference, pair.p0, pair.p1)]
+
+    def worth(first: Index, last: Index) -> Array:
+        return excess_apart(f, *(part[last] - part[first] for part in sums))
+
+    def split(first: int, last: int) -> tuple[float, int, int, int]:
+        """What the best cut of a run gains, the cut, and the run."""
+        inner = np.arange(first + 1, last)
+        if not len(inner):
+            return 0.0, first, first, last
+        ends = np.full_like(inner, first), np.full_like(inner, last)
+        gain = worth(ends[0], inner) + worth(inner, ends[1]) - worth(*ends)
+        best = int(np.argmax(gain))
+        return float(gain[best]), int(inner[best]), first, last
+
+    starts, waiting = [0], [split(0, len(pair))]
+    while len(starts) < count:
+        gain, cut, first, last = waiting.pop(waiting.index(max(waiting)))
+        if not gain > 0:
+            break
+        starts.append(cut)
+        waiting += [split(first, cut), split(cut, last)]
+    return np.sort(np.array(starts, dtype=np.intp))
 
 
 @dataclass(frozen=True, eq=False)

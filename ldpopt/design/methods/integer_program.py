@@ -40,7 +40,7 @@ from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.design.utilities.criterion import scores
 from ldpopt.errors import SolverError
-from ldpopt.exact_rounding import integers_near
+from ldpopt.exact import integers_near
 from ldpopt.numbers.tolerances import INTEGER_GAP
 from ldpopt.values.distribution import Array
 

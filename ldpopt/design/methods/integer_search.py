@@ -31,8 +31,7 @@ from ldpopt.design.design import Design
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.exact import exp_lower, largest_distance
-from ldpopt.exact_rounding import reach
+from ldpopt.exact import exp_lower, largest_distance, reach
 from ldpopt.numbers.tolerances import NOTHING
 from ldpopt.values.distribution import Array
 

@@ -39,7 +39,9 @@ MAX_INPUTS, MAX_PRICED = 14, 16
 
 
 @dataclass(frozen=True)
-class PatternLP(Method, reference="[KOV14, Thm 2 and 4]", preference=160, by_cvxpy=True):
+class PatternLP(
+    Method, reference="[KOV14, Thm 2 and 4]", needs=(needs_columns, needs_patterns), preference=160, by_cvxpy=True
+):
     """The staircase-pattern program [KOV14, Thm 4]: exact for column utilities of up to 14 inputs.
 
     A linear program over the weights of all staircase patterns (columns with two values, a factor exp(epsilon) apart),
@@ -48,8 +50,6 @@ class PatternLP(Method, reference="[KOV14, Thm 2 and 4]", preference=160, by_cvx
 
     def refuses(self, problem: Problem) -> str:
         """Staircase patterns are enough under LocalDP and TotalVariation, and few inputs have few of them."""
-        if why := needs_columns(problem) or needs_patterns(problem):
-            return why
         k = problem.utility.size
         many = f"{k} inputs have too many staircase patterns to price all (at most {MAX_INPUTS})"
         return Limit(many) if k > MAX_INPUTS else ""
@@ -107,7 +107,7 @@ def pattern_program(
 
 
 @dataclass(frozen=True)
-class LevelLP(Method, reference="[KOV14, Thm 2 and 4]", preference=180, by_cvxpy=True):
+class LevelLP(Method, reference="[KOV14, Thm 2 and 4]", needs=(needs_columns,), preference=180, by_cvxpy=True):
     """The program over all extreme columns of (epsilon, delta)-LDP: exact for column utilities of up to seven
     inputs, and of eight where only (epsilon, delta) is asked, in about half a minute.
 
@@ -122,8 +122,6 @@ class LevelLP(Method, reference="[KOV14, Thm 2 and 4]", preference=180, by_cvxpy
     def refuses(self, problem: Problem) -> str:
         """These columns suffice under one `ApproximateLDP`, with or without `TotalVariation`; few inputs have few."""
         utility, k = problem.utility, problem.utility.size
-        if why := needs_columns(problem):
-            return why
         if approximate(problem, TotalVariation) is None:
             return "its columns are optimal under ApproximateLDP and TotalVariation, with all their caps above 0"
         if not math.isfinite(utility.unprivate):
@@ -195,7 +193,7 @@ def leveled_excesses(levels: Levels, epsilon: float, left: Index, right: Index) 
 
 
 @dataclass(frozen=True)
-class PolicyLP(Method, reference="[KOV14, Thm 2 and 4]", preference=230, by_cvxpy=True):
+class PolicyLP(Method, reference="[KOV14, Thm 2 and 4]", needs=(needs_columns,), preference=230, by_cvxpy=True):
     """The program over all extreme columns of a policy graph: exact for column utilities where they are few [KOV14].
 
     It takes connected graphs without weights that have up to 262,144 such columns. Examples are a grid of 4 by 5 inputs
@@ -212,8 +210,6 @@ class PolicyLP(Method, reference="[KOV14, Thm 2 and 4]", preference=230, by_cvxp
     def refuses(self, problem: Problem) -> str:
         """Extreme columns are enough under LocalDP and TotalVariation, and small graphs have few."""
         utility = problem.utility
-        if why := needs_columns(problem):
-            return why
         if problem.plain or not only(problem, LocalDP, TotalVariation):
             return "its columns are those of LocalDP along a graph, with TotalVariation or without"
         if not listable(policy_limits(problem.constraints, problem.labels)):

@@ -23,8 +23,7 @@ from ldpopt.design.utilities.divergence import tangents_apart
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.numbers.tolerances import CLIMB_GAIN
 from ldpopt.values.deadline import UNLIMITED, Deadline
-from ldpopt.values.distribution import Array, optional, positive_integer
-from ldpopt.values.simulation import Rng, generator, random
+from ldpopt.values.distribution import Array, Rng, generator, optional, positive_integer, random
 
 STARTS = 20  # The number of starts by default
 STEPS = 60
@@ -42,6 +41,7 @@ class LocalSearch(
     rng=random,
     outputs=optional(positive_integer),
     reference="[CCP]",
+    needs=(needs_columns,),
     preference=240,
     by_cvxpy=True,
 ):
@@ -73,8 +73,6 @@ class LocalSearch(
 
     def refuses(self, problem: Problem) -> str:
         """It needs a column utility, and programs that are not too large."""
-        if why := needs_columns(problem):
-            return why
         k = len(problem.inputs)
         if k > INPUTS:
             return Limit(f"{k} inputs make programs too large to search with (at most {INPUTS})")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_laws, needs_patterns, proved_by
 from ldpopt.design.certificates.marginals import MarginalDual, Search
 from ldpopt.design.certificates.minimum_cut import Members, Network
 from ldpopt.design.certificates.simplices import MAX_LAWS, LawShares
@@ -44,7 +44,7 @@ TANGENTS = 300
 
 
 @dataclass(frozen=True)
-class MarginalPatterns(Method, reference="[KOV14]", preference=170, by_cvxpy=True):
+class MarginalPatterns(Method, reference="[KOV14]", needs=(needs_laws, needs_patterns), preference=170, by_cvxpy=True):
     """The pattern program for several hypotheses, whose patterns are searched by marginals, not listed [KOV14, Thm 4].
 
     For utilities that compare the marginals of two to five laws: `WorstOf`, and `WeightedSum` of divergences, of up to
@@ -59,17 +59,11 @@ class MarginalPatterns(Method, reference="[KOV14]", preference=170, by_cvxpy=Tru
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a utility that compares the marginals of few laws, under LocalDP."""
+        """It needs few laws and not too many inputs."""
         utility = problem.utility
-        compared = getattr(utility, "compared", None)
-        if compared is None:
-            return f"{utility.name} is no utility of the marginals of a few laws"
-        if why := needs_patterns(problem):
-            return why
-        if len(compared.laws) > MAX_LAWS:
-            return Limit(
-                f"{len(compared.laws)} laws are too many to search through their marginals (at most {MAX_LAWS})"
-            )
+        laws = utility.compared.laws
+        if len(laws) > MAX_LAWS:
+            return Limit(f"{len(laws)} laws are too many to search through their marginals (at most {MAX_LAWS})")
         if problem.eta == 0:
             return "a total variation of 0 leaves nothing to search for"
         k, most = utility.size, MAX_INPUTS if problem.cap is None else MAX_CAPPED

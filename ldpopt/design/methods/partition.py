@@ -95,7 +95,7 @@ PARTITION_LIMIT = 200_000
 
 
 @dataclass(frozen=True)
-class Partition(Method, reference="[SPR]", preference=40):
+class Partition(Method, reference="[SPR]", needs=(needs_pure_ldp,), preference=40):
     """Sort, partition, randomize: the best partition of the sorted answers into blocks, for two hypotheses [SPR].
 
     Answers are sorted by likelihood ratio and cut into blocks of neighbours, and the report is randomized response on
@@ -109,8 +109,6 @@ class Partition(Method, reference="[SPR]", preference=40):
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP, and not too many inputs."""
-        if why := needs_pure_ldp(problem):
-            return why
         k = len(problem.reduction.pair)
         many = f"there are {k} inputs of distinct likelihood ratio, and it takes at most {self.most}"
         return Limit(many) if k > self.most else ""
@@ -121,7 +119,7 @@ class Partition(Method, reference="[SPR]", preference=40):
 
 
 @dataclass(frozen=True)
-class MergedPartition(Method, bins=at_least_two, reference="[SPR]", preference=50):
+class MergedPartition(Method, bins=at_least_two, reference="[SPR]", needs=(needs_pure_ldp,), preference=50):
     """`Partition` on at most `bins` runs of answers of nearly equal ratio, which are merged; for any number of answers.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
@@ -136,7 +134,7 @@ class MergedPartition(Method, bins=at_least_two, reference="[SPR]", preference=5
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses under pure LDP."""
-        return needs_pure_ldp(problem)
+        return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best partition of the merged inputs."""

@@ -38,6 +38,7 @@ from ldpopt.design.methods.estimation_columns import inward, refuses_thresholds,
 from ldpopt.design.methods.threshold_columns import tolerance_for
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
+from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.numbers.tolerances import FREE_LOSS, JOINING_GAIN, LEVEL_ROOM, RARE_SHARES
 from ldpopt.values.deadline import UNLIMITED, Deadline
@@ -51,7 +52,7 @@ STARTS = 300  # Random directions from which columns are searched for in a round
 
 
 @dataclass(frozen=True)
-class SymmetricMarginals(Method, reference="[KW]", preference=114):
+class SymmetricMarginals(Method, reference="[KW]", solves=FisherInformation, preference=114):
     """The channel of least error for all shares of a questionnaire at even shares, under `LocalDP` alone [KW].
 
     It takes `Marginals` with one weight a question, and up to 1024 cells, at the even pilot.

@@ -104,7 +104,14 @@ MIN_TV_BOUND = 0.01  # Other constraints that keep rows closer than this are lef
 
 
 @dataclass(frozen=True)
-class TangentExchange(Method, rounds=positive_integer, accuracy=optional(positive), reference="[HK]", preference=200):
+class TangentExchange(
+    Method,
+    rounds=positive_integer,
+    accuracy=optional(positive),
+    reference="[HK]",
+    needs=(needs_ratios,),
+    preference=200,
+):
     """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
     It solves a convex program with one report for each of a few likelihood ratios, and adds ratios until its bound and
@@ -125,7 +132,7 @@ class TangentExchange(Method, rounds=positive_integer, accuracy=optional(positiv
 
     def refuses(self, problem: Problem) -> str:
         """It needs two hypotheses, free outputs, and a cap on divergences between rows."""
-        if why := needs_ratios(problem) or too_many_pairs(problem, len(problem.reduction.pair)):
+        if why := too_many_pairs(problem, len(problem.reduction.pair)):
             return why
         conic = any(term.conic for term in problem.terms)
         return "" if conic else "no constraint is a cap on a divergence between rows"

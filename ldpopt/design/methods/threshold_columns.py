@@ -65,7 +65,7 @@ LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are 
 
 
 @dataclass(frozen=True)
-class ThresholdColumns(Method, reference="[KW]", preference=115):
+class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, preference=115):
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone, `Marginals` or `AOptimal` with weights of low rank, or the

@@ -32,8 +32,7 @@ from ldpopt.design.programs.survey_dual import SurveyDual, mixture, survey_dual
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.errors import SolverError
 from ldpopt.numbers.tolerances import BRACKET_GAP, COARSE_GAP, NEGLIGIBLE_WEIGHT, SETTLED_PRICE, SMALL_SETS_GAP
-from ldpopt.values.distribution import Array, optional, positive, positive_integer
-from ldpopt.values.simulation import Rng, generator, random
+from ldpopt.values.distribution import Array, Rng, generator, optional, positive, positive_integer, random
 
 
 class VarianceMethod(Method, solves=FisherInformation):

@@ -26,8 +26,8 @@ from ldpopt.design import (
     Dominated,
     Hull,
     LevelLP,
-    LevelShapes,
     LocalDP,
+    MergedExchange,
     MutualInformation,
     Outputs,
     PartsBound,
@@ -91,7 +91,7 @@ CAPS = ApproximateLDP(1.0, 0.05)
 
 @pytest.fixture(scope="module")
 def design():
-    return optimal_channel(Divergence(KL, *random_pair(6, 4)), CAPS, method=LevelShapes(points=4))
+    return optimal_channel(Divergence(KL, *random_pair(6, 4)), CAPS, method=MergedExchange(4, points=4))
 
 
 def test_the_bound_is_above_the_exact_optimum(design):

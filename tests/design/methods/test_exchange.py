@@ -2,7 +2,7 @@
 
 import json
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import networkx as nx
@@ -11,15 +11,22 @@ import pytest
 
 from ldpopt.design import (
     ApproximateLDP,
+    Contraction,
     Divergence,
+    Dominated,
     Exchange,
+    LevelLP,
     LocalDP,
+    MergedExchange,
+    MutualInformation,
     Partition,
     PatternLP,
     RenyiLDP,
     TotalVariation,
     optimal_channel,
 )
+from ldpopt.design.methods.exchange import runs
+from ldpopt.design.problems.reduction import Pair
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, SQUARED_HELLINGER, hockey_stick
 from ldpopt.errors import InvalidInput
 
@@ -193,3 +200,75 @@ def test_exchange_takes_sensible_settings(bad):
     """Rounds are a positive integer, accuracy is positive."""
     with pytest.raises(InvalidInput):
         Exchange(**bad)
+
+
+@pytest.mark.parametrize("f", [KL, CHI_SQUARED, SQUARED_HELLINGER])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (0.1, 1e-6), (8.0, 0.2)])
+def test_merged_answers_lose_little_and_the_bound_holds(f, epsilon, delta):
+    """On six answers in five runs: within the caps, below the exact optimum, and the bound is not below it."""
+    utility, caps = Divergence(f, *pair(6, 2)), ApproximateLDP(epsilon, delta)
+    exact = optimal_channel(utility, caps, method=LevelLP())
+    merged = optimal_channel(utility, caps, method=MergedExchange(5, points=5))
+    assert isinstance(merged.certificate, Dominated if epsilon < 8 else Contraction)  # which is tighter
+    assert merged.verify()
+    assert merged.certificate.verify(exact=True)
+    assert 0.9 * exact.value <= merged.value <= exact.value * (1 + 1e-7)
+    assert exact.value * (1 - 1e-9) <= merged.upper_bound <= 1.5 * exact.value
+    assert float(merged.guarantees[0]) <= delta
+
+
+def test_many_answers_are_merged_without_being_asked():
+    """300 answers are too many to exchange at every ratio; one channel and a bound above it come back in seconds."""
+    design = optimal_channel(Divergence(KL, *pair(300, 1)), ApproximateLDP(1.0, 0.05))
+    assert design.method == "exchange on 20 merged inputs"
+    assert design.verify()
+    assert design.value < design.upper_bound < 1.1 * design.value
+    assert not design.certified
+    assert "merged" in design.note
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 40.0, 700.0])
+def test_merged_answers_at_the_ends_of_epsilon(epsilon):
+    """No epsilon is too large or too small to pose, and what is returned is within it."""
+    design = optimal_channel(Divergence(KL, *pair(80, 0)), ApproximateLDP(epsilon, 0.01))
+    assert design.method == "exchange on 20 merged inputs"
+    assert design.verify()
+    assert 0 < design.value <= design.upper_bound
+
+
+def test_few_answers_are_not_merged():
+    """With a run for each answer it is the exchange itself, with its proof."""
+    utility, caps = Divergence(KL, *pair(4, 3)), ApproximateLDP(1.0, 0.05)
+    merged, plain = (optimal_channel(utility, caps, method=method) for method in (MergedExchange(4), Exchange()))
+    assert (merged.value, merged.upper_bound) == (plain.value, plain.upper_bound)
+    assert merged.certified
+
+
+def test_runs_are_the_cuts_that_keep_the_most():
+    """Two runs are cut where the divergence of the merged pair is largest; more runs refine them, and keep more."""
+    p0, p1 = pair(12, 5)
+    order = np.argsort(p0 / p1)
+    laws = Pair.of(p0[order], p1[order])
+
+    def kept(starts):
+        merged = laws.merge(starts)
+        return KL(merged.p0, merged.p1)
+
+    two = runs(KL, laws, 2)
+    assert kept(two) == pytest.approx(max(kept(np.array([0, cut])) for cut in range(1, 12)), rel=1e-12)
+    finer = [runs(KL, laws, count) for count in range(2, 13)]
+    assert [len(starts) for starts in finer] == list(range(2, 13))
+    assert all(set(few) <= set(more) for few, more in pairwise(finer))
+    assert kept(finer[-1]) == pytest.approx(KL(p0, p1), rel=1e-12)
+    assert runs(KL, laws, 100).tolist() == list(range(12))
+
+
+def test_merging_refuses_in_sentences():
+    """What it does not take it refuses in words."""
+    for utility, caps, words in (
+        (MutualInformation([0.5, 0.5]), ApproximateLDP(1.0, 0.1), "likelihood ratio of two hypotheses"),
+        (Divergence(KL, *pair(3, 1)), LocalDP(1.0), "ApproximateLDP alone"),
+        (Divergence(KL, [0.5, 0.3, 0.2], [0.5, 0.5, 0.0]), ApproximateLDP(1.0, 0.1), "is infinite"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            optimal_channel(utility, caps, method=MergedExchange())

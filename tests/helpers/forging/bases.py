@@ -143,7 +143,7 @@ def designs(each: int, only: set[str] | None = None, seed: int = 77) -> Iterator
         if design is not None:
             yield name, design
         if name == "approximate":
-            design = designed(problem, method=ld.LevelShapes(points=3))
+            design = designed(problem, method=ld.MergedExchange(2, points=3))
             if design is not None:
                 yield f"{name}, by shapes", design
         if name in ("worst", "sum of divergences"):

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ldpopt.errors import InvalidInput
-from ldpopt.exact import ExactChannel
-from ldpopt.exact_rounding import round_exact
+from ldpopt.exact import ExactChannel, round_exact
 from ldpopt_survey.collect.coding import Coder, Sampler, Tally
 from ldpopt_survey.collect.words import CHUNK, Given, Keystream, SecretKey
 from ldpopt_survey.plan.plan import make_plan

@@ -6,7 +6,7 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
-from ldpopt.values.bins import bin_labels
+from ldpopt.values.distribution import bin_labels
 from ldpopt_survey import estimate, mean, population_total, quantile
 from ldpopt_survey.estimate.numbers import bin_edges, scores_of
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.values.simulation import simulate
+from ldpopt.values.distribution import simulate
 from ldpopt_survey import (
     Analysis,
     QuestionSpec,

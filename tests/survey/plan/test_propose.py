@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt.values.bins import round_edges
+from ldpopt.values.distribution import round_edges
 from ldpopt_survey import Reading, SurveySpec, Wishes, plan_survey, propose
 from ldpopt_survey.datafiles.columns import profile
 from ldpopt_survey.plan.draft import draft, draft_spec

@@ -379,96 +379,20 @@ def test_mixing_waits_for_nobody_and_hides_no_report_from_a_dump(location, plan)
         assert store.write([Submission(ids(1)[0], ONE, hash) for hash in hashes[:11]], DAY) == [Outcome.UNINVITED] * 11
 
 
-@pytest.mark.usefixtures("mixing")
-def test_a_database_without_recent_tables_is_read_and_goes_on(location, plan):
-    """Of the version before this one: it is read as it is, brought up to date by a collector, or by closing it."""
-    with database(location, plan, create=True) as store:
-        store.write([Submission(one, ONE) for one in ids(3)], DAY)
-        with store._connected() as db:
-            for table in ("recent_reports", "recent_spent"):
-                store._run(db, f"DROP TABLE {table}")
-            if location.startswith("sqlite"):
-                db.execute("PRAGMA user_version = 2")
-    assert set(stored_reports(plan, location)) == {one.hex() for one in ids(3)}
-    with database(location, plan) as store:
-        assert store.summary().reports == 3
-    with database(location, plan, create=True) as store:
-        hash = invitation_hash(plan.checksum, draw_invitations(plan, store, 1)[0])
-        assert store.write([Submission(ids(1, 3)[0], ONE, hash)], DAY) == [Outcome.STORED]
-    with database(location, plan) as store:
-        store.close_round()
-        assert (store.summary().reports, store.summary().used) == (4, 1)
-
-
-VERSION_1 = """
-CREATE TABLE {schema}rounds (
-    number {key}, plan TEXT NOT NULL UNIQUE, survey TEXT NOT NULL, round BIGINT NOT NULL,
-    closed {flag} NOT NULL DEFAULT {no}, invited {flag} NOT NULL DEFAULT {no},
-    drawn BIGINT NOT NULL DEFAULT 0, used BIGINT NOT NULL DEFAULT 0);
-CREATE TABLE {schema}reports (
-    round INTEGER NOT NULL, id {bytes} NOT NULL, day {day} NOT NULL, codes {bytes} NOT NULL,
-    PRIMARY KEY (round, id)){end};
-CREATE TABLE {schema}invitations (
-    round INTEGER NOT NULL, hash {bytes} NOT NULL, used {flag} NOT NULL DEFAULT {no}, PRIMARY KEY (round, hash)){end};
-INSERT INTO {schema}rounds (plan, survey, round, invited, drawn) VALUES ('{plan}', 'Habits', 1, {yes}, 3);
-INSERT INTO {schema}reports VALUES (1, {id}, '2026-01-31', {codes});
-INSERT INTO {schema}invitations VALUES (1, {first}, {yes}), (1, {second}, {no}), (1, {third}, {no});
-"""
-
-
-def of_version_1(location, plan, words):
-    """A database as the version before wrote it, with one report, which came with the first of three invitations."""
-    sqlite = location.startswith("sqlite")
-    literal = (lambda value: f"x'{value.hex()}'") if sqlite else (lambda value: f"'\\x{value.hex()}'")
-    first, second, third = (literal(invitation_hash(plan.checksum, word)) for word in words)
-    dialect = (
-        {"schema": "", "key": "INTEGER PRIMARY KEY", "flag": "INTEGER", "no": 0, "yes": 1, "bytes": "BLOB",
-         "day": "TEXT", "end": " WITHOUT ROWID"} if sqlite else
-        {"schema": "ldpopt.", "key": "integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "flag": "boolean",
-         "no": "false", "yes": "true", "bytes": "bytea", "day": "date", "end": ""}
-    )  # fmt: skip
-    script = VERSION_1.format(**dialect, plan=plan.checksum, id=literal(ids(1)[0]), codes=literal(ONE), first=first,
-                              second=second, third=third)  # fmt: skip
-    if sqlite:
-        with closing(sqlite3.connect(location.removeprefix("sqlite:///"))) as db:
-            db.executescript(f"PRAGMA journal_mode = WAL; {script} PRAGMA application_id = {databases.APPLICATION}; "
-                             "PRAGMA user_version = 1;")  # fmt: skip
-        return
-    import psycopg
-
-    with psycopg.connect(location, autocommit=True) as db:
-        db.execute("DROP SCHEMA IF EXISTS ldpopt CASCADE; CREATE SCHEMA ldpopt;" + script)
-
-
-def test_a_database_of_the_version_before_goes_on(location, plan):
-    """It is read as it is; a collector brings it up to date: used invitations stay used, others are good once."""
-    words = ["first", "second", "third"]
-    hashes = [invitation_hash(plan.checksum, word) for word in words]
-    of_version_1(location, plan, words)
-    assert stored_reports(plan, location) == {ids(1)[0].hex(): ONE}
-    for _ in range(2):  # the second finds nothing to do
-        with database(location, plan, create=True) as store:
-            assert (store.summary().drawn, store.summary().reports) == (3, 1)
-    with database(location, plan, create=True) as store:
-        assert store.summary().used == 1
-        batch = [Submission(one, ONE, hash) for one, hash in zip(ids(4), [hashes[0], *hashes], strict=True)]
-        expected = [Outcome.REPEATED, Outcome.UNINVITED, Outcome.STORED, Outcome.STORED]
-        assert store.write(batch, DAY) == expected
-        assert store.summary().used == 3
-    of_new_tables = rows_of(location, "SELECT hash FROM ldpopt.invitations")
-    assert {hash for (hash,) in of_new_tables} == set(map(drawn_mark, hashes))
-
-
-def test_a_round_of_the_version_before_is_closed(location, plan):
-    """Closing it erases its hashes, which joined invitations to reports."""
-    of_version_1(location, plan, ["first", "second", "third"])
-    with database(location, plan) as store:
-        store.close_round()
-        assert (store.summary().used, store.summary().drawn, store.summary().reports) == (1, 3, 1)
-    assert rows_of(location, "SELECT hash FROM ldpopt.invitations") == []
-    if location.startswith("sqlite"):
-        content = Path(location.removeprefix("sqlite:///")).read_bytes()
-        assert invitation_hash(plan.checksum, "first") not in content
+@pytest.mark.parametrize("version", [0, 2, 4])
+def test_a_file_of_another_version_is_refused(tmp_path, plan, version):
+    """Its tables may mean something else: it is neither read nor changed."""
+    path = tmp_path / "reports.db"
+    with database(path, plan, create=True):
+        pass
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE recent_spent")
+        db.execute(f"PRAGMA user_version = {version}")
+    for create in (False, True):
+        with pytest.raises(InvalidInput, match="version 3"), database(path, plan, create=create):
+            pass
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'recent_spent'").fetchone() == (0,)
 
 
 def test_a_backup_of_a_file_in_use_is_restored_whole(tmp_path, plan):

@@ -8,7 +8,7 @@ from mpmath import mp
 
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import laplace, matrix_mechanism
-from ldpopt.mechanisms.matrix_mechanism import vector_divergence, weighted_excess
+from ldpopt.mechanisms.workload import vector_divergence, weighted_excess
 
 
 def density_of_two(a, b):

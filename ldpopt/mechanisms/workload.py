@@ -21,9 +21,8 @@ from ldpopt.mechanisms.noise import Laplace, LaplacePair, laplace_noise
 from ldpopt.numbers.rounding import exact_sum, float_up
 from ldpopt.numbers.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPANNED, UNSEEN
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.values.distribution import Array, finite_array, positive_epsilon
+from ldpopt.values.distribution import Array, Rng, finite_array, generator, positive_epsilon
 from ldpopt.values.results import ByValue
-from ldpopt.values.simulation import Rng, generator
 
 LOWEST_ORDER = 1.5
 """Below this order the cosine integral is too singular at 0 to be computed accurately."""
