@@ -24,6 +24,7 @@ def made():
     return answered, files, len(progress), expected
 
 
+@pytest.mark.full
 def test_every_design_is_within_its_limits_and_proved(made):
     """The channel in every file meets the limits in its name, and is the one whose proof was checked."""
     answered, files, _, _ = made

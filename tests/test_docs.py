@@ -32,6 +32,7 @@ def test_the_pages_are_found():
     )
 
 
+@pytest.mark.full(but=20)
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_examples_of_the_page(page, tmp_path, monkeypatch):
     """The code blocks of the page run, in order, and print what stands below them."""

@@ -7,6 +7,8 @@ import pytest
 
 from ldpopt.io import read_channel
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize("loader", fuzzing.LOADERS + fuzzing.LATER, ids=lambda loader: loader.name)
 def test_the_unmutated_files_are_read(loader, tmp_path):

@@ -13,6 +13,8 @@ from packages import PACKAGES, modules
 from ldpopt.channel import Channel
 from ldpopt.io import read_channel, write_channel
 
+pytestmark = pytest.mark.full
+
 CHANNEL = Channel(np.full((40, 40), 1 / 40))
 
 

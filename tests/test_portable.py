@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from packages import PACKAGES, modules
 
 import ldpopt
@@ -57,6 +58,7 @@ def python(program: str, folder: Path) -> str:
     return made.stdout.strip()
 
 
+@pytest.mark.full
 def test_without_what_only_posix_has(tmp_path: Path) -> None:
     """Every module is imported, and a survey goes from its plan to its estimate, without those modules and flags."""
     missing = "".join(f"if hasattr(os, {name!r}): del os.{name}\n" for name in ("geteuid", "O_NOFOLLOW"))

@@ -1,6 +1,9 @@
 """No wrong promise in changed survey folders; the full form is ``python experiments/trust/folders.py``."""
 
+import pytest
 import survey_folders
+
+pytestmark = pytest.mark.full
 
 
 def test_no_promise_of_a_changed_folder_is_wrong() -> None:

@@ -78,6 +78,7 @@ ignore_missing_imports = True
 """
 
 
+@pytest.mark.full
 def test_a_users_program_is_typed(tmp_path):
     """Nothing of the package is untyped to a program that is checked strictly; mistakes are found, each as its kind."""
     pytest.importorskip("mypy")

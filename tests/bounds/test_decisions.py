@@ -30,6 +30,7 @@ def test_the_published_value():
     assert found.lower <= found.upper <= found.lower * (1 + 1e-4)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_channel_decides_faster_and_the_design_does_it(seed):
     """Random channels within the limit stay below `upper`, and the reports of the design reach `lower`."""
@@ -55,6 +56,7 @@ def test_of_two_answers_randomized_response_is_the_fastest():
     assert found.lower * (1 - 1e-9) <= exponent(p0 @ q, p1 @ q) <= found.upper * (1 + 1e-9)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("alpha", "beta"), [(0.05, 0.05), (0.01, 0.2), (0.3, 0.3)])
 def test_the_number_of_an_exact_test_lies_between(alpha, beta):
     """Of two answers the likelihood ratio test counts one report: its least number of respondents is found exactly."""

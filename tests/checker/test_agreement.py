@@ -79,6 +79,7 @@ def test_an_honest_file_is_no_forgery(tamper, false, tmp_path):
     assert not false(agreement.saved(design, tmp_path)[1])
 
 
+@pytest.mark.full
 def test_blocks_of_large_files_are_screened_rightly(monkeypatch):
     """For 61 inputs, with honest and with lower potentials: what is said to be paid for is so by another library."""
     p0, p1 = np.random.default_rng(3).dirichlet(np.ones(61), 2)
@@ -249,6 +250,7 @@ def of_many(name):
     return with_proof(design, Dominated(utility, caps, design.channel, points, inner.certificate))
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", ["Sizes", "Scarf", "Relaxation", "Relaxed", "Dominated"])
 def test_they_agree_about_bounds_of_what_is_not_listed(name):
     """The kernel and the checker prove the same bound to 1e-9 of itself, and neither one that is 1e-6 better."""

@@ -24,6 +24,7 @@ def collected(tmp_path, plan):
         store.write([Submission(n.to_bytes(16, "big"), row) for n, row in enumerate(rows)], "2026-01-31")
 
 
+@pytest.mark.full
 def test_a_database_is_read_as_files_are(run, collected, tmp_path):
     """Counts, estimates and page from a file, by its name and by its address, are those of its export."""
     assert run("survey", "export", "plan.json", "reports.db").exit_code == 0

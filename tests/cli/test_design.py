@@ -197,6 +197,7 @@ def test_unreadable_sources(refused, tmp_path):
     assert "expected FILE, or both --p0 and --p1, got one" in refused("design", "--p0", "1,0", "-e", "1")
 
 
+@pytest.mark.full
 def test_a_large_alphabet(run, tmp_path):
     """A thousand answers are designed, certified and drawn."""
     rng = np.random.default_rng(5)

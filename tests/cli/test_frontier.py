@@ -2,6 +2,8 @@
 
 import csv
 
+import pytest
+
 from ldpopt import Divergence, frontier
 from ldpopt.bounds import compare
 from ldpopt.divergences import CHI_SQUARED, KL
@@ -20,6 +22,7 @@ def test_table_and_picture_are_written(run, tmp_path):
     assert "wrote frontier.csv" in result.stdout
 
 
+@pytest.mark.full
 def test_the_default_grid(run, tmp_path):
     """Without a grid, three levels of epsilon and caps from 0 to 1 are tabulated."""
     assert run("frontier", *PAIR, "--out", "t.csv", "--picture", "t.svg").exit_code == 0
@@ -53,6 +56,7 @@ def test_bad_input(refused, tmp_path):
     assert "frontier.csv: expected a path that does not exist yet" in refused("frontier", *PAIR, "-e", "1", "-t", "0.1")
 
 
+@pytest.mark.full
 def test_jobs_and_resume(run, refused, tmp_path):
     """Two processes and a folder to resume from write the table of one; the folder serves the same command only."""
     grid = ("frontier", *PAIR, "--epsilon", "1,2", "--eta", "0.1,0.3")

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.full
+
 HOSTILE = [
     "=cmd|'/C calc'!A0",
     "\x1b[2Jgone\x9b31m",

@@ -49,6 +49,7 @@ def test_a_design_in_a_real_process(run, spawn, tmp_path):
     assert "local dp ≤ 1 " in run("check", "channel.json").stdout
 
 
+@pytest.mark.full
 def test_an_interrupt_ends_cleanly(spawn, tmp_path):
     """Ctrl-C ends with 130, without a traceback and without a file but those that the next run goes on from."""
     many = ",".join(str(step / 1000) for step in range(100, 600))
@@ -66,6 +67,7 @@ def test_an_interrupt_ends_cleanly(spawn, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
+@pytest.mark.full
 def test_a_reader_that_leaves_is_no_crash(spawn, tmp_path):
     """When the reader of the output is gone the program ends without a traceback."""
     (tmp_path / "q.csv").write_text("0.75,0.25\n0.25,0.75\n")
@@ -81,6 +83,7 @@ def test_a_reader_that_leaves_is_no_crash(spawn, tmp_path):
         assert process.returncode == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("shell", "asked"),
     [

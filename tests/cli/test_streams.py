@@ -156,6 +156,7 @@ def test_a_pipe_of_the_table_runs(run, files, piped):
         assert b"from 80 reports" in said
 
 
+@pytest.mark.full
 def test_reports_that_a_pipe_does_not_take_are_kept(run, spawn, files, tmp_path):
     """They are not lost, since the same people's answers are not reported again; and nothing overwrites them."""
     piped = ("survey", "privatize", "plan.json", "answers.csv", "--alike", "-o", "-")

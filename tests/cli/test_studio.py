@@ -50,6 +50,7 @@ def test_a_file_that_is_none_is_said(tmp_path):
     assert "http" not in line
 
 
+@pytest.mark.full
 def test_control_c_ends_it_at_once(spawn):
     """While a large view is computed, too: within seconds, without a traceback."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")

@@ -143,6 +143,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.full
 def test_a_local_cluster_writes_the_same_bytes(run, partitions, tmp_path):
     """With --dask the reports are those of one process, and the page and the counts follow from them."""
     said = run(*partitions, "cluster", "--dask", "--workers", 1)
@@ -151,6 +152,7 @@ def test_a_local_cluster_writes_the_same_bytes(run, partitions, tmp_path):
     assert contents(tmp_path / "cluster") == contents(tmp_path / "alone")
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_worker_killed_under_a_scheduler_changes_nothing(run, partitions, tmp_path):
     """With --scheduler on a cluster of two workers, one killed in mid-run, bytes and counts are the same."""

@@ -217,6 +217,7 @@ def test_every_format_is_written(folder, tmp_path):
     assert again.exit_code == 2
 
 
+@pytest.mark.full(but=6)
 @pytest.mark.parametrize(
     "arguments",
     [

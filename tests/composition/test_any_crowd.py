@@ -48,6 +48,7 @@ CASES = [
 ]
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("rows", "n", "epsilon", "ratio"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_no_mixture_of_answers_is_above_the_bound(rows, n, epsilon, ratio):
     """delta of every mixture of the others' answers is at most the bound, and of the worst at least a part of it."""

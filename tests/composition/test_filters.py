@@ -120,6 +120,7 @@ def test_renyi_and_zcdp_filters(seed):
         assert worst <= (budget.xi + budget.rho * order) * (1 + 1e-12)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_approximate_filters(seed):
     """Under an (epsilon, delta) filter, with a part of delta for infinite losses, the hockey stick is within delta."""
@@ -167,6 +168,7 @@ def test_a_refusal_spends_nothing():
     assert len(spent.ledger) == 1
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("seed", range(8))
 def test_odometers_are_right_at_all_times(seed):
     """With probability 1 - delta the loss of all reports is at most the reading, at every time of an adaptive tree."""

@@ -172,6 +172,7 @@ NAMED = [
 ]
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("mechanism", NAMED, ids=repr)
 def test_named_mechanisms_count_as_that_many_additions(mechanism):
     """Survey designs, additive noise, frequency oracles and matrix mechanisms are entries like any other."""

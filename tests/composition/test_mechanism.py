@@ -74,6 +74,7 @@ def test_the_product_of_least_pairs_is_above_the_best_strategy():
     assert worst > 1.01
 
 
+@pytest.mark.full
 def test_longer_lists_are_bounds():
     """Too many uses for the search: a bound, labelled so, whose lower end a fixed choice of inputs attains."""
     channel = np.random.default_rng(0).dirichlet(np.ones(4), 3)

@@ -54,6 +54,7 @@ CHANNELS = {
 }
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize(
     ("name", "n"),
     [
@@ -80,6 +81,7 @@ def test_the_truth_lies_between_the_bounds(name, n):
             assert made.epsilon_at(truth * (1 - 1e-9)).value >= epsilon - 1e-9
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("channel", "ratio"),
     [(randomized_response(2, 1.0), 1.02), (randomized_response(10, 1.0), 1.001), (subset_selection(10, 1.0, 3), 1.11)],

@@ -69,6 +69,7 @@ def pure(f, p0, p1, e):
 F = [KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON]
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("k", [3, 4, 5])
 def test_a_the_extreme_columns_are_enough(k):
     """(a) The program over 21, 138, 1055 columns meets the optimum that intervals of ratios certify."""
@@ -80,6 +81,7 @@ def test_a_the_extreme_columns_are_enough(k):
         assert optimum(f, p0, p1, np.exp(epsilon), delta) == pytest.approx(certified.value, rel=1e-7)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("f", F)
 def test_b_the_optimum_is_concave_in_delta(f):
     """(b) Between any two deltas the optimum lies above its chord: a public coin mixes their channels."""
@@ -231,6 +233,7 @@ def test_g_the_gain_is_largest_near_epsilon_0_757():
     assert (np.diff(np.sign(np.diff(gain))) != 0).sum() == 1
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("f", [*F, TOTAL_VARIATION])
 def test_seen_three_inputs_follow_one_envelope(f):
     """Seen, not proved: for k = 3 the envelope of the pure optimum, the two-step channel and full disclosure."""
@@ -269,6 +272,7 @@ def closed_form_dual(mu, e, third):
     return rows, pairs
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("f", F)
 def test_seen_three_inputs_have_a_dual_in_closed_form(f):
     """Seen, not proved: where the two-step channel beats the coin, explicit prices prove both pieces."""

@@ -1,4 +1,4 @@
-"""What a design says, what it refuses, and how large it grows (attacks A12 and A13)."""
+"""What a design says, what it refuses, and how large it grows."""
 
 import math
 import subprocess
@@ -17,7 +17,7 @@ from ldpopt import (
 from ldpopt.design import Exchange
 from ldpopt.divergences import KL
 
-# -- A12: words ------------------------------------------------------------------------------------------------------
+# -- words -------------------------------------------------------------------------------------------------------------
 
 
 class Warm:
@@ -37,7 +37,7 @@ class Warm:
 
 
 def test_a_note_does_not_say_that_no_certificate_was_asked_for_when_one_was():
-    """A12: a constraint of one's own has none, and the note says why."""
+    """A constraint of one's own has none, and the note says why."""
     design = optimal_channel(Divergence(KL, P0, P1), [LocalDP(1.0), Warm()])
     if design.certificate is None:
         assert "asked for" not in design.note
@@ -45,7 +45,7 @@ def test_a_note_does_not_say_that_no_certificate_was_asked_for_when_one_was():
 
 
 def test_the_text_of_a_design_does_not_say_not_asked_for_of_a_finite_bound():
-    """A12: what is shown is what there is."""
+    """What is shown is what there is."""
     for constraints in ([LocalDP(1.0), Warm()], [ApproximateLDP(0.5, 0.01)]):
         design = optimal_channel(Divergence(KL, P0, P1), constraints)
         if math.isfinite(design.upper_bound):
@@ -54,13 +54,13 @@ def test_the_text_of_a_design_does_not_say_not_asked_for_of_a_finite_bound():
 
 @pytest.mark.parametrize("constraints", [1.0, LocalDP, [LocalDP], "LocalDP(1)", None, [LocalDP(1.0), 3]])
 def test_what_is_no_constraint_is_refused_in_words(constraints):
-    """A12: a number, a class, a string."""
+    """A number, a class, a string."""
     with pytest.raises(InvalidInput, match="constraint"):
         optimal_channel(Divergence(KL, P0, P1), constraints)
 
 
 def test_a_measure_in_the_place_of_a_constraint_is_refused_in_words():
-    """A12: `privacy` and `design` have namesakes."""
+    """`privacy` and `design` have namesakes."""
     from ldpopt.privacy import ZCDP as NAMESAKE
 
     with pytest.raises(InvalidInput, match="constraint"):
@@ -70,7 +70,7 @@ def test_a_measure_in_the_place_of_a_constraint_is_refused_in_words():
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("method", ["Partition", Exchange, 3])
 def test_what_is_no_method_is_refused_in_words(name, method):
-    """A12: for every utility."""
+    """For every utility."""
     utility, constraints, _ = DESIGNS[name]
     with pytest.raises(InvalidInput, match="method"):
         optimal_channel(utility(), constraints, method=method)
@@ -78,13 +78,13 @@ def test_what_is_no_method_is_refused_in_words(name, method):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_neighbour_that_is_no_design_is_refused_for_every_utility(name):
-    """A12: `near` is used, or refused, but not ignored."""
+    """`near` is used, or refused, but not ignored."""
     utility, constraints, _ = DESIGNS[name]
     with pytest.raises(InvalidInput, match="near"):
         optimal_channel(utility(), constraints, near="a design")
 
 
-# -- A13: size -------------------------------------------------------------------------------------------------------
+# -- size --------------------------------------------------------------------------------------------------------------
 
 LARGE = """
 import resource
@@ -107,8 +107,9 @@ for pose, k in (
 """
 
 
+@pytest.mark.full
 def test_many_inputs_take_no_more_memory_than_there_is():
-    """A13: for each utility a design, or a refusal in words, within 4 GB."""
+    """For each utility a design, or a refusal in words, within 4 GB."""
     done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-500:]
     assert [line.split()[0] in ("made", "refused") for line in done.stdout.splitlines()] == [True] * 4

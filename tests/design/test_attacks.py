@@ -1,4 +1,4 @@
-"""Attacks on designs that once succeeded (A1-A4, A7-A11), each as a sentence of what must hold."""
+"""Attacks on designs that once succeeded, each as a sentence of what must hold."""
 
 import math
 
@@ -70,7 +70,7 @@ def proves(design):
     return design.certified and math.isfinite(design.upper_bound) and bool(design.verify())
 
 
-# -- A1, A2, A3: bounds that are none --------------------------------------------------------------------------------
+# -- bounds that are none ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("f", "name"), [(KL, "kl"), (JEFFREYS, "jeffreys"), (CHI_SQUARED, "chi-squared")])
@@ -78,7 +78,7 @@ def proves(design):
     "constraints", [[LocalDP(1.0)], [LocalDP(1.0), TotalVariation(0.3)], [LocalDP(1.0), Outputs(3)]]
 )
 def test_a_divergence_that_is_infinite_without_privacy_has_a_finite_proved_bound_under_ldp(f, name, constraints):
-    """A1: `inf <= inf` proves nothing."""
+    """`inf <= inf` proves nothing."""
     design = optimal_channel(Divergence(f, P0, ZERO), constraints)
     assert math.isfinite(design.upper_bound)
     assert proves(design)
@@ -86,12 +86,13 @@ def test_a_divergence_that_is_infinite_without_privacy_has_a_finite_proved_bound
     assert design.value == pytest.approx(exact((name,), P0, ZERO, 1.0, eta), rel=1e-6)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("prior", "epsilon"),
     [([0.4, 0.3, 0.2, 0.1], 1.0), ([0.4, 0.3, 0.2, 0.1], 6.0), ([0.7, 0.2, 0.1], 1.0), ([0.25] * 4, 6.0)],
 )
 def test_no_channel_has_a_largest_variance_below_the_lower_bound(prior, epsilon):
-    """A2: and the certificate of the design is the one that proves its bound."""
+    """And the certificate of the design is the one that proves its bound."""
     design = optimal_channel(FisherInformation(prior, MVOptimal()), LocalDP(epsilon))
     truth = Estimate(np.array(prior), "mv")
     reached = float(truth.value(rows_of(truth.best(epsilon, 1.0))))
@@ -104,7 +105,7 @@ def test_no_channel_has_a_largest_variance_below_the_lower_bound(prior, epsilon)
 
 
 def test_the_largest_variance_under_a_tiny_cap_is_not_bounded_by_a_bad_channel():
-    """A2: randomized response, erased until eta = 1e-4 holds, errs half as much as the bound once said was possible."""
+    """Randomized response, erased until eta = 1e-4 holds, errs half as much as the bound once said was possible."""
     prior = np.array([0.4, 0.6])
     design = optimal_channel(FisherInformation(prior, MVOptimal()), [LocalDP(1.0), TotalVariation(1e-4)])
     flip = np.array([[math.e, 1.0], [1.0, math.e]]) / (math.e + 1)
@@ -117,7 +118,7 @@ def test_the_largest_variance_under_a_tiny_cap_is_not_bounded_by_a_bad_channel()
 
 
 def test_a_bound_counts_patterns_of_no_worth_and_negative_charge():
-    """A3: the bound of a hockey stick at a large epsilon is not below what a channel keeps, however slightly."""
+    """The bound of a hockey stick at a large epsilon is not below what a channel keeps, however slightly."""
     p1 = [0.1, 0.2, 0.7]
     eta = 0.999 * math.tanh(4)
     design = optimal_channel(Divergence(hockey_stick(1.7), P0, p1), [LocalDP(8.0), TotalVariation(eta)])
@@ -127,11 +128,11 @@ def test_a_bound_counts_patterns_of_no_worth_and_negative_charge():
     assert proves(design)
 
 
-# -- A4: gaps that are none ------------------------------------------------------------------------------------------
+# -- gaps that are none ------------------------------------------------------------------------------------------------
 
 
 def test_what_is_certified_is_near_the_optimum_relative_to_it_however_small_it_is():
-    """A4: (epsilon, 0)-LDP at epsilon = 1e-7 keeps more than nothing."""
+    """(epsilon, 0)-LDP at epsilon = 1e-7 keeps more than nothing."""
     pair = ([0.75, 0.25], [0.25, 0.75])
     design = optimal_channel(Divergence(KL, *pair), ApproximateLDP(1e-7, 0.0))
     truth = exact(("kl",), *pair, 1e-7)
@@ -140,7 +141,7 @@ def test_what_is_certified_is_near_the_optimum_relative_to_it_however_small_it_i
 
 
 def test_mutual_information_under_a_tiny_cap_is_certified_only_within_its_tolerance():
-    """A4: a gap of a tenth is no certificate, though both numbers are tiny."""
+    """A gap of a tenth is no certificate, though both numbers are tiny."""
     design = optimal_channel(MutualInformation(P0), [LocalDP(1e-3), TotalVariation(1e-9)])
     truth = float(optimum(Kept((((1.0, Prior(tuple(P0))),),)), 1e-3, 1e-9).lower)
     assert design.upper_bound >= truth * (1 - 1e-9)
@@ -149,11 +150,12 @@ def test_mutual_information_under_a_tiny_cap_is_certified_only_within_its_tolera
         assert design.relative_gap <= design.tolerance
 
 
-# -- A7: ordinary inputs ---------------------------------------------------------------------------------------------
+# -- ordinary inputs ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_renyi_constraints_keep_what_they_can_of_near_hypotheses():
-    """A7: hypotheses 0.1 % apart have a design, near that of a channel one can write down."""
+    """Hypotheses 0.1 % apart have a design, near that of a channel one can write down."""
     p0 = np.array(P0)
     p1 = p0 * [1.001, 1.0, 0.9985]
     p1 /= p1.sum()
@@ -178,9 +180,10 @@ def renyi_two(q):
     return max(math.log(float((a**2 / b).sum())) for a, b in ((q[0], q[-1]), (q[-1], q[0])))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("epsilon", [1e-4, 20.0])
 def test_a_renyi_constraint_is_solved_at_small_and_large_epsilon(epsilon):
-    """A7: without a failure of the solver, and at least as well as by randomized response."""
+    """Without a failure of the solver, and at least as well as by randomized response."""
     p1 = [0.2, 0.4, 0.4]
     design = optimal_channel(Divergence(KL, P0, p1), RenyiLDP(2.0, epsilon))
     flip = binary(lambda q: renyi_two(q) <= epsilon, 3)
@@ -188,17 +191,19 @@ def test_a_renyi_constraint_is_solved_at_small_and_large_epsilon(epsilon):
     assert design.value <= design.upper_bound < math.inf
 
 
+@pytest.mark.full
 def test_concentrated_privacy_at_a_small_rho_keeps_something():
-    """A7: rho = 1e-4 is no reason for a constant channel."""
+    """rho = 1e-4 is no reason for a constant channel."""
     p0, p1 = [0.7, 0.3], [0.4, 0.6]
     design = optimal_channel(Divergence(KL, p0, p1), ConcentratedLDP(1e-4), method=TangentExchange(accuracy=1e-4))
     flip = binary(lambda q: float(zcdp(q)) <= 1e-4, 2)
     assert design.value >= 0.999 * kept(("kl",), p0, p1, flip) > 0
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("number", [0, 2, 5, 7])
 def test_differences_near_one_in_ten_million_raise_nothing_raw(number):
-    """A7: hypotheses 1e-7 apart, mixed constraints: a design, or an error of the package."""
+    """Hypotheses 1e-7 apart, mixed constraints: a design, or an error of the package."""
     rng = np.random.default_rng(number)
     k = 3 if number < 4 else 2
     p0 = rng.dirichlet(np.ones(k))
@@ -212,7 +217,7 @@ def test_differences_near_one_in_ten_million_raise_nothing_raw(number):
 
 @pytest.mark.parametrize("epsilon", [60.0, 300.0])
 def test_mutual_information_has_a_design_at_large_epsilon(epsilon):
-    """A7: it is nearly all of the entropy."""
+    """It is nearly all of the entropy."""
     design = optimal_channel(MutualInformation(P0), LocalDP(epsilon))
     truth = float(optimum(Kept((((1.0, Prior(tuple(P0))),),)), epsilon).lower)
     assert design.value == pytest.approx(truth, rel=1e-6)
@@ -220,7 +225,7 @@ def test_mutual_information_has_a_design_at_large_epsilon(epsilon):
 
 
 def test_exchange_works_at_tiny_epsilon():
-    """A7: epsilon = 1e-8 is small, not zero."""
+    """epsilon = 1e-8 is small, not zero."""
     design = optimal_channel(Divergence(KL, P0, P1), LocalDP(1e-8), method=Exchange())
     truth = exact(("kl",), P0, P1, 1e-8)
     assert design.upper_bound >= truth * (1 - 1e-9)
@@ -229,7 +234,7 @@ def test_exchange_works_at_tiny_epsilon():
 
 @pytest.mark.parametrize("epsilon", [30.0, 60.0])
 def test_a_policy_graph_is_solved_at_large_epsilon(epsilon):
-    """A7: at least what the same epsilon keeps between all inputs."""
+    """At least what the same epsilon keeps between all inputs."""
     design = optimal_channel(Divergence(KL, P0, P1), LocalDP(epsilon, nx.path_graph(3)))
     assert design.value >= exact(("kl",), P0, P1, epsilon) * (1 - 1e-6)
     assert design.upper_bound < math.inf
@@ -237,7 +242,7 @@ def test_a_policy_graph_is_solved_at_large_epsilon(epsilon):
 
 @pytest.mark.parametrize("epsilon", [60.0, 300.0])
 def test_losses_and_few_outputs_are_solved_at_large_epsilon(epsilon):
-    """A7: nearly full disclosure of the decision."""
+    """Nearly full disclosure of the decision."""
     loss = optimal_channel(ExpectedLoss(P0, 1 - np.eye(3)), LocalDP(epsilon))
     assert loss.value >= -1e-9
     two = optimal_channel(Divergence(KL, P0, P1), [LocalDP(epsilon), Outputs(2)])
@@ -246,7 +251,7 @@ def test_losses_and_few_outputs_are_solved_at_large_epsilon(epsilon):
 
 
 def test_a_path_of_inputs_of_which_some_hardly_occur_keeps_what_it_can():
-    """A7: 0.442717, the optimum of the linear program over the eight extreme columns of the path."""
+    """0.442717, the optimum of the linear program over the eight extreme columns of the path."""
     p, q = [0.5, 0.3, 0.2, 1e-12], [0.2, 0.3, 1e-12, 0.5]
     p, q = (np.array(v) / np.sum(v) for v in (p, q))
     design = optimal_channel(Divergence(CHI_SQUARED, p, q), LocalDP(1.0, nx.path_graph(4)))
@@ -254,16 +259,17 @@ def test_a_path_of_inputs_of_which_some_hardly_occur_keeps_what_it_can():
     assert design.value <= design.upper_bound <= 0.4428
 
 
-# -- A8, A9, A10, A11: refusals, useless bounds, false ones ----------------------------------------------------------
+# -- refusals, useless bounds, false ones ------------------------------------------------------------------------------
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(
     "constraint",
     [LocalDP(1.0, nx.path_graph(3)), ApproximateLDP(1.0, 0.0), RenyiLDP(2.0, 0.5), ConcentratedLDP(0.2)],
     ids=["graph", "approximate", "renyi", "zcdp"],
 )
 def test_a_finite_optimum_of_a_divergence_with_a_zero_is_not_refused(constraint):
-    """A8: these constraints leave every report possible under every answer."""
+    """These constraints leave every report possible under every answer."""
     design = optimal_channel(Divergence(KL, P0, ZERO), constraint)
     assert 0 < design.value <= design.upper_bound < math.inf
     assert design.relative_gap < 1e-3
@@ -271,7 +277,7 @@ def test_a_finite_optimum_of_a_divergence_with_a_zero_is_not_refused(constraint)
 
 
 def test_the_bound_on_mutual_information_is_not_beyond_the_trivial_one():
-    """A9: no channel of total variation eta keeps more than eta times the entropy."""
+    """No channel of total variation eta keeps more than eta times the entropy."""
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     design = optimal_channel(MutualInformation(prior), [LocalDP(20.0), TotalVariation(0.5)])
     assert design.upper_bound <= 0.5 * -(prior * np.log(prior)).sum() * (1 + 1e-9)
@@ -283,7 +289,7 @@ FOUR = ([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4])
 @pytest.mark.parametrize("eta", [1e-9, 1e-10, 1e-12])
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 def test_the_worst_of_several_divergences_is_found_under_a_tiny_cap(epsilon, eta):
-    """A9: at eta = 1e-12 as nearly all of the optimum as at 1e-1."""
+    """At eta = 1e-12 as nearly all of the optimum as at 1e-1."""
     others = [P1, [0.3, 0.5, 0.2]]
     design = optimal_channel(WorstOf(KL, P0, others), [LocalDP(epsilon), TotalVariation(eta)])
     truth = Kept(tuple(((1.0, Pair(("kl",), tuple(P0), tuple(p))),) for p in others))
@@ -304,7 +310,7 @@ def test_the_worst_of_several_divergences_is_found_under_a_tiny_cap(epsilon, eta
     ids=["weighted sum", "loss", "sampling", "sampling, KL"],
 )
 def test_a_tiny_cap_on_total_variation_can_be_met(utility, eta):
-    """A9: there is a design, not an error of repair, and its channel meets the cap."""
+    """There is a design, not an error of repair, and its channel meets the cap."""
     design = optimal_channel(utility, [LocalDP(1.0), TotalVariation(eta)])
     assert all(float(g) <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
     assert design.upper_bound >= design.value
@@ -326,7 +332,7 @@ class Guess(ColumnUtility):
 
 
 def test_the_bound_for_a_utility_of_ones_own_is_above_what_a_channel_keeps():
-    """A10: a utility that the package does not know has no bound that it does not prove."""
+    """A utility that the package does not know has no bound that it does not prove."""
     design = optimal_channel(Guess(), ApproximateLDP(0.5, 0.01), method=LocalSearch(1, outputs=1))
     e = math.exp(0.5)
     q = np.array([[e, 1.0], [1.0, e]]) / (e + 1)
@@ -335,7 +341,7 @@ def test_the_bound_for_a_utility_of_ones_own_is_above_what_a_channel_keeps():
 
 
 def test_the_bound_on_mutual_information_under_renyi_is_not_above_full_disclosure():
-    """A10: RenyiLDP(2, 10) leaves nearly everything, and no more."""
+    """RenyiLDP(2, 10) leaves nearly everything, and no more."""
     prior = np.array(P0)
     design = optimal_channel(MutualInformation(prior), RenyiLDP(2.0, 10.0))
     assert design.upper_bound <= -(prior * np.log(prior)).sum() * (1 + 1e-9)
@@ -345,7 +351,7 @@ def test_the_bound_on_mutual_information_under_renyi_is_not_above_full_disclosur
 @pytest.mark.parametrize("caps", [[], [TotalVariation(1e-9)]], ids=["alone", "and TV"])
 @pytest.mark.parametrize("pair", [([0.5, 0.5], [0.25, 0.75]), ([0.9, 0.1], [0.1, 0.9]), (P0, P1)])
 def test_the_bound_is_for_the_epsilon_that_was_asked(epsilon, caps, pair):
-    """A11: not for one a little smaller, which at epsilon = 1e-8 makes 2e-8 of the bound."""
+    """Not for one a little smaller, which at epsilon = 1e-8 makes 2e-8 of the bound."""
     design = optimal_channel(Divergence(KL, *pair), [LocalDP(epsilon), *caps])
     truth = exact(("kl",), *pair, epsilon, 1e-9 if caps else 1.0)
     assert design.upper_bound >= truth * (1 - 1e-12)

@@ -13,6 +13,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from tiers import covering
 
 from ldpopt.design import (
     AgainstSet,
@@ -188,7 +189,14 @@ def reasons(*cell: str) -> list[str]:
     return [said for *patterns, said in REASONS if all(map(re.fullmatch, patterns, cell))]
 
 
-@pytest.mark.parametrize(("utility", "constraints", "situation"), CELLS)
+SHORT = covering(CELLS)
+"""Cells in which each utility, each constraint and each situation occurs: the rest is of the full tier."""
+
+
+@pytest.mark.parametrize(
+    ("utility", "constraints", "situation"),
+    [pytest.param(*cell, marks=() if cell in SHORT else pytest.mark.full) for cell in CELLS],
+)
 def test_a_cell_is_certified_or_says_why(utility: str, constraints: str, situation: str) -> None:
     """The certificate holds and its gap is within the tolerance; else the reason is one that is on record above."""
     design = designed(utility, constraints, situation)

@@ -276,6 +276,7 @@ def test_intervals_are_totally_unimodular():
         assert set(found.x.round(9)) <= {0.0, 1.0}
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_proof_on_any_channel(seed):
     """From any channel, by the steps of the proof, to partitions and erasure that keep no less with no larger distance.
@@ -306,6 +307,7 @@ def hostile(rng):
     return pair, gain, float(reach * rng.choice([rng.random(), 1e-6, 1.0, (gain + 2) / (gain + rng.integers(2, 6))]))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_theorem_against_the_pattern_program(seed):
     """The envelope over partitions, all listed, is the optimum of the linear program over all sets of inputs."""
@@ -367,6 +369,7 @@ def test_the_envelope_does_not_fall():
     assert float(design.guarantees[1]) < eta - 0.05
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_linear_up_to_the_best_number_of_blocks(seed):
     """OPT is linear in eta up to (E-1)/(E+m*-1), m* the best m without a price, and strictly below the line beyond."""
@@ -400,6 +403,7 @@ def test_total_variation_needs_two_blocks_only():
         assert (kept >= optimal_channel(Divergence(f, p0, p1), caps).value * (1 - 1e-9)) is optimal
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("f", DIVERGENCES, ids=str)
 def test_three_proofs_agree(f):
     """Potentials, staircase patterns and minimum cuts bound one optimum under a cap, each without the others."""

@@ -27,6 +27,7 @@ from ldpopt import (
 )  # fmt: skip
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("settled", "other"),
     [
@@ -74,6 +75,7 @@ for path in sorted(Path(sys.argv[1]).glob("*.json")):
 """
 
 
+@pytest.mark.full
 def test_a_design_verifies_on_another_processor(tmp_path):
     """Whatever instructions numpy and the linear algebra below it use: what a file states is confirmed, to the ulp.
 

@@ -50,6 +50,7 @@ def test_no_forgery_proves_what_is_false(forger, kind, monkeypatch):
     assert tally.counts["refused"] > 0
 
 
+@pytest.mark.full
 def test_a_certificate_of_another_kind_of_problem_fails_in_words(forger):
     """Each class put to the problem of each other, each third within a `Relaxed`: refused, and nothing is raised."""
     one_of_each = [own[0] for own in forger.bases.values()]

@@ -1,4 +1,4 @@
-"""Forged certificates and altered designs (attacks A5 and A6): none is verified that proves what does not hold."""
+"""Forged certificates and altered designs: none is verified that proves what does not hold."""
 
 import math
 from dataclasses import fields, replace
@@ -65,7 +65,7 @@ def bound_of(certificate):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_no_forged_certificate_proves_a_bound_beyond_what_the_channel_keeps(name):
-    """A5: whatever a field is replaced by, a bound that is accepted is one that holds.
+    """Whatever a field is replaced by, a bound that is accepted is one that holds.
 
     The channel of the design is feasible for the design's constraints, so no bound may be on the wrong side of it.
     """
@@ -94,7 +94,7 @@ def test_no_forged_certificate_proves_a_bound_beyond_what_the_channel_keeps(name
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_design_whose_certificate_is_of_other_constraints_is_not_verified(name):
-    """A5: neither of none, nor of a larger epsilon than the design's, nor of a smaller one."""
+    """Neither of none, nor of a larger epsilon than the design's, nor of a smaller one."""
     design = made(name)
     first, *rest = design.constraints
     for other in ((), tuple(rest), (replace(first, epsilon=first.epsilon / 2), *rest), (LocalDP(9.0),)):
@@ -103,7 +103,7 @@ def test_a_design_whose_certificate_is_of_other_constraints_is_not_verified(name
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_design_with_another_channel_is_not_verified(name):
-    """A6: full disclosure is not private, and a constant channel does not keep the value."""
+    """Full disclosure is not private, and a constant channel does not keep the value."""
     design = made(name)
     assert accepted(design)
     k, m = design.channel.shape
@@ -116,14 +116,14 @@ def test_a_design_with_another_channel_is_not_verified(name):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_design_with_another_utility_is_not_verified(name):
-    """A6: a proof for one utility is none for another."""
+    """A proof for one utility is none for another."""
     other = made("columns" if name != "columns" else "labels").utility
     assert not accepted(altered(made(name), utility=other))
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_design_without_its_guarantees_is_not_verified(name):
-    """A6: what is stated of the channel is recomputed."""
+    """What is stated of the channel is recomputed."""
     design = made(name)
     assert not accepted(altered(design, guarantees=()))
     lying = replace(design.guarantees[0], value=design.guarantees[0].value / 2, lower=0.0)
@@ -133,7 +133,7 @@ def test_a_design_without_its_guarantees_is_not_verified(name):
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("changed", ["inf", "nan", "tighter", "looser"])
 def test_a_design_with_another_bound_is_not_verified(name, changed):
-    """A6: an infinite bound is not certified, and a better one not proved."""
+    """An infinite bound is not certified, and a better one not proved."""
     design = made(name)
     where = "lower_bound" if name == "estimation" else "upper_bound"
     sign = -1 if name == "estimation" else 1
@@ -149,7 +149,7 @@ def test_a_design_with_another_bound_is_not_verified(name, changed):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_design_with_another_value_or_a_flipped_verdict_is_not_verified(name):
-    """A6: a value that the channel does not have, a tolerance that is not one, certified turned to not."""
+    """A value that the channel does not have, a tolerance that is not one, certified turned to not."""
     design = made(name)
     assert not accepted(altered(design, value=design.value + abs(design.value) / 2))
     assert not accepted(altered(design, value=math.nan))
@@ -159,7 +159,7 @@ def test_a_design_with_another_value_or_a_flipped_verdict_is_not_verified(name):
 
 
 def test_a_design_far_from_its_bound_is_not_verified_as_certified():
-    """A6: the verdict follows from the bound, the value and the tolerance."""
+    """The verdict follows from the bound, the value and the tolerance."""
     p0, p1 = np.random.default_rng(5).dirichlet(np.ones(4), 2)
     design = optimal_channel(Divergence(KL, p0, p1), [ApproximateLDP(1.0, 0.05)], method=LocalSearch(1, outputs=1))
     assert not design.certified

@@ -41,6 +41,7 @@ def test_a_design_comes_back_exactly(name, tmp_path):
     assert bool(agree(design_files.design(name), tmp_path)) == (name != "nothing proved")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [*design_files.OUTPUTS, *design_files.SETS])
 def test_designs_that_take_longer_come_back_exactly(name, tmp_path):
     """The same for trees of boxes and for the least favourable of two sets."""

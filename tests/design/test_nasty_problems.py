@@ -4,6 +4,8 @@ import pytest
 from truth import problems
 from truth.trial import WRONG, trial
 
+pytestmark = pytest.mark.full
+
 NUMBERS = {kind: range(4 if "divergence" in kind else 2) for kind in problems.KINDS}
 # Of these some take most of a minute, such as zCDP beside a mass of 1e-248; one that is quick stands for the kind.
 NUMBERS |= {"zcdp": [0], "mixed": [2], "outputs": [0, 2], "renyi": [1], "invariant": [0], "trade-off": [1],

@@ -57,6 +57,7 @@ def test_certified_at_two_hundred_inputs(seed, epsilon):
     assert design.certificate.verify()
 
 
+@pytest.mark.full
 def test_large_alphabet_is_bracketed():
     """Thirty thousand inputs are bracketed to 1e-4, and every input keeps a row in the caller's order."""
     p0, p1 = random_pair(30_000, 5)

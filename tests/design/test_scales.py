@@ -102,6 +102,7 @@ def test_a_channel_for_a_small_epsilon_loses_no_more_than_floats_do():
     assert exact * (1 - 2e-9) <= design.value <= exact
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("apart", [1e-1, 1e-9])
 @pytest.mark.parametrize(
     "constraint",
@@ -144,6 +145,7 @@ def best_of_two(f, p, q, order, epsilon):
     return best
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("order", "epsilon"), [(1.0, 0.1), (2.0, 5.0)])
 def test_two_inputs_against_all_binary_channels(order, epsilon):
     """No channel with two outputs keeps more than a design for two inputs, nor than its bound."""
@@ -153,6 +155,7 @@ def test_two_inputs_against_all_binary_channels(order, epsilon):
     assert best_of_two(SQUARED_HELLINGER, p, q, order, epsilon) <= design.value * (1 + 1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("eta", [1e-12, 1e-6])
 @pytest.mark.parametrize("other", [ApproximateLDP(1.0, 0.01), RenyiLDP(2.0, 0.5)], ids=["approximate", "renyi"])
 def test_a_tiny_cap_on_variation_keeps_its_share_of_everything(eta, other):
@@ -184,6 +187,7 @@ def test_chi_squared_of_vanishing_masses_on_a_path():
     assert design.value >= 0.4427
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rho", [1.0, 100.0])
 def test_concentrated_budgets(rho):
     """A small and the largest zCDP budget keep more than randomized response within them does."""
@@ -270,6 +274,7 @@ def drawn(seed):
     return f, p, q, made
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_random_problems_at_random_scales(seed):
     """A design within its constraints that no private mixture of a random channel beats, with a bound above both."""

@@ -117,6 +117,7 @@ def late(monkeypatch):
     monkeypatch.setattr(module, "monotonic", look)
 
 
+@pytest.mark.full(but=10)
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_known_in_time_is_a_verified_design(name, late):
     """Out of time after one round, a design keeps its constraints, verifies, and claims no more than it proves."""
@@ -151,6 +152,7 @@ def test_a_limit_that_is_far_away_changes_nothing():
         assert (one.bound, one.note) == (two.bound, two.note)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("after", [1, 2])
 def test_what_the_listener_raises_is_passed_on(name, after):
@@ -215,6 +217,7 @@ def test_a_failure_that_has_nothing_to_do_with_time_is_told_as_it_is():
         optimal_channel(SMALL, LocalDP(1.0), method=Failing(), time_limit=3600)
 
 
+@pytest.mark.full
 def test_branch_and_bound_uses_the_time_it_has():
     """Its default number of boxes is no limit where there is a limit of time: it goes on until the bound is met."""
     utility = Divergence(KL, np.arange(1, 6.0) / 15, np.arange(1, 6.0)[::-1] / 15)

@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
 from claim_pages import ROOT, claim_pages, gallery
 
 sys.path.pop(0)
+
+pytestmark = pytest.mark.full
 HERE = (ROOT / "experiments" / "README.md").is_file()  # the tests may run away from the repository
 PAGES, CARDS = (claim_pages(), gallery()) if HERE else ({}, "")
 

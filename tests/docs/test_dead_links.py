@@ -10,6 +10,8 @@ from dead_links import dead_links
 
 sys.path.pop(0)
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def site(tmp_path):

@@ -14,6 +14,8 @@ from plain_latex import plain
 
 sys.path.pop(0)
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize(
     ("said", "drawn"),

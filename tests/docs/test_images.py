@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from plots.overlaps import cut_off, legends_on_data, letters, touching
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 SCRIPTS = sorted(path.stem for path in IMAGES.glob("*.py") if "def draw()" in path.read_text("utf-8"))

@@ -14,6 +14,8 @@ sys.path.pop(0)
 
 from ldpopt.values.references import REFERENCES
 
+pytestmark = pytest.mark.full
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = """<html><head><link rel="stylesheet" href="_static/site.css"></head><body>
 <a class="skip-to-content" href="#content">Skip to content</a>

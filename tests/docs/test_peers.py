@@ -22,6 +22,8 @@ from peer_probes import own_probes
 from peer_probes.base import EXACT, FEATURES, MODULES, PROBES, answered
 
 sys.path.pop(0)
+
+pytestmark = pytest.mark.full
 assert own_probes.__name__  # It registers the probes of ldpopt.
 
 TEXT = peers.PAGE.read_text("utf-8")

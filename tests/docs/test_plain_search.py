@@ -11,6 +11,8 @@ from plain_latex import plain
 
 sys.path.pop(0)
 
+pytestmark = pytest.mark.full
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 FORMULA = re.compile(r"(?<![\\$`])\$([^$`]+?)\$(?!\$)|\$\$(.+?)\$\$", re.DOTALL)

@@ -115,6 +115,7 @@ def test_the_gaps_are_those_of_the_experiment():
                 assert number == pytest.approx(gap, rel=0.12)
 
 
+@pytest.mark.full
 def test_a_pilot_at_which_one_question_is_not_best():
     """Five yes/no questions with shares of 1 %: a joint channel has 45.854, one question at random 46.529."""
     assert "45.854, and one question at random 46.529" in PAGE

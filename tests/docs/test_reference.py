@@ -20,6 +20,8 @@ from reference_rules import Reference
 
 sys.path.pop(0)
 
+pytestmark = pytest.mark.full
+
 
 def test_every_public_name_has_example_shapes_units_refusals_and_source():
     """Of all public names, none lacks what `docs/_ext/reference_rules.py` asks; what an entry lacks is noticed."""

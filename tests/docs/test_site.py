@@ -14,6 +14,8 @@ from made_pages import lazily
 
 sys.path.pop(0)
 
+pytestmark = pytest.mark.full
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MADE = {"api", "claims", "made", "tours", "_build", "_ext", "_static"}
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not MADE & set(page.relative_to(DOCS).parts)]

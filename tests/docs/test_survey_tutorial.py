@@ -18,6 +18,8 @@ from ldpopt.values.labels import as_text
 from ldpopt_survey import Plan, Survey
 from ldpopt_survey.reports.page import workbook
 
+pytestmark = pytest.mark.full
+
 PAGE = Path(__file__).parents[2] / "docs" / "survey-tutorial.md"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

@@ -83,6 +83,7 @@ while done < 100:
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "sched_yield"), reason="needs a system that lets a process give way")
 def test_nobody_holds_a_file_that_was_removed(tmp_path: Path) -> None:
     """Processes that take the lock in turn, each removing the file, are never in the block together."""

@@ -142,6 +142,7 @@ def test_processes_change_nothing(alone):
         assert sorted(map(repr, seen)) == sorted(map(repr, table.rows))
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_dask_cluster_changes_nothing(alone, tmp_path):
     """By joblib's backend a cluster gives the rows of this process, computed there, and what it finished is kept."""
@@ -169,6 +170,7 @@ u = Divergence(KL, *np.random.default_rng(3).dirichlet(np.ones(4), 2))
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["grid", "family"])
 def test_a_killed_run_goes_on(alone, tmp_path, name):
     """After SIGKILL in mid-run, whole parts are there, and the same call gives the rows of an uninterrupted run."""
@@ -188,6 +190,7 @@ def test_a_killed_run_goes_on(alone, tmp_path, name):
     assert not list(folder.glob(".*"))
 
 
+@pytest.mark.full
 def test_an_interrupted_run_keeps_what_is_done(alone, tmp_path):
     """Ctrl-C in mid-run leaves whole parts and no other file; so it does with two processes."""
     posed, *points, table = alone["grid"]
@@ -249,6 +252,7 @@ def test_other_folders_are_refused(alone, tmp_path):
         frontier(posed, *points, resume=folder)
 
 
+@pytest.mark.full
 def test_a_failing_point_is_said(tmp_path):
     """An error in a worker reaches the caller, and what was finished stays."""
     infinite = Divergence(CHI_SQUARED, [0.2, 0.3, 0.5], [0.5, 0.5, 0.0])

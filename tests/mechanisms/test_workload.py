@@ -21,6 +21,7 @@ def density_of_two(a, b):
 WEIGHTS, OFFSETS, POWERS = [(1.0, 1.0), (0.3, 0.2), (0.5, 0.005)], [0.02, 0.5, 0.99], [1.05, 1.5, 2.9]
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize(
     ("w", "b", "power"), [(WEIGHTS[i], OFFSETS[j], POWERS[(i + j) % 3]) for i in range(3) for j in range(3)]
 )

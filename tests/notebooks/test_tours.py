@@ -11,6 +11,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+pytestmark = pytest.mark.full
+
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 TOURS = sorted(FOLDER.glob("*.py"))
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|[-+]?\.\d+(?:e[-+]?\d+)?", re.IGNORECASE)

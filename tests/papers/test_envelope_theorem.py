@@ -60,6 +60,7 @@ def test_the_short_form_holds():
     assert verdict().outcome is Outcome.HOLDS
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_theorem_or_proof_is_seen(name, monkeypatch):
     """A false envelope, a false optimum and a false step of the proof are told from the true ones."""

@@ -41,6 +41,7 @@ def test_a_run_leaves_parameters_rows_picture_verdict_and_description(tmp_path):
     assert f'src="{NAME}/picture.png"' in page
 
 
+@pytest.mark.full
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     """Rows that are done are kept: the second run measures only the rest, to the same result."""
     halted, first = counting(EXPERIMENTS[NAME], fail_at=7)

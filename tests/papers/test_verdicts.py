@@ -128,6 +128,7 @@ def test_every_experiment_has_an_expected_verdict():
     assert set(EXPERIMENTS) == set(EXPECTED)
 
 
+@pytest.mark.full(but=12)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_verdict(name):
     """The quick form reaches the verdict asserted here, the one recorded from the full form."""
@@ -226,6 +227,7 @@ def test_exact_rho_of_approximate_privacy():
     assert row["claimed"] == pytest.approx(0.5)
 
 
+@pytest.mark.full(but=12)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_verdicts_are_computed(name):
     """Other numbers turn the verdict: from holding to failing, or from failing to holding; and NaN never holds."""

@@ -45,6 +45,7 @@ def picture(name):
     return PICTURES[name]().figure
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", PICTURES)
 def test_letters_do_not_touch(name):
     """Every text of the picture has room of its own, within the figure."""

@@ -64,6 +64,7 @@ def test_bad_features_are_refused(features):
 CASES = json.loads((Path(__file__).parents[1] / "data" / "channel_measures.json").read_text())["cases"]
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("case", CASES)
 def test_linear_adversaries_meet_the_oracle(case):
     """The values of the reference computation for h(y) = a y + b, to 1e-7."""

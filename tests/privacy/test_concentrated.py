@@ -287,6 +287,7 @@ def test_the_loss_of_a_symmetric_law_is_measured_to_the_bracket():
     assert found.tau.value >= z
 
 
+@pytest.mark.full(but=6)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_screen_brackets_every_pair_of_mcdp(seed):
     """Whatever the screen says of a pair holds of its own bracket, so that no pair that matters is left out.

@@ -215,6 +215,7 @@ def test_a_corner_whose_products_underflow_is_kept():
     assert compose([rows]).local_dp().value >= local_dp(rows).lower > 725
 
 
+@pytest.mark.full(but=5)
 @pytest.mark.parametrize("seed", range(20))
 def test_losses_of_subnormal_masses_in_high_precision(seed):
     """The composed loss covers that of the laws which the rows stand for, though dividing by their sums is inexact."""
@@ -241,6 +242,7 @@ def test_losses_of_subnormal_masses_in_high_precision(seed):
                 assert found.hockey_stick(epsilon).lower <= delta
 
 
+@pytest.mark.full(but=5)
 @pytest.mark.parametrize("seed", range(30))
 def test_rows_that_differ_by_an_ulp_have_a_hull(seed):
     """Rows that agree but for their last digits compose, and no guarantee is below theirs."""

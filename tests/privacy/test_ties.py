@@ -43,6 +43,7 @@ def named(matrix, **options):
     return [(found.title, str(found.witness)) for found in audit(matrix, **options).guarantees if found.lower > 1e-12]
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", CHANNELS)
 def test_ulps_change_no_name(name):
     """Channels with many equal pairs name the same pairs and events when their entries are moved by ulps."""
@@ -100,6 +101,7 @@ for channel in (randomized_response(8, 2.0), subset_selection(5, 1.0, 2)):
 """
 
 
+@pytest.mark.full
 def test_another_processor_gives_the_same_text():
     """Without the processor's features that numpy uses, an audit prints the same."""
     extra = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]

@@ -94,6 +94,7 @@ def test_the_badge_is_the_kernels_word(monkeypatch):
     assert shown["failures"] == ["a planted failure"]
 
 
+@pytest.mark.full
 def test_a_survey_is_repeated_by_its_seed_and_its_intervals_hold_the_truth():
     """The same seed gives the same survey, another another; of 1000 intervals about 95 in 100 hold the truth."""
     covered, seen = 0, set()

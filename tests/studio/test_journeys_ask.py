@@ -14,6 +14,8 @@ from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.plan.budget import Budget, split_budget
 from ldpopt_survey.plan.question import QuestionPlanner
 
+pytestmark = pytest.mark.full
+
 PILOT, LABELS = [0.5, 0.3, 0.2], ["never", "sometimes", "often"]
 QUESTION = {"name": "How often?", "labels": LABELS, "pilot": PILOT, "half_width": 0.05}
 YES_NO = {"name": "Ever?", "labels": ["yes", "no"], "pilot": [0.2, 0.8], "half_width": 0.03}

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
+import pytest
 from kit_site import violations
 from studio_site import link_of
 
@@ -14,6 +15,8 @@ from ldpopt.design.load import parse_design
 from ldpopt.divergences import KL
 from ldpopt.io.channels import parse_channel
 from ldpopt.privacy import local_dp
+
+pytestmark = pytest.mark.full
 
 DESIGN = optimal_channel(
     Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], inputs=("low", "middle", "high")),

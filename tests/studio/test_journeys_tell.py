@@ -11,6 +11,8 @@ from studio_site import repainted, state_of
 from ldpopt.design import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import KL
 
+pytestmark = pytest.mark.full
+
 P0, P1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
 
 

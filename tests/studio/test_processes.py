@@ -17,6 +17,8 @@ from ldpopt_studio.processes import FOLDER, Jobs, Views, sweep
 from ldpopt_studio.server import JOBS
 from ldpopt_survey.reports.page import workbook
 
+pytestmark = pytest.mark.full
+
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
 
 

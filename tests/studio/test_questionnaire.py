@@ -46,6 +46,7 @@ def test_a_split_of_epsilon_needs_what_the_view_says_of_equal_parts():
     assert ask.view(state())["respondents"] == pytest.approx(needed["a split of ε"], abs=1)
 
 
+@pytest.mark.full
 def test_other_levels_and_caps_are_the_survey_s():
     """Wider confidence needs more people, by the square of the normal quantile; a cap on eta goes into the plan."""
     ratio = (two_sided(0.99) / two_sided(0.95)) ** 2

@@ -222,6 +222,7 @@ def malformed(rng):
     return "POST", called, rng.sample(OURS, rng.randrange(len(OURS))), json.dumps(VALUES[-2]).encode()
 
 
+@pytest.mark.full
 def test_thousands_of_malformed_requests_are_refused(app):
     """None gets more than a file of the page, none ends in an error of the server, and no file is opened for any."""
     post(app, "/api/tell", STATE)  # what is imported on the way is read before

@@ -74,6 +74,7 @@ def random_state(seed):
 STATES = [random_state(seed) for seed in range(50)]
 
 
+@pytest.mark.full(but=8)
 @pytest.mark.parametrize("seed", range(20))
 def test_exported_code_makes_the_same_again(seed):
     """The program of each of 20 random states designs a channel equal to the page's, entry by entry, of the same value.
@@ -147,6 +148,7 @@ def same(text, seed):
     assert bool(design.verify())
 
 
+@pytest.mark.full
 def test_the_command_makes_the_same_again(shell):
     """The command, run by a shell, writes a design of the page's value and channel, whatever the labels are."""
     seed = next(at for at, one in enumerate(STATES) if ODD[1] in one["labels"])
@@ -219,6 +221,7 @@ def survey_state(seed):
     }
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("seed", [1, 3, 4, 5, 26])
 def test_exported_code_of_surveys(seed):
     """The program of a survey makes the very plan that is taken away, whatever questions are called."""
@@ -235,6 +238,7 @@ def test_exported_code_of_surveys(seed):
         assert np.abs(kept.channel.matrix - design.channel.matrix).max() <= 1e-12
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("solve", ["respondents", "epsilon"])
 def test_several_questions_are_taken_away_as_they_are_planned(solve, shell, tmp_path, monkeypatch):
     """The plan, the file, the command and the page are those of "Who is asked what", not of the split of epsilon."""
@@ -264,6 +268,7 @@ def test_several_questions_are_taken_away_as_they_are_planned(solve, shell, tmp_
     assert takeaway.view({"view": "ask", "state": state}) == {"slow": True}
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("aim", "even"), [("widest", False), ("together", True)])
 def test_the_command_of_a_survey(shell, aim, even):
     """`ldpopt survey plan`, or a program where it has no word for the aim, plans the channel that is taken away."""

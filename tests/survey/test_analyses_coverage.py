@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.full
+
 SCRIPT = Path(__file__).resolve().parents[2] / "experiments" / "surveys" / "analyses" / "run.py"
 QUICK = {
     "two-way, private and public, n 1000, epsilon 1": 100,

@@ -48,6 +48,7 @@ def test_the_curves_pass_through_the_targets(plan: Plan) -> None:
             assert there == pytest.approx(dot.get_ydata()[0], rel=0.02)
 
 
+@pytest.mark.full
 def test_it_is_drawn_in_every_format(plan: Plan) -> None:
     """Labels with a dollar sign are text, and the bytes are the same twice."""
     one, other = (planning(plan, {"c": [0.6, 0.25, 0.15]}) for _ in range(2))

@@ -105,6 +105,7 @@ def channels(survey: Survey, question: str) -> list[Any]:
     return [planned, planned.channel, planned.channel.matrix]
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_form_of_reports_goes_into_every_estimator(survey: Survey, forms: dict[str, Any], name: str) -> None:
     """Every estimator and test gives the same number for all forms of the reports and all forms of the channel."""

@@ -44,6 +44,7 @@ def hypotheses(rng, n, kind):
 KINDS = ("apart", "near", "zeros", "tiny")
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_no_factor_is_below_what_a_block_needs(monkeypatch, name, kind):

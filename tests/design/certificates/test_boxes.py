@@ -60,6 +60,7 @@ CASES = {
 }
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("case", CASES)
 def test_no_forged_number_proves_too_much(case):
     """A bound that is accepted is never below the value of a feasible channel, whatever the multipliers are."""
@@ -78,6 +79,7 @@ def test_no_forged_number_proves_too_much(case):
         assert replace(certificate, classes=classes).bound >= value
 
 
+@pytest.mark.full
 def test_no_forged_tree_proves_too_much():
     """Circles, shared and missing nodes, indices and cuts that are none: refused, or above the value."""
     design = optimal_channel(utility(), Outputs(3), method=BranchAndBound(nodes=40, starts=3))

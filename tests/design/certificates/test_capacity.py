@@ -116,6 +116,7 @@ def test_randomized_response_about_a_set(epsilon, off):
         assert found.upper <= truth * (1 + 1e-5) + 1e-300
 
 
+@pytest.mark.full
 def test_two_outputs_of_an_information_are_certified():
     """With two outputs the best channel is randomized response about a set: no vertex of the constraint set is better.
 
@@ -201,6 +202,7 @@ def scanned(one, caps, points=200_001):
     return (1 - prior @ prior) * caps + prior @ each
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_the_bound_is_what_a_scan_finds_and_both_arithmetics_agree(name):
     """Chords and tangents between knots lose little: the proof is above a plain scan of s, by less than 1e-5."""
@@ -219,6 +221,7 @@ def random_channels(count, k=4, m=3):
         yield Channel(rows + rest * RNG.dirichlet(np.full(m, 0.3 + number % 3)))
 
 
+@pytest.mark.full
 def test_no_channel_that_meets_what_it_measures_is_above_the_bound():
     """For a channel's own Rényi divergence of orders 1, 2 and 5, its own delta at 1 and its own total variation."""
     for channel in random_channels(2):
@@ -232,6 +235,7 @@ def test_no_channel_that_meets_what_it_measures_is_above_the_bound():
             assert value <= least_bound(prior, (ApproximateLDP(1.0, delta), TotalVariation(eta)))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("order", [1.0, 2.0, 4.0])
 def test_it_is_scale_free_in_the_cap(order):
     """As epsilon falls the bound is about epsilon (1 - sum P^2) / (2 order), the optimum of small differences."""
@@ -252,6 +256,7 @@ def test_any_prior():
     assert least_bound([1 - 1e-12, 1e-12], constraints) < 1e-11
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("constraint", [RenyiLDP(2.0, 0.5), ConcentratedLDP(0.2)])
 def test_designs_carry_it(constraint):
     """Within a fifth of the optimum, where contraction leaves seven times the value open."""

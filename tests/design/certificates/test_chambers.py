@@ -34,6 +34,7 @@ def utilities():
     yield WorstOf(CHI_SQUARED, PRIOR, [PRIOR[::-1], np.full(4, 0.25)])
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["floats", "balls"])
 @pytest.mark.parametrize(
     ("eta", "epsilon"), [(1.0, 700.0), (0.3, 700.0), (0.05, 700.0), (0.3, 1.0), (0.1, 0.2), (1.0, 2.0)]
@@ -67,6 +68,7 @@ def test_no_column_of_a_box_gains_more_than_the_listed_ones(eta, epsilon, arithm
             assert float(bound.upper) >= most - 1e-12
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("constraints", [[Support(MASK), TotalVariation(0.3)], [Outputs(2), TotalVariation(0.2)]])
 def test_any_numbers_prove_a_true_bound(constraints):
     """However the certificate is changed, it proves nothing below a channel that meets the constraints, or says why."""
@@ -96,6 +98,7 @@ def test_trees_that_do_not_cover_all_entries_prove_nothing():
     assert fails_in_words(replace(design.certificate, constraints=(TotalVariation(0.2),)))
 
 
+@pytest.mark.full
 def test_other_constraints_are_left_out_of_the_bound():
     """Under Renyi privacy too it is a bound, by the total variation that this allows, not a tight one."""
     utility, renyi = MutualInformation(PRIOR), RenyiLDP(2.0, 0.1)

@@ -42,6 +42,7 @@ def test_forged_losses(caps, prior):
     assert np.isinf(bounds).sum() >= 20
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("f", [KL, CHI_SQUARED, SQUARED_HELLINGER], ids=lambda f: f.name)
 def test_forged_tangents(f):
     """No accepted bound on minus the risk is below that of a feasible channel, for the inner numbers neither."""

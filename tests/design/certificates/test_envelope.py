@@ -19,6 +19,7 @@ def dual(design, **changes):
     return replace(design.certificate, **changes)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_any_numbers_prove_something_true(name):
     """Random, scaled and shuffled potentials give a bound above the oracle's optimum, or none."""
@@ -57,6 +58,7 @@ def test_what_are_no_numbers_proves_nothing(change):
     assert not forged.verify(exact=True)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("f", NAMED.values(), ids=NAMED)
 @pytest.mark.parametrize("epsilon", [1e-8, 1.0, 400.0])
 def test_bounds_keep_their_digits_at_every_scale(f, epsilon):
@@ -107,6 +109,7 @@ def test_points_that_do_not_dominate_prove_nothing():
     assert len(order) == 61
 
 
+@pytest.mark.full
 def test_large_alphabets_are_proved_themselves_or_bracketed(monkeypatch):
     """Of 6,000 inputs under a cap on total variation the optimum is proved to 1e-9 in either arithmetic. Of more than
     may be looked at, points that dominate prove it to 1e-6.

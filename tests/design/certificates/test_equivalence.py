@@ -71,6 +71,7 @@ def best_of_all_patterns(criterion, p, epsilon, eta=1.0):
     return cost(theta)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("criterion", CRITERIA, ids=NAMES)
 @pytest.mark.parametrize(("epsilon", "eta"), [(1.0, 0.25), (6.0, 1.0)])
 def test_no_bound_is_above_a_feasible_channel(criterion, epsilon, eta):
@@ -140,6 +141,7 @@ def forged(made):
     yield "utility", replace(made, utility=FisherInformation([0.2] * 5))
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("criterion", CRITERIA, ids=NAMES)
 def test_forged_numbers_prove_nothing(criterion):
     """Whatever is not a finite number of the right shape proves no bound at all, in either arithmetic."""
@@ -149,6 +151,7 @@ def test_forged_numbers_prove_nothing(criterion):
         assert not forgery.verify(exact=number % 3 == 0), field
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("criterion", CRITERIA, ids=NAMES)
 def test_random_numbers_never_prove_too_much(criterion):
     """Multipliers and kernels that are off in any way never give a bound above the optimum."""

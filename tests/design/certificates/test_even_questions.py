@@ -32,6 +32,7 @@ def regular_sets(m):
     return sums, sizes
 
 
+@pytest.mark.full
 def test_the_table_of_eight_questions():
     """All pairs of the 44,315 regular sets of seven questions: the largest |s|^2 of n vectors, for n up to 128."""
     sums, sizes = regular_sets(7)
@@ -111,6 +112,7 @@ def profile(a):
     return B * density(ndtri(np.minimum(a, 1 - a) / A))
 
 
+@pytest.mark.full
 def test_the_profile_satisfies_the_inequality_of_two_halves():
     """f((a+b)/2)^2 >= ((b-a)/2)^2 + ((f(a) + f(b))/2)^2 for a < b <= 1/2, with x = Phi^-1(a/A), y = Phi^-1(b/A).
 

@@ -29,6 +29,7 @@ def truly_dominates(own, other):
     return all(a >= b for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("kind", ["random", "equal", "an ulp apart", "spread", "near hypotheses", "garbled"])
 def test_domination_is_exact(kind):
     """What is said to dominate does, to the last digit; what was made to dominate is said to."""

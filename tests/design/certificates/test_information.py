@@ -31,6 +31,7 @@ def every_pattern(prior, epsilon, eta=1.0):
     return -found.fun
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("cap", [None, 0.15])
 def test_any_multipliers_bound_the_optimum(cap):
     """Whatever numbers a certificate holds, its bound is no lower than the optimum over all 2^k patterns [KOV14]."""
@@ -112,6 +113,7 @@ def test_a_rest_that_is_empty_has_no_multipliers():
     assert fails_in_words(replace(made, pairs=np.eye(4)))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.0])
 def test_the_bound_does_not_rest_on_the_search_for_a_share(share, monkeypatch):
     """The share of the rest that the kernel looks for in floats is untrusted: another makes no bound false."""

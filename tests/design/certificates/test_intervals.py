@@ -62,6 +62,7 @@ def changed(certificate, factor):
     return replace(certificate, rows=factor * certificate.rows, multipliers=multipliers)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_certificates_are_these(name):
     """Every design here carries an interval or a loss certificate, and verifies."""
@@ -71,6 +72,7 @@ def test_the_certificates_are_these(name):
     assert design.verify()
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("how", ["rows", "all smaller", "all larger", "negated", "noise", "NaN"])
 def test_corrupted_multipliers_do_not_verify(name, how):
@@ -205,6 +207,7 @@ def honest(name):
     return design, design.value if best is None else best()
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", FORGED)
 def test_the_bound_is_the_optimum(name):
     """The certificate proves the optimum of an independent program, alike in both arithmetics."""
@@ -279,6 +282,7 @@ def forgeries(dual, rng):
     yield replace(dual, classes=rng.permutation(k) + (k - 1))
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_numbers_prove_nothing_that_is_false(name):
     """Weak duality holds for any numbers: no forgery bounds below a value that is reached, in either arithmetic."""
@@ -306,6 +310,7 @@ def test_inputs_of_equal_ratio_are_merged_only_when_the_ratios_are_equal():
     assert replace(dual, utility=Divergence(KL, near, p1)).bound == math.inf
 
 
+@pytest.mark.full
 def test_constraints_of_infinitely_many_orders():
     """The multipliers may be posed for orders that the design's constraint implies, and for no tighter constraint."""
     design, _ = honest("concentrated")
@@ -321,6 +326,7 @@ ZEROS = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.8, 0.0])
 OTHERS = {"path": LocalDP(1.0, nx.path_graph(3)), "pure": ApproximateLDP(1.0, 0.0), "Renyi": RenyiLDP(4.0, 0.5)}
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize(
     ("name", "f"),
     [*((name, f) for name in ("path", "pure") for f in (KL, REVERSE_KL, CHI_SQUARED)), ("Renyi", REVERSE_KL)],
@@ -356,6 +362,7 @@ def is_empty(value):
     return isinstance(value, tuple | list) and not len(value)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["approximate", "loss"])
 def test_what_is_no_record_of_multipliers_proves_nothing(name):
     """Multipliers, the constraints that they are for, classes and knots that are something else fail in words."""
@@ -388,6 +395,7 @@ LOSS_DESIGNS = {
 }
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", LOSS_DESIGNS)
 def test_forged_numbers_of_a_loss_prove_nothing_that_is_false(name):
     """No weights, rows or multipliers prove a loss that is larger than the one reached."""

@@ -56,6 +56,7 @@ def test_the_enclosed_columns_are_what_they_are_called(epsilon, ground):
                 assert found.upper - found.lower <= 1e-13 * float(over)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", ["kl", "chi_squared", "total_variation", "hockey_stick_1_5"])
 def test_bounds_are_right_for_any_multipliers(name):
     """Weak duality: random multipliers of any scale give a bound above a channel within the constraint."""
@@ -121,6 +122,7 @@ def test_an_infinite_divergence_is_not_bounded():
     assert replace(made, utility=Divergence(KL, [0.5, 0.3, 0.2], [0.5, 0.5, 0.0])).bound == math.inf
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-7, 1e-9), (1e-7, 0.4), (0.01, 1e-3), (2.0, 1e-9), (80.0, 1e-3)])
 def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, delta):
     """Good multipliers prove the optimum to 1e-6 of what a channel keeps, and 256 bits agree with float64."""

@@ -54,6 +54,7 @@ def solved(utility, constraints):
     return design, PatternDual(utility, constraints, design.channel, found.rows, found.pairs(), found.criteria)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("number", range(len(list(problems()))))
 def test_the_bound_is_that_of_all_patterns_with_the_same_multipliers(number):
     """Never below the optimum, and within 1e-6 of what the same multipliers prove pattern by pattern [KOV14, Thm 4]."""
@@ -68,6 +69,7 @@ def test_the_bound_is_that_of_all_patterns_with_the_same_multipliers(number):
     assert design.value <= other.bound
 
 
+@pytest.mark.full
 def test_in_exact_arithmetic_the_bound_is_the_same_but_for_rounding():
     """Balls of 256 bits on the simplices that floats have found."""
     laws = np.random.default_rng(5).dirichlet(np.ones(4), 3)
@@ -80,6 +82,7 @@ def test_in_exact_arithmetic_the_bound_is_the_same_but_for_rounding():
     assert made.verify()
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("f", "eta", "every"), [(TOTAL_VARIATION, 0.2, 24), (KL, None, 36)])
 def test_forged_numbers_prove_nothing_below_the_optimum(f, eta, every):
     """Whatever stands in the place of a number: a bound that is proved is one that holds."""

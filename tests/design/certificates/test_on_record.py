@@ -9,6 +9,8 @@ import math
 import certificates_on_record as on_record
 import pytest
 
+pytestmark = pytest.mark.full
+
 ENTRIES = on_record.record()
 
 

@@ -33,6 +33,7 @@ def dual(utility, epsilon, eta=1.0):
     )
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", ["kl", "chi_squared", "le_cam", "total_variation", "hockey_stick_1_5"])
 def test_bounds_are_right_for_any_multipliers(name):
     """Weak duality: random multipliers of any scale give a bound above the oracle's optimum [KOV14, Thm 4]."""
@@ -91,7 +92,7 @@ def test_the_constraints_that_count_are_the_designs_own():
 
 
 def test_a_pattern_that_pays_less_than_nothing_proves_nothing():
-    """attacks.md A3 in one line: a pattern worth nothing with a negative charge is not overlooked."""
+    """A pattern worth nothing with a negative charge is not overlooked."""
     utility = Divergence(hockey_stick(1.7), [0.5, 0.3, 0.2], [0.1, 0.2, 0.7])
     design = optimal_channel(utility, [LocalDP(8.0), TotalVariation(0.999 * math.tanh(4))], method=PatternLP())
     assert design.certified
@@ -102,6 +103,7 @@ def test_a_pattern_that_pays_less_than_nothing_proves_nothing():
     assert made.bound >= design.value
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("epsilon", [1e-7, 0.01, 2.0, 80.0, 400.0])
 @pytest.mark.parametrize("share", [2.0, 0.4, 1e-9])
 def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):

@@ -49,6 +49,7 @@ def sampled(utility, graph, count=4000):
     return -found.fun
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_designs_along_graphs_are_certified_and_no_random_columns_do_better(utility, graph):

@@ -135,6 +135,7 @@ def against(kind):
     return optimal_channel(AgainstSet(KL, P0, SETS[kind]), LocalDP(1.0))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("kind", SETS)
 def test_forged_saddle_points(kind):
     """No accepted bound is below the value of a feasible channel, and no accepted value above the bound."""
@@ -208,6 +209,7 @@ def test_a_mixture_is_the_member_itself():
     assert hull.member_near(hull.vertices[1], None, FLOAT) is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("epsilon", [1e-4, 5.0])
 def test_small_and_large_epsilon(epsilon):
     """The rounding of a mixture stays below the tolerance; the pair's own optimum is the value."""

@@ -288,6 +288,7 @@ def uneven_plan():
     return plan_survey(SurveySpec("uneven", tuple(asked), epsilon=2.0))
 
 
+@pytest.mark.full
 def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
     """The best channel for all answers is its own bound: the plan is within .1 % of the least of any survey, which the
     weights alone miss by a third; files keep the kernel, and the checker agrees. The value is checked by cvxpy over all

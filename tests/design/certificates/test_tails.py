@@ -190,6 +190,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("of", [FLOAT, EXACT], ids=["float", "exact"])
 @pytest.mark.parametrize(("f", "name", "mirrored", "order"), CASES)
 def test_moments_and_something_linear_lie_above(f, name, mirrored, order, of):
@@ -247,6 +248,7 @@ def test_an_order_below_the_power_pays_nothing():
     assert end.shared([(0, term, values)], np.zeros(4), FLOAT) is None
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("f", "constraint"),
     [(CHI_SQUARED, RenyiLDP(2, 0.5)), (CHI_SQUARED, RenyiLDP(2.5, 0.5))],
@@ -258,6 +260,7 @@ def test_hypotheses_with_a_zero_are_certified(f, constraint):
     assert design.certificate.verify(exact=True)
 
 
+@pytest.mark.full
 def test_no_multipliers_prove_less_than_is_reached(monkeypatch):
     """Whatever the multipliers, the bound is not below what a feasible channel keeps.
 

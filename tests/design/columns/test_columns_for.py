@@ -78,6 +78,7 @@ def test_the_complete_graph_is_plain_local_dp(criterion, eta, monkeypatch):
     assert listed.certified
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(
     "graph",
     [
@@ -160,6 +161,7 @@ def test_searched_columns_come_to_the_design_of_the_listed_ones(graph, gap, monk
     assert searched.certificate.verify()
 
 
+@pytest.mark.full
 def test_a_path_over_20_incomes_is_designed():
     """A path with 2^19 extreme columns, too many to list, has a design and a bound within 1e-3 of it."""
     graph = nx.path_graph(20)
@@ -171,6 +173,7 @@ def test_a_path_over_20_incomes_is_designed():
     assert "relaxation of the columns of the policy graph" in design.certificate.argument
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("criterion", "eta"),
     [(AOptimal(), None), (AOptimal(np.arange(1.0, 13.0)), 0.1), (DOptimal(), None), (DOptimal(), 0.1)],

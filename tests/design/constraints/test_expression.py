@@ -19,6 +19,7 @@ def first(q):
     return cp.sum(q[:, 0]) <= 0.3
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("others", "method"), [([LocalDP(1.0)], None), ([LocalDP(1.0), Outputs(2)], BranchAndBound(nodes=50))]
 )

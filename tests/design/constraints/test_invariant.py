@@ -20,6 +20,7 @@ from ldpopt.divergences import JENSEN_SHANNON, KL
 from ldpopt.errors import InvalidInput
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("share", [0.5, 0.3, 0.05])
 def test_two_answers_in_closed_form(share):
     """For two answers p Q = p leaves one number, Q[0, 1] p_0 = Q[1, 0] p_1, which privacy bounds from below."""
@@ -38,6 +39,7 @@ def test_two_answers_in_closed_form(share):
     assert design.certificate.verify()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("caps", [[LocalDP(2.0)], [TotalVariation(0.4)]], ids=["pure", "total variation"])
 def test_the_law_is_kept_to_rounding(caps):
     """p Q = p to 1e-13, privacy holds, outputs are named as inputs, and no random such channel beats the bound."""

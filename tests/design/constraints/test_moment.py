@@ -46,6 +46,7 @@ def test_two_answers_by_brute_force():
     assert design.certificate.verify()
 
 
+@pytest.mark.full
 def test_every_order_holds():
     """The design's divergence of each order is within the order times rho, and the bound is below each order's own."""
     utility = Divergence(JENSEN_SHANNON, *pair(4, 4))
@@ -86,6 +87,7 @@ def test_the_added_order_is_the_worst(inputs):
         assert float(renyi(matrix, order)) / order >= worst.lower * (1 - 1e-8)
 
 
+@pytest.mark.full
 def test_designs_of_many_orders_are_sharp():
     """Where several orders bind at once, the program has each of them to enough digits that the design is certified."""
     design = optimal_channel(Divergence(KL, *pair(4, 0)), ConcentratedLDP(1.0))
@@ -94,6 +96,7 @@ def test_designs_of_many_orders_are_sharp():
     assert design.relative_gap <= 2e-7
 
 
+@pytest.mark.full
 def test_pure_privacy_is_concentrated():
     """epsilon-LDP channels are (epsilon tanh(epsilon/2))-zCDP, so that the zCDP optimum is not smaller [GI; BS]."""
     utility = Divergence(KL, *pair(2, 9))
@@ -107,6 +110,7 @@ def test_pure_privacy_is_concentrated():
     assert [g.value <= c.bound for g, c in zip(both.guarantees, both.constraints, strict=True)] == [True, True]
 
 
+@pytest.mark.full
 def test_no_random_channel_does_better():
     """Random channels mixed until they are concentrated stay below the bound."""
     rng = np.random.default_rng(2)
@@ -124,6 +128,7 @@ def test_no_random_channel_does_better():
         assert utility.value(low * raw + (1 - low) * mean) <= design.upper_bound
 
 
+@pytest.mark.full
 def test_other_utilities_and_budgets():
     """Concentrated privacy combines with a budget of outputs and with a linear utility."""
     prior = np.array([0.6, 0.4])
@@ -136,6 +141,7 @@ def test_other_utilities_and_budgets():
         assert design.value <= design.upper_bound
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("f", "cap", "method", "certified"),
     [(KL, 1e-4, None, True), (KL, 1e-6, TangentExchange(rounds=1), False), (LE_CAM, 1e-4, None, True)],

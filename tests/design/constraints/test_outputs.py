@@ -45,6 +45,7 @@ def two_levels(f, p0, p1, corners):
     return best
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("f", "k"), [(KL, 4), (CHI_SQUARED, 3), (SQUARED_HELLINGER, 9)], ids=str)
 def test_two_outputs_take_two_levels(k, f):
     """With two outputs the first column q rises with the ratio and takes two values, a corner of what one pair allows.
@@ -67,6 +68,7 @@ def test_two_outputs_take_two_levels(k, f):
         assert all(g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
 
 
+@pytest.mark.full
 def test_three_outputs_against_every_vertex_of_a_grid():
     """No three columns between m and e m, with m on a grid and rows at the corners of what they allow, do better."""
     k, ratio = 4, math.exp(7.0)
@@ -99,6 +101,7 @@ def test_three_outputs_against_every_vertex_of_a_grid():
     assert best >= 0.97 * design.value
 
 
+@pytest.mark.full
 def test_more_outputs_keep_more_and_enough_keep_all():
     """The optimum rises with the budget, to the optimum without one, whose own certificate then serves."""
     utility = Divergence(KL, *pair(5, 0))
@@ -127,6 +130,7 @@ def test_quantizers_without_privacy():
     assert design.certified
 
 
+@pytest.mark.full
 def test_a_conic_constraint_with_two_outputs():
     """Two outputs under Rényi-LDP: the level that the divergence of two numbers allows, at the best cut."""
     p0, p1 = pair(4, 11)
@@ -210,6 +214,7 @@ def test_pure_ldp_uses_only_what_all_answers_allow():
         optimal_channel(utility, [LocalDP(1.5), Support(np.eye(3, dtype=bool))])
 
 
+@pytest.mark.full
 def test_a_full_mask_changes_nothing():
     """With as many outputs as the free optimum has, and no zeros, the mask costs nothing."""
     utility = Divergence(KL, [0.7, 0.3], [0.2, 0.8])

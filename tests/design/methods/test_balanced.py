@@ -32,12 +32,14 @@ def near_its_bound(design, epsilon):
     return near and design.value <= information_capacity(epsilon) and design.verify().epsilon <= epsilon
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("k", "epsilon"), [(15, 1.0), (30, 3.0)])
 def test_many_inputs_are_certified(k, epsilon):
     """Random priors of any size are designed within 1e-6 of a proved bound, below the capacity."""
     assert near_its_bound(designed(np.random.default_rng(0).dirichlet(np.ones(k)), epsilon), epsilon)
 
 
+@pytest.mark.full
 def test_a_thousand_inputs_are_certified_in_little_memory():
     """So are a thousand inputs, without a list of all their pairs; `optimal_channel` chooses the method by itself."""
     tracemalloc.start()
@@ -49,6 +51,7 @@ def test_a_thousand_inputs_are_certified_in_little_memory():
     assert near_its_bound(design, 1.0)
 
 
+@pytest.mark.full
 def test_between():
     """Between 21 and 29 inputs the gap is below 1e-4."""
     design = designed(np.random.default_rng(1).dirichlet(np.ones(22)), 3.0)
@@ -56,6 +59,7 @@ def test_between():
     assert design.upper_bound <= design.value * (1 + 1e-4)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("k", "gap"), [(12, 1e-7), (40, 3e-2)])
 def test_a_cap_on_total_variation(k, gap):
     """With half of tanh(epsilon/2) the bound is near: exact where all inputs are whole, 2-designs for many inputs."""

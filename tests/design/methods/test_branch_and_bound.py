@@ -32,6 +32,7 @@ def searched():
     return optimal_channel(utility(), CAPS)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("nodes", [1, 5, 20])
 def test_the_bound_holds_whenever_it_stops(nodes):
     """More boxes give a smaller bound, and every one is above the optimum."""

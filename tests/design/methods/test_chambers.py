@@ -47,6 +47,7 @@ def problems():
             yield utility, [fixed, LocalDP(float(rng.uniform(0.3, 3))), TotalVariation(max(eta, 0.05))]
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize(("utility", "constraints"), list(problems()))
 def test_the_optimum_is_certified_and_no_search_finds_more(utility, constraints):
     """Local search from five starts is never above the bound, and the value is never below what it finds."""
@@ -71,6 +72,7 @@ def test_two_outputs_are_as_good_as_the_best_of_a_grid(eta):
     assert design.value <= values.max() * 1.02  # the optimum's entries are 0, 1, eta and 1 - eta, or near them
 
 
+@pytest.mark.full
 def test_the_least_of_several_is_bounded():
     """The worst of several divergences is no convex function of the channel; its bound falls as boxes are split."""
     p, q, r = np.random.default_rng(3).dirichlet(np.ones(4), 3)

@@ -286,6 +286,7 @@ def test_errors_grow_like_one_over_a_small_cap(criterion):
         assert design.lower_bound * eta == pytest.approx(found[0].value * 1e-2, rel=3e-7)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("shape", "epsilon", "eta"), [((2, 5), 2.0, 0.2), ((3, 4), 0.5, 0.05), ((2, 2, 3), 2.0, 0.5)])
 def test_shares_of_questions_under_a_cap_are_certified(shape, epsilon, eta):
     """The reports of the best design may tell only some proportions apart, and columns generated for it close the gap:

@@ -42,6 +42,7 @@ def pair(k, seed):
     return rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("instance", ORACLES[::15], ids=range(0, len(ORACLES), 15))
 def test_oracle_instances(instance):
     """Exchange and the pattern program agree with brute force to 1e-7, with and without a TV cap."""
@@ -90,6 +91,7 @@ def test_approximate_ldp_at_the_ends():
     assert optimal_channel(utility, ApproximateLDP(0.0, 0.3)).value == pytest.approx(capped, rel=1e-7)
 
 
+@pytest.mark.full
 def test_renyi_at_the_ends():
     """Order inf is pure LDP, and optima fall as the order grows."""
     utility = Divergence(KL, *pair(3, 5))
@@ -98,6 +100,7 @@ def test_renyi_at_the_ends():
     assert values[-1] == pytest.approx(optimal_channel(utility, LocalDP(0.5)).value, rel=1e-7)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("k", "constraint"), [(5, ApproximateLDP(0.8, 0.05)), (3, RenyiLDP(2.0, 0.4))], ids=str)
 def test_no_local_search_does_better(k, constraint):
     """The certified optimum is at least the best of 20 random channels mixed until they are private."""

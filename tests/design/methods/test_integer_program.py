@@ -96,6 +96,7 @@ def test_the_least_variance_of_all_integer_channels_is_found(total, epsilon, pri
     assert design.verify()
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("denominator", [10, 36, 100])
 def test_designs_are_integers_within_the_ratio(k, denominator):

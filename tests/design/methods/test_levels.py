@@ -11,6 +11,7 @@ from ldpopt.design import ApproximateLDP, Exchange, LevelLP, LocalSearch, Mutual
 from ldpopt.divergences import CHI_SQUARED, KL
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", sorted(DIVERGENCES))
 def test_it_meets_the_exchange(name):
     """Two programs that share nothing but the solver: columns listed, and columns priced by ratio, one optimum."""
@@ -22,6 +23,7 @@ def test_it_meets_the_exchange(name):
         assert found.value == pytest.approx(other.value, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.full
 def test_information_is_certified():
     """Mutual information and mixtures, for which only a search without proof was there before."""
     for seed in range(3):

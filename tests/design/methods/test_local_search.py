@@ -19,6 +19,7 @@ from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL
 from ldpopt.errors import InvalidInput
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("k", [3, 4])
 @pytest.mark.parametrize("constraint", [ApproximateLDP(0.8, 0.03), RenyiLDP(2.0, 0.4)], ids=["approximate", "renyi"])
 def test_no_local_search_is_ahead_of_the_certified_optimum(k, constraint):

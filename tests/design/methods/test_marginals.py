@@ -19,6 +19,7 @@ from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.errors import InvalidInput
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("epsilon", "eta", "summed"),
     [(1e-4, None, False), (0.5, 0.3, True), (1.0, 1e-6, False), (40.0, None, False)],
@@ -49,6 +50,7 @@ def test_three_hypotheses_on_twenty_inputs_are_certified(f):
         assert design.certificate.verify()
 
 
+@pytest.mark.full
 def test_a_cap_on_total_variation_of_sixteen_inputs():
     """Multipliers of pairs and minimum cuts: certified."""
     laws = np.random.default_rng(4).dirichlet(np.ones(16), 3)

@@ -140,6 +140,7 @@ def test_under_a_cap_of_zero_nothing_is_kept_and_that_is_proved(utility, constra
     assert design.verify(exact=True)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("constraints", NOTHING[:-1], ids=range(5))
 def test_under_a_cap_of_zero_decisions_are_the_best_that_ignore_the_answer(constraints):
     """Always saying the likeliest answer errs with probability 1 - 0.5; sampling has equal rows as well."""

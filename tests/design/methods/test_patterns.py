@@ -31,6 +31,7 @@ def test_small_caps_lose_nothing():
     assert small.value == pytest.approx(1e-6 * large.value, rel=1e-8)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0, 400.0])
 def test_it_meets_the_partitions(epsilon):
     """For two hypotheses it reaches the partition method, with inputs that never occur or have one ratio [SPR]."""

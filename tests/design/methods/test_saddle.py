@@ -41,6 +41,7 @@ def by_duality(p0, alternatives, epsilon, eta):
     return problem.value
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("eta", [1.0, 0.15])
 @pytest.mark.parametrize("kind", ["hull", "contamination", "ball", "box"])
 def test_the_saddle_value_is_that_of_one_convex_program(kind, eta):
@@ -52,6 +53,7 @@ def test_the_saddle_value_is_that_of_one_convex_program(kind, eta):
     assert design.certificate.verify()
 
 
+@pytest.mark.full
 def test_no_member_is_worse_and_no_channel_better():
     """The channel keeps its value against random members; random private channels do not beat the bound."""
     rng = np.random.default_rng(5)
@@ -86,6 +88,7 @@ def test_both_hypotheses_may_be_sets():
     assert design.utility.value(pilots.channel) * (1 - 1e-11) <= design.value <= pilots.value * (1 + 1e-11)
 
 
+@pytest.mark.full
 def test_a_single_pair_is_the_divergence():
     """Sets of one distribution give the divergence's own optimum, under every kind of constraint."""
     rng = np.random.default_rng(8)
@@ -99,6 +102,7 @@ def test_a_single_pair_is_the_divergence():
     assert named.channel.inputs == tuple("abc")
 
 
+@pytest.mark.full
 def test_a_hull_is_harder_than_its_corners():
     """Against all mixtures no more is kept than against the vertices alone."""
     p0, known = sets(5, 6)

@@ -17,6 +17,7 @@ def designed(shape, epsilon, weights=None, method=None):
     return optimal_channel(FisherInformation(criterion.pilot(), criterion), LocalDP(epsilon), method=method)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize(("m", "epsilon"), [(6, 0.5), (6, 3.0), (7, 2.0), (8, 1.0), (8, 3.0), (9, 2.0)])
 def test_yes_no_questions_follow_the_rule(m, epsilon):
     """c of the m questions, drawn at random and answered together, are optimal (theory.md 12.4); for m = 8, 9, too."""
@@ -29,6 +30,7 @@ def test_yes_no_questions_follow_the_rule(m, epsilon):
     assert design.lower_bound <= best * (1 + 1e-12)
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("shape", [(2, 2, 3), (3, 3, 3), (2, 3, 4), (8, 8), (2, 2, 2, 2, 4), (2, 2, 2, 3, 3)])
 def test_mixed_questions_are_certified(shape):
     """One question at random, with probabilities like the roots of the questions' errors, is optimal at epsilon = 1."""

@@ -88,6 +88,7 @@ def test_a_design_comes_back_from_its_file_with_its_proof(tmp_path):
     assert '"Thresholds"' in text
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("shape", "epsilon"),
     [((3, 3, 3), 2.0), ((2,) * 5, 0.5), ((2, 10), 2.0)],

@@ -93,6 +93,7 @@ def posterior(pair, x):
     return 1 / (1 + mpmath.exp(log_density(pair[1], x) - log_density(pair[0], x)))
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("name", PAIRS)
 def test_every_posterior_of_a_cell_is_in_its_range(name):
     """Whatever the cells, wide or narrow, at the ends of supports or across turning points, no answer is outside."""
@@ -140,6 +141,7 @@ def forged(p0, p1, cuts):
     return honest, dual
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("p1", "cuts", "claimed"),
     [

@@ -73,6 +73,7 @@ def test_knots_cover_and_concentrate():
     assert np.isin(cuts, made).all()
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     "pair",
     [(stats.norm(0, 1), stats.norm(1, 1)), (stats.norm(0, 1), stats.norm(0, 2)), (stats.expon(), stats.gamma(2))],

@@ -41,6 +41,7 @@ def proved(gains, terms, solved):
     return bound + residual(reduced, min((t.ratio for t in terms if isinstance(t, Ratio)), default=np.inf))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", CASES)
 def test_few_intervals_are_as_good_as_all(name):
     """Posed intervals and cells give the value of the whole program, a matrix within the terms, and its proof."""

@@ -32,6 +32,7 @@ def alone(shape, prior, epsilon):
     return sum(roots) ** 2
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(
     ("shape", "epsilon"),
     [((2, 2, 2), 0.2), ((2, 2, 2), 2.5), ((2, 2, 3), 1.0), ((3, 4), 0.2), ((3, 4), 2.5), ((2, 2, 2, 2), 1.0)],
@@ -50,6 +51,7 @@ def test_no_column_earns_more_than_its_price(shape, epsilon):
         assert found.relaxed.most(charges, arithmetic.of(epsilon)) <= 1e-8 * found.rows.sum()
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize(("m", "epsilon"), [(2, 0.3), (3, 1.0), (4, 0.3), (5, 1.0)])
 def test_one_yes_no_question_at_random_is_optimal_at_uneven_shares(m, epsilon):
     """Up to epsilon of 1 the bound is met by one question at random, to one part in a million."""
@@ -69,6 +71,7 @@ def test_it_is_at_most_the_certified_optimum():
         assert 0.9 * optimum.value < found.least <= optimum.value * (1 + 1e-9)
 
 
+@pytest.mark.full
 def test_hostile_numbers_give_a_bound_or_none():
     """Shares of 1e-9, and tiny and large epsilons: None, or a relaxation that proves what it says."""
     criterion = Marginals((2, 2, 2))
@@ -84,6 +87,7 @@ def test_hostile_numbers_give_a_bound_or_none():
             assert told <= best * (1 + 1e-9)
 
 
+@pytest.mark.full
 def test_sixty_four_cells_are_proved_and_come_back_from_a_file(tmp_path):
     """Six yes/no questions at uneven shares and epsilon 1 are certified; the file proves it, and not more."""
     criterion, prior, _ = posed((2,) * 6)
@@ -101,6 +105,7 @@ def test_sixty_four_cells_are_proved_and_come_back_from_a_file(tmp_path):
         assert told.why or told.value < 0.999 * design.lower_bound
 
 
+@pytest.mark.full
 def test_more_than_sixty_four_cells_are_certified_to_one_part_in_a_thousand():
     """Seven yes/no questions at epsilon 1."""
     criterion, prior, _ = posed((2,) * 7)

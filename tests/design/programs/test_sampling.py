@@ -16,6 +16,7 @@ MIRRORED = [[0.9, 0.1], [0.1, 0.9]]
 SCALES = [(5e-8, 1.0), (1e-9, 1.0), (6e-8, 9e-9), (4.0, 3e-12), (45.0, 0.5), (260.0, 3e-9), (650.0, 0.3)]
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize(
     ("f", "epsilon", "eta"),
     [(f, *scale) for f in (KL, NEYMAN_CHI_SQUARED) for scale in SCALES[::2]]
@@ -34,6 +35,7 @@ def test_two_mirrored_distributions_at_every_scale(f, epsilon, eta):
     assert all(g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("epsilon", [6e-8, 2.0])
 def test_a_mass_of_1e_60_is_the_limit_of_none(epsilon):
     """For Hellinger distances, a mass of 1e-60 changes the smallest risk by nothing that floats can tell."""
@@ -80,6 +82,7 @@ def test_distributions_that_are_private_themselves_are_drawn_from():
     assert "themselves" in design.method
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("epsilon", "eta"), [(1.0, 1.0), (1e-9, 1.0), (300.0, 1e-7)])
 def test_a_failing_solver_leaves_a_feasible_design(monkeypatch, epsilon, eta):
     """Without the program's answer the distributions are mixed with their mean: private, noted and honestly bounded."""

@@ -84,6 +84,7 @@ def designed(order, epsilon):
     return optimal_channel(Divergence(KL, *np.random.default_rng(6).dirichlet(np.ones(3), 2)), RenyiLDP(order, epsilon))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("order", "epsilon"), [(2.0, 1e-4), (8.0, 20.0)])
 def test_every_scale_of_epsilon_is_certified(order, epsilon):
     """From nearly useless channels to nearly free ones, three inputs are certified to 1e-6."""
@@ -93,6 +94,7 @@ def test_every_scale_of_epsilon_is_certified(order, epsilon):
     assert design.certificate.verify()
 
 
+@pytest.mark.full
 def test_small_epsilon_tends_to_its_limit():
     """As epsilon falls, the optimum under order 2 becomes proportional to it."""
     rates = [designed(2.0, epsilon).value / epsilon for epsilon in (1e-4, 1e-2)]
@@ -109,6 +111,7 @@ def test_many_binding_pairs_do_no_harm():
     assert design.certificate.verify()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("epsilon", [400.0])
 def test_pure_ldp_whose_ratio_has_no_square_in_floats_changes_nothing(epsilon):
     """e^400 is a float and e^800 is none: the design is that of the other constraint alone."""

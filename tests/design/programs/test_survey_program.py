@@ -42,6 +42,7 @@ def test_the_weights_are_those_of_the_general_program(criterion, eta):
     assert (earned <= paid + 1e-6 * np.abs(earned).max()).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("eta", [0.08, 0.15, 0.3])
 def test_twelve_categories_under_a_cap_are_certified(eta):
     """A cap that binds hard, one that just binds, and one that does not: certified, kept, and in order."""
@@ -83,6 +84,7 @@ def test_columns_that_join_on_the_way_lead_to_the_same_optimum(criterion, eta):
     assert (earned <= paid / mass + 1e-6 * earned.max()).all()
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(
     ("k", "criterion", "eta"),
     [(16, DOptimal(), 0.15), (9, MVOptimal(), 0.1), (14, MVOptimal(), None), (12, MVOptimal(), 0.2)],

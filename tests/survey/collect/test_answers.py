@@ -37,6 +37,7 @@ def rows_of(path: Path, columns: list[str]) -> list[dict[str, str | None]]:
 FIELD = st.text(st.sampled_from('ab",\n\r é'), max_size=6)
 
 
+@pytest.mark.full
 @given(st.lists(st.tuples(FIELD, FIELD), max_size=40), st.sampled_from(["\n", "\r\n"]), st.booleans())
 @settings(max_examples=100, deadline=None)
 def test_csv_partitions_are_whole_records(

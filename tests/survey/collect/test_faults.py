@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from faults import spoil_operations
 
+pytestmark = pytest.mark.full
+
 FORMS = {"csv file fresh": "kill", "parquet folder fresh": "full", "csv folder memoised": "kill",
          "parquet file memoised": "fail"}  # fmt: skip
 

@@ -193,6 +193,7 @@ def test_the_joint_guarantee_is_computed_from_what_is_seen() -> None:
     assert "'c', which is published as it is, and which answers to 'type' are empty tell it" in said
 
 
+@pytest.mark.full
 def test_routes_are_proposed(file: dict[str, Any], tmp_path: Path) -> None:
     """A question that one answer leads to becomes `asked_if`, after that question, and then nothing leaks."""
     columns = {name: ["" if one is None else one for one in file[name]] for name in ("type", "drug", "region")}

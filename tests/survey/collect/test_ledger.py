@@ -62,6 +62,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("kind", "ending"),
     [*((kind, "csv") for kind in DUPLICATES), *((kind, "parquet") for kind in ("itself", "numbers as text"))],
@@ -147,6 +148,7 @@ def marks(raw: pd.DataFrame, secret: bytes = b"k" * 32) -> Marks:
     return marking.marks
 
 
+@pytest.mark.full
 def test_other_people_are_let_through() -> None:
     """Of 150 pairs of files of independent people, from 1 to 5,000 and from rare to even answers, none is the same."""
     rng = np.random.default_rng(8)

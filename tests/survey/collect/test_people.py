@@ -56,6 +56,7 @@ def run(tmp_path: Path) -> Any:
     return once
 
 
+@pytest.mark.full
 def test_of_every_person_what_was_told_is_true() -> None:
     """In 100 random panels no person that a ledger lets through is in two reports of a round, in more rounds than any
     of their forms said, or has reports that together tell more than any of their forms said."""
@@ -176,6 +177,7 @@ WRITINGS = {
 }
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("writing", WRITINGS)
 def test_ids_in_another_writing_are_the_same_people(run: Any, writing: str) -> None:
     """5, 5.0, 00005 and " 5" have one history."""
@@ -265,6 +267,7 @@ def test_two_runs_at_a_time(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".r*.partial*"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("where", ["publish", "_entered", "privatize_partition", "find_beyond"])
 def test_a_killed_run_is_one_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Killed anywhere and repeated, the run counts everybody once; another run is refused once it was entered."""

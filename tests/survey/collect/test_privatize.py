@@ -150,6 +150,7 @@ def test_reports_follow_the_channel(tmp_path: Path) -> None:
     assert b"true" in (pq.read_schema(tmp_path / "r.parquet").metadata or {})[b"ldpopt-reports"]
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("ending", ["", ".parquet", ".csv"])
 def test_memoised_reports_repeat(tmp_path: Path, answers: Path, memoised: Memoised, ending: str) -> None:
     """A second run, on two threads, gives the same bytes; another round gives others."""
@@ -266,6 +267,7 @@ def raw_answers_in_work(folder: Path) -> list[Path]:
     return [file for file in files if b"puce" in file.read_bytes()]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("moment", [4, 46])
 def test_a_killed_run_resumes_to_the_same_bytes(
     tmp_path: Path, answers: Path, memoised: Memoised, killed: Killed, whole: dict[str, bytes], moment: int
@@ -298,6 +300,7 @@ def test_a_run_with_its_own_key_resumes_with_that_key(
     assert not work.exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("moment", [39, 40, 41, 42])
 def test_a_full_disk_does_not_lose_what_is_done(
     tmp_path: Path,
@@ -520,6 +523,7 @@ def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
     assert not folder.part(0).exists()
 
 
+@pytest.mark.full
 def test_a_file_is_privatized_once_under_whatever_name(tmp_path: Path) -> None:
     """Fresh reports of the same rows would spend their epsilon twice: the same file or content is refused."""
     answers = written(tmp_path, ["no", "yes", "yes"])
@@ -539,6 +543,7 @@ def test_a_file_is_privatized_once_under_whatever_name(tmp_path: Path) -> None:
     assert privatize(planned(None), [answers, tmp_path / "copy.csv"], tmp_path / "out.csv", alike=True).rows == 6
 
 
+@pytest.mark.full
 def test_a_run_is_not_resumed_with_answers_that_changed_unseen(tmp_path: Path) -> None:
     """Other answers of the same size and time are known by their content: two reports are not made with one word."""
 

@@ -63,6 +63,7 @@ def test_addresses_are_checked() -> None:
         pass
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
     """When the scheduler goes in mid-run, nothing is published; the same call, elsewhere, ends with the same bytes."""

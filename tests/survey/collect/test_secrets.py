@@ -223,6 +223,7 @@ READ = ("a quote within", "Parquet with a spoiled page", "structs that are carri
 """The files in which nothing that is read is wrong."""
 
 
+@pytest.mark.full(but=8)
 @pytest.mark.parametrize(
     ("name", "ending"),
     [*((name, "r") for name in FILES), *((name, "r.csv") for name in (*READ, "unknown answer", "duplicate id"))],

@@ -73,6 +73,7 @@ CORNERS = {
 }
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("trick", CORNERS)
 def test_a_workbook_that_asks_for_too_much_is_refused(tmp_path: Path, trick: str) -> None:
     """Gigabytes from kilobytes are refused in the limits of the reader, or read within them; this process goes on."""
@@ -137,6 +138,7 @@ def rows_of(path: Path) -> int:
     )
 
 
+@pytest.mark.full
 def test_one_process_reads_many_files_and_one_that_died_is_replaced(tmp_path: Path) -> None:
     """A file that is refused does not end the process; where it was killed, or is left in the middle, another reads."""
     path = parquet(tmp_path / "a.parquet", 3000)

@@ -69,6 +69,7 @@ def planned(request: pytest.FixtureRequest) -> Survey:
     return made[request.param]()
 
 
+@pytest.mark.full(but=1)
 def test_estimates_are_unbiased_and_their_errors_true(planned: Survey) -> None:
     """Over 50 surveys of the same people the mean is the truth, and the errors are the spread."""
     frame = people(1500, 3)
@@ -191,6 +192,7 @@ def test_routing_hides_who_was_asked() -> None:
     assert found["which"].labels == ("a", "b", "not applicable")
 
 
+@pytest.mark.full(but=2)
 def test_tables_come_from_the_booklets_that_hold_the_pair(planned: Survey, tmp_path: Path) -> None:
     """Pairs that a booklet holds have a table with true cells; others are refused with what would serve."""
     frame = people(12000, 8)
@@ -264,6 +266,7 @@ def test_booklets_are_drawn_by_their_probabilities() -> None:
         assert abs(int(width) - question.probability * 2**64) <= 1
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not EXPERIMENTS.is_dir(), reason="the experiments are not beside the tests")
 def test_the_experiments_on_booklets_run() -> None:
     """Their short forms: intervals of every setting cover mostly, and booklets have the smaller errors."""

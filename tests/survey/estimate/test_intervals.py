@@ -154,6 +154,7 @@ def test_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
         assert 0.94 <= covered <= 0.965
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("shape", "rounds"), [(flat, 500), (skewed, 2000)])
 def test_intervals_cover_when_the_left_inverse_is_estimated(shape, rounds):
     """With more outputs than inputs every 95 % interval covers as often as it says, over simulated surveys."""
@@ -261,6 +262,7 @@ def test_two_categories_need_no_correction():
     assert np.allclose(plain.lower, at_once.lower, atol=1e-12)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("k", "power"), [(4, 2.0), (7, 0.0), (24, 2.0)])
 def test_simultaneous_intervals_cover_together(k, power):
     """All k intervals cover at once in 94 to 96 % of 6,000 surveys of 1000, flat and skewed."""
@@ -275,6 +277,7 @@ def test_simultaneous_intervals_cover_together(k, power):
     assert 0.94 < ((lower <= p) & (p <= upper)).all(axis=1).mean() < 0.96
 
 
+@pytest.mark.full
 def test_each_survey_has_its_own_critical_value():
     """With a critical value from each survey alone, four intervals cover at once as often as they say."""
     rng = np.random.default_rng(44)

@@ -136,6 +136,7 @@ def test_tests_against_brute_force_likelihood():
     assert np.isclose(fit.statistic, 2 * (free - without), atol=1e-4)
 
 
+@pytest.mark.full
 def test_level_of_the_test():
     """Without cheaters, a test at 5 % rejects in about 5 % of surveys, since half of the statistics are zero."""
     rng = np.random.default_rng(2)

@@ -19,7 +19,8 @@ from ldpopt_survey.plan.planned_question import PlannedQuestion
 from ldpopt_survey.plan.public_question import PublicQuestion
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the questionnaire is not opened here")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the questionnaire is not opened here")
+WITHOUT_CHROMIUM = "no Chromium: the questionnaire is not opened here"
+pytestmark = [pytest.mark.full, pytest.mark.skipif(CHROMIUM is None, reason=WITHOUT_CHROMIUM)]
 
 
 def question(name, answers, **more):

@@ -61,6 +61,7 @@ def test_vectors_pass_in_node_and_a_wrong_one_fails(tmp_path):
     assert set(json.loads(node(script, CLIENT, tmp_path))) == {"vectors"}
 
 
+@pytest.mark.full
 def test_the_shares_of_fresh_reports_are_the_channel_s(tmp_path):
     """Of 200,000 reports that the client draws with its own randomness, chi-square is not in the last 1e-6."""
     script = """

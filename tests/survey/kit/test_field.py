@@ -9,7 +9,7 @@ from kit_plans import NODE, WITHOUT_NODE
 from kit_site import CHROMIUM
 
 FIELD = Path(__file__).resolve().parents[3] / "experiments" / "surveys" / "field"
-pytestmark = pytest.mark.skipif(NODE is None, reason=WITHOUT_NODE)
+pytestmark = [pytest.mark.full, pytest.mark.skipif(NODE is None, reason=WITHOUT_NODE)]
 
 
 def test_two_hundred_devices_are_each_asked_one_booklet(tmp_path, capfd):

@@ -114,6 +114,7 @@ def test_only_the_languages_given_are_offered():
     assert json.loads(files["language-en.json"]) == shipped("en")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("npm") is None, reason=WITHOUT_NODE)
 def test_npm_packs_the_client_alone(tmp_path):
     """The folder is a package that npm takes, of the client, its types, and the description."""

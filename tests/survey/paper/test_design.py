@@ -29,6 +29,7 @@ def dice(plan):
     return paper_survey(plan, TWO_D10)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", ["dice", "two-d10", "coins"])
 def test_every_sheet_is_within_the_epsilon_of_its_question_in_rational_arithmetic(plan, dice, name):
     """Integers add up to D, ratios are at most a rational below e^epsilon, the table of outcomes has these integers."""
@@ -75,6 +76,7 @@ def test_fewer_letters_cost_no_more_than_was_allowed():
     assert 1 + few.loss <= (1 + all_of_them.loss) * 1.01
 
 
+@pytest.mark.full
 def test_questions_that_are_alike_get_the_sheet_that_each_gets_alone():
     """Same pilot and epsilon, same integers, under letters of their own; another pilot or epsilon, another sheet."""
     yes = ("no", "yes")

@@ -172,6 +172,7 @@ def _row(question: object, answers: dict[str, object]) -> np.ndarray:
     return question.channel.matrix[question.categories.index(cell if question.parts else cell[0])]
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(
     "spec",
     [
@@ -319,6 +320,7 @@ def test_no_bound_is_above_a_design_that_meets_the_targets() -> None:
         assert planned.least <= planned.respondents
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("m", [3, 8])
 def test_a_trace_of_a_booklet_is_left_out(m):
     """At uneven pilots the program's solution has booklets of a ten-millionth of the people: the plan has none."""

@@ -78,6 +78,7 @@ def test_bad_budgets_are_refused():
         split_budget({}, Budget(1.0))
 
 
+@pytest.mark.full
 def test_many_categories_are_split_by_their_optimal_channels():
     """Five categories, skewed: both questions need the same respondents through their optimal channels, to 2 %."""
     skewed = np.array([0.8, *[0.05] * 4])

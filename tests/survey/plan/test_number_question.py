@@ -62,6 +62,7 @@ def test_the_integers_prove_the_guarantee_of_the_numbers_themselves():
     assert np.abs(q @ weights - np.arange(81)).max() < 1e-9
 
 
+@pytest.mark.full
 def test_the_mean_is_estimated_as_precisely_as_planned():
     """In 150 surveys of as many people as the plan wants, the interval holds the mean, and is as wide as planned."""
     n = int(PLAN.questions[0].expected["respondents"])
@@ -141,6 +142,7 @@ def test_decimal_steps_are_the_decimals_themselves():
     assert NumberSpec("balance", low=-1, high=1, step=0.5).categories == (-1, -0.5, 0, 0.5, 1)
 
 
+@pytest.mark.full
 def test_no_question_hangs_on_a_number_and_none_joins_its_report():
     """Conditions on numbers are refused; a number has a booklet of its own."""
     number = NumberSpec("hours", low=0, high=80)

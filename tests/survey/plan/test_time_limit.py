@@ -61,6 +61,7 @@ def heard():
     assert all(0 <= a <= b <= 1 for a, b in pairwise([0.0, *shares]))
 
 
+@pytest.mark.full
 def test_a_plan_in_no_time_is_within_its_budget(late, heard):
     """Every question has a channel that keeps its epsilon, and the design says that the time ended."""
     made = plan_survey(SPEC, time_limit=0.5, progress=heard)

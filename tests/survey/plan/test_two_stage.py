@@ -35,6 +35,7 @@ def test_the_second_channel_keeps_epsilon_and_suits_the_estimate():
     assert np.isclose(pilot_shares(first).sum(), 1)
 
 
+@pytest.mark.full
 def test_two_stages_cover():
     """In simulated surveys of two stages, 95 % intervals of the pooled estimate cover about as often as they say.
 

@@ -51,6 +51,7 @@ def test_fit_maximises_the_likelihood_of_the_reports(channel):
     assert np.allclose(made.values, want.x, atol=1e-4)
 
 
+@pytest.mark.full
 def test_errors_are_those_of_repeated_surveys():
     """Over simulated surveys the coefficients scatter as the standard errors say, and intervals cover."""
     rng = np.random.default_rng(123)

@@ -65,6 +65,7 @@ A = np.repeat(np.eye(2), 2, axis=1)
 """From the cells of a and b to a."""
 
 
+@pytest.mark.full
 def test_intervals_over_booklets_cover():
     """95 % intervals hold the coefficients in 60 surveys as they should, from reports of pairs and of triples."""
     inside, rng = [], np.random.default_rng(2)

@@ -123,6 +123,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], set[str]]] = {
 }
 
 
+@pytest.mark.full(but=8)
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_was_changed_is_named(delivery: Path, name: str) -> None:
     """One thing changed, lost or added is found, under the name of its file."""

@@ -8,6 +8,7 @@ from ldpopt.divergences import KL
 from ldpopt.plots.channel import design_picture
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("k", [2, 24, 300])
 def test_every_design_has_a_picture(k):
     """Designs of any size are drawn, and the names of the groups appear."""

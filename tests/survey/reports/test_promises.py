@@ -113,6 +113,7 @@ def test_shuffled_booklets_keep_what_is_said(probability, epsilons, delta):
     assert found.lower == 0 or sum(float(q) * one for q, one in zip(shares, apart, strict=True)) >= delta
 
 
+@pytest.mark.full
 def test_booklets_hide_among_their_own_readers():
     """Ten booklets for 10,000 people guarantee less than one question for all of them, and more than one for 700."""
     tenth = [Fraction(1, 10)] * 10
@@ -129,6 +130,7 @@ def test_the_fewest_readers_are_rarely_fewer(people, probability, delta):
     assert least > 1
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-12])
 def test_nobody_else_may_have_the_booklet(delta):
     """One person, or two, or no delta to spend: the report hides among no others, and the local limit is left."""
@@ -168,6 +170,7 @@ def test_consent_forms_have_the_same_sentences_in_every_language(language):
         assert sorted(PLACE.findall(text)) == sorted(PLACE.findall(english[key])), key
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
 def test_a_consent_form_in_another_language_promises_the_same_in_no_english(language):
     """No two words of English follow each other, no place is unfilled, and the numbers are those in English."""

@@ -77,6 +77,7 @@ def test_no_sentence_is_left_in_english(language):
     assert english_in(" | ".join(shipped_texts().values()))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("device", "language"), list(zip(DEVICES, cycle(OTHERS), strict=False)))
 def test_a_sheet_in_another_language_has_no_english(device, language):
     """No three words of an English sentence follow each other on any page, and no place is left unfilled."""
@@ -141,6 +142,7 @@ def test_cards_cannot_be_told_apart_from_afar(language):
     assert marks[0][2] >= 2 * survey.device.denominator
 
 
+@pytest.mark.full
 def test_a_long_table_of_integers_goes_on_on_the_next_page(monkeypatch):
     """Twenty answers and as many letters: no row of the table is below the edge of a page, and some are on another."""
     whole = Sheet(4 + 20 * np.eye(20, dtype=np.int64), 0.0, 0.0)  # one that is not the best, and found at once

@@ -28,6 +28,7 @@ def pages(sheets):
     return [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(sheets.pdf)).pages]
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("device", "paper"), [*((device, "a4") for device in DEVICES), ("two-dice", "letter")])
 def test_a_file_has_instructions_cards_form_and_promises(device, paper):
     survey = survey_of(device=device)
@@ -79,6 +80,7 @@ def test_greek_and_cyrillic_need_no_other_font(monkeypatch):
     assert not paper_sheets(survey_of(("όχι", "да"))).warnings
 
 
+@pytest.mark.full
 def test_long_names_and_many_answers_stay_on_their_pages():
     """Texts of 200 characters, and ten answers: nothing fails, and every answer has a card."""
     categories = tuple(f"{n} " + "a rather long answer " * 4 for n in range(5))
@@ -97,6 +99,7 @@ def test_questions_stand_on_paper_in_their_own_words():
     assert ["My answer" in one for one in text if "Have you taken any drug?" in one] == [False, True]
 
 
+@pytest.mark.full
 def test_many_long_questions_stay_on_their_pages():
     """Fifteen questions of 500 characters each, on four pages, are all there."""
     asked = tuple(QuestionSpec(f"q{n}", ("no", "yes"), epsilon=1.0) for n in range(15))
@@ -112,6 +115,7 @@ def test_another_paper_is_refused():
         paper_sheets(survey_of(), "a5")
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("device", DEVICES)
 def test_what_people_read_is_short_sentences(device):
     """No sentence of the instructions has more than 26 words: a twelve-year-old is to follow it."""
@@ -156,6 +160,7 @@ def drawn_marks(page):
     return Counter(line for line in lines if line not in coloured and re.search("[Sflc]$", line)), coloured
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("device", ["two-dice", "cards", "spinner"])
 def test_cards_of_a_question_cannot_be_told_apart_from_afar(device, monkeypatch):
     """All cards have the same colours, lines and number of letters; only which letter stands where differs."""

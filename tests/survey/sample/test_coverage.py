@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.full
+
 SCRIPT = Path(__file__).resolve().parents[3] / "experiments" / "trust" / "coverage.py"
 SURVEYS = 80
 LEAST = 0.85

@@ -24,7 +24,7 @@ def plan():
     return habits(next(ROUNDS))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def location(request, tmp_path):
     """Where reports are kept, once for each kind of database."""
     if request.param == "sqlite":

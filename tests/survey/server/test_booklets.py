@@ -107,6 +107,7 @@ def test_damaged_reports_of_booklets_are_refused(tmp_path, wrong):
         aggregate(PLAN, tmp_path / "reports.db")
 
 
+@pytest.mark.full
 def test_a_cluster_counts_an_export_as_this_process_does(stored, tmp_path):
     """On a Dask worker the files of an export have the counts and estimates of the database."""
     pytest.importorskip("distributed", reason="distributed is not installed")

@@ -23,6 +23,8 @@ from collectors import (
 
 from ldpopt_survey.server.submission import Reader, Refused
 
+pytestmark = pytest.mark.full
+
 
 def test_every_acknowledged_report_is_there_once(location, plan, tmp_path):
     """A collector that is killed under load has lost no report that it acknowledged, and none is there twice."""

@@ -47,6 +47,7 @@ def test_a_database_counts_as_its_rows_do(location, plan, codes):
     assert counts["smokes", "drinks"].tolist() == pairs.tolist()
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", ["reports.parquet", "reports"])
 def test_an_export_is_a_delivery(location, plan, codes, tmp_path, name):
     """File and folder count as the database does, carry its manifest, and pass verification; ids and days stay."""

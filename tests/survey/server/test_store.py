@@ -192,6 +192,7 @@ def test_a_file_has_no_order_of_arrival(tmp_path, plan):
     assert columns == ["round", "id", "day", "codes"]
 
 
+@pytest.mark.full
 def test_a_closed_round_has_no_order_in_postgresql(postgresql, plan):
     """After the end all rows are of one transaction, in the order of their ids."""
     import psycopg
@@ -253,6 +254,7 @@ def test_invitations_and_reports_live_apart_from_the_first_moment(location, plan
         assert not any(hash in raw(tmp_path, "reports.db*") for hash in hashes)  # the log included
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("mixing")
 def test_who_holds_the_texts_joins_no_report_that_is_mixed(postgresql, plan):
     """Of 15 invitations with known texts every one may belong to any of five reports, by transaction and by place, and
@@ -287,6 +289,7 @@ def test_who_holds_the_texts_joins_no_report_that_is_mixed(postgresql, plan):
         assert id_ == mixed(15)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("mixing")
 def test_no_page_tells_which_rows_were_read(postgresql, plan):
     """PostgreSQL's first reader of a row notes in it that it was committed: that is in all rows before anybody looks
@@ -411,6 +414,7 @@ def test_a_backup_of_a_file_in_use_is_restored_whole(tmp_path, plan):
         assert restored.write([Submission(ids(1, 999)[0], ONE)], DAY) == [Outcome.STORED]
 
 
+@pytest.mark.full
 def test_a_dump_of_a_server_is_restored_whole(postgresql, plan, tmp_path):
     """The documented way: `pg_dump` while a collector writes, and `pg_restore` into another database."""
     import psycopg
@@ -433,6 +437,7 @@ def test_a_dump_of_a_server_is_restored_whole(postgresql, plan, tmp_path):
         assert set(restored.write([Submission(one, ONE) for one in ids(200)], DAY)) == {Outcome.REPEATED}
 
 
+@pytest.mark.full
 def test_asking_whether_it_is_ready_leaves_no_dead_rows(postgresql, plan):
     """A probe is flushed to the log of writes, and no table has a row more, alive or dead."""
     import psycopg
@@ -506,6 +511,7 @@ def test_erased_words_are_looked_for_at_every_byte(tmp_path):
     assert not databases._holds_any(tmp_path / "file", [])
 
 
+@pytest.mark.full
 def test_an_old_snapshot_keeps_nothing_of_a_closed_round(postgresql, plan):
     """A transaction that began before, as of a dump, sees no invitation after the end, and its locks are waited for."""
     import psycopg
@@ -549,6 +555,7 @@ ALTER TABLE ldpopt.spent ALTER mark SET STATISTICS -1; ALTER TABLE ldpopt.invita
 ANALYZE ldpopt.spent; ANALYZE ldpopt.invitations"""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kept", [False, True])
 def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan, kept, monkeypatch):
     """ANALYZE keeps no hash; of an older database, where it did, closing erases them from every page, or refuses."""
@@ -578,6 +585,7 @@ def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan
         assert not any(mark in pages for mark in marks)
 
 
+@pytest.mark.full
 def test_who_cannot_erase_statistics_does_not_close_an_older_database(postgresql, plan):
     """Neither the database's owner nor a superuser: a database that was analysed is refused, a new one is closed."""
     import psycopg
@@ -598,6 +606,7 @@ def test_who_cannot_erase_statistics_does_not_close_an_older_database(postgresql
         store.close_round()
 
 
+@pytest.mark.full
 def test_a_reader_of_the_tables_keeps_a_round_from_being_closed(postgresql, plan, monkeypatch):
     """A dump that holds a table is waited for, for a limited time; then closing fails, says so, and can be repeated."""
     import psycopg
@@ -614,6 +623,7 @@ def test_a_reader_of_the_tables_keeps_a_round_from_being_closed(postgresql, plan
         assert store.summary().drawn == 3
 
 
+@pytest.mark.full
 def test_a_lost_server_is_said_and_comes_back(postgresql, plan):
     """While the server is gone nothing is acknowledged; the same store goes on when it is back."""
     with database(postgresql.url, plan, create=True) as store:
@@ -656,6 +666,7 @@ def test_a_wrong_location_shows_no_password(plan, location):
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", statements.KINDS)
 def test_whatever_statement_fails_nothing_is_lost_or_doubled(tmp_path, kind):
     """Devices and owners that try again have each report stored once, each invitation used once, and a closed round."""
