@@ -36,8 +36,9 @@ least of several such; then it is at most their mixture by any weights. Cut the 
 capped sum has a kink: on each piece the column is a sum of extreme rays, and neither the worth falls nor a cap's sum
 grows. If every extreme c is worth at most kappa (rows.c + pairs . the capped sums of c), then no channel keeps more
 than kappa (sum rows + pairs . caps), as columns add up to 1. The rays: "PatternDual", ratios E: t + 1_A. "PolicyDual":
-entries linked to each other by ratios at the limits of a graph, through all of the support. "LevelDual": powers of E
-on a support, without gaps; "spreads" are for total variation, which adds constant columns.
+entries linked to each other by ratios at the limits of a graph, through all of the support; "pairs" link equal entries,
+too. "LevelDual": powers of E on a support, without gaps; "spreads" are for total variation, whose planes c_x = c_y add
+the columns that are constant on two inputs or more, and on all of them.
 "InformationDual": some inputs whole, and shares rho of the rest, of mass R, as if it were divisible. With a = P(I) + R
 rho the worth h(a) = a kl(t+1, t+a) + (1-a) kl(t, t+a) is concave, below its tangent anywhere, and the price linear.
 "InformationCapacity": rows in proportion to the prior, for the largest h(a)/(t+a): x - 1 - log x, x = eps/(1-e^-eps).
@@ -168,7 +169,7 @@ def factor(each, bits):
     low = high = Fraction(1)
     for worth, paid in each:
         prove(paid > 0 or (paid == 0 and worth.hi <= 0), "what may be worth something pays nothing")
-        if paid > 0:
+        if paid > 0:  # Else it pays nothing for what is worth nothing, which holds for every kappa.
             low, high = max(low, worth.lo / paid), max(high, worth.hi / paid)
     return Interval(low, high, bits)
 
@@ -179,9 +180,9 @@ def parts(d, bits):
     need(len(each) == len(d.parts), "there must be one certificate for each part")
     for (weight, *part), one in zip(d.parts, each, strict=True):
         kind = "Divergence" if part[0] else "MutualInformation"
-        try:
+        try:  # A part of weight 0 adds nothing to the sum, whatever its bound is.
             bounds.append(weight and weight * proved(d.posed(one, kind=kind, parts=[(1, *part)]), bits))
-        except ArithmeticError:
+        except ArithmeticError:  # The least of several is at most the least of those that have a bound.
             prove(d.kind == "WorstOf", "a part has no bound")
     prove(bounds, "no part has a bound")
     if d.kind == "WeightedSum":
@@ -201,6 +202,7 @@ def dominated(d, bits):
     """Points that a channel turns into the laws keep no less, under constraints that treat all inputs alike: there is
     one if sum ((1-s) a - s b)_+ is nowhere smaller for the points [Blackwell]. That is linear between its kinks, and
     for the laws convex; they agree at s = 0 and 1, so the kinks suffice."""
+    # Without the caps of graphs, more channels are allowed.
     caps, (_, g, *laws) = [cap for cap in d.caps if cap.edges is None], d.parts[0]
     need({len(pair) for pair in d.proof["points"]} == {2}, "points must be pairs")
     points = [law(xs, slack=math.inf) for xs in zip(*d.proof["points"], strict=True)]
@@ -215,15 +217,17 @@ def dominated(d, bits):
 
 
 def by_ratio(p0, p1):
-    """(P0/(P0+P1), P0, P1) of the inputs with positive mass, sorted by P0/P1."""
+    """(P0/(P0+P1), P0, P1) of the inputs with positive mass, sorted by P0/P1. The row of another input changes no
+    marginal, and may be a copy of any other row."""
     return sorted((a / (a + b), a, b) for a, b in zip(p0, p1, strict=True) if a + b)
 
 
 def contraction(d, bits):
     """Theorem 1."""
     eta, (_, g, p, q) = variation(d, bits), d.parts[0]
-    if eta == 0:
+    if eta == 0:  # All rows are equal, and tell nothing even of infinitely much.
         return exactly(0, bits)
+    # In the entropy, an answer of mass 0 counts as 0 log 0 = 0.
     each = (g(*ab, bits) for ab in zip(p, q, strict=True)) if g else (-a * log(a, bits) for a in p if a)
     return eta * sum(each, exactly(0, bits))
 
@@ -240,6 +244,7 @@ def envelope(d, bits):
     p0, p1 = ([0, *accumulate(p)] for p in masses)
     cuts = [i for i in range(n + 1) if i in (0, n) or s[i - 1] < s[i]]  # Equal ratios stay together.
     screen = Chords(g, t, (p0, p1), u, level, bits) if n > 60 and t * 10**300 > 1 else None
+    # A block that surely pays asks for no larger kappa than the 1 that `factor` begins with.
     blocks = ((i, j) for at, i in enumerate(cuts) for j in cuts[at + 1 :] if not (screen and screen.pays(i, j)))
     each = ((g(t + p0[j] - p0[i], t + p1[j] - p1[i], bits), t * level + u[j] - u[i]) for i, j in blocks)
     return factor(each, bits) * (level + eta * max(0, u[n] - u[0] - level))
@@ -298,11 +303,13 @@ def linked(d, allowed, flat):
             c = waiting.pop()
             inside, outside = ([x for x in range(k) if (c[x] > 0) is side] for side in (True, False))
             open_to = {y for x in inside for y in outside if allowed[x][y]}
+            # It was grown before in another order; or it needs an entry of an input before `start`: its support is
+            # linked, so that each column is grown from the first input of its support.
             if c in met or min(open_to, default=k) < start:
                 continue
             met.add(c)
             d.spend(k**2 / 4)
-            if not open_to:
+            if not open_to:  # Else a limit asks for a further entry: it is no column yet, but grows on.
                 yield c
             for y in (y for y in outside if y > start):
                 for value in {c[x] * r for x in inside for r in steps[x][y]}:
@@ -313,24 +320,25 @@ def linked(d, allowed, flat):
 
 
 def levels(k, e, flat):
-    """Powers of e on a support, without gaps."""
+    """The extreme rays of all columns >= 0, cut by c_x = e c_y and, if `flat`, by c_x = c_y: powers of e on a support,
+    without gaps; of more than one input not all equal, unless `flat`."""
     for size in range(1, k + 1):
         for shape in product(range(size), repeat=size):
-            if len(set(shape)) == max(shape) + 1 and (max(shape) > 0 or size == 1 or (flat and size < k)):
+            if len(set(shape)) == max(shape) + 1 and (max(shape) > 0 or size == 1 or flat):
                 for support in combinations(range(k), size):
                     at = dict(zip(support, shape, strict=True))
                     yield tuple(e ** at[x] if x in at else Fraction(0) for x in range(k))
 
 
 def prices_of(matrix, size, what):
-    """[(x, y, price)] of a matrix of prices off the diagonal, without those of 0."""
+    """[(x, y, price)] of a matrix of prices; not of the diagonal, where no pair is, nor of 0, which pays nothing."""
     found = shaped(matrix, size, size, what)
     prove(min(map(min, found)) >= 0, "a price is negative")
     return [(x, y, one) for x, row in enumerate(found) for y, one in enumerate(row) if one and x != y]
 
 
 def charged(c, prices, e=1):
-    """sum of prices (c_x - e c_y)_+."""
+    """sum of prices (c_x - e c_y)_+, which is 0 where c_x <= e c_y."""
     return sum(one * (c[x] - e * c[y]) for x, y, one in prices if c[x] > e * c[y])
 
 
@@ -379,7 +387,9 @@ def information(d, bits):
     for inside in product((0, 1), repeat=n):
         mass = at = dot(own, inside)
         paid = [t * sum(rows) + dot(rows, c) + charged(c, prices) for c in ((*inside, 0), (*inside, 1))]
-        if rest:  # The tangent at a point where h rises as the price does; which point is not trusted.
+        # Without a rest, `at` = P(I), where the tangent is h(P(I)) itself, and the last row is that of an answer of
+        # mass 0. Else the tangent at a point where h rises as the price does; which point is not trusted.
+        if rest:
             tf, slope = float(t), float((paid[1] - paid[0]) / rest)
             best = math.exp(min(700, (tf + 1) * math.log(tf + 1) - tf * math.log(tf) - 1 - slope)) - tf - float(mass)
             at = mass + rest * Fraction(min(1.0, max(0.0, best / float(rest))))
@@ -395,7 +405,9 @@ def unpaid(d, caps, gains, ratio, bits):
     for one in d.proof["multipliers"]:
         prove(0 <= one["term"] < len(caps), "a multiplier is of no constraint")
         cap, chosen = caps[one["term"]], one["pairs"]
-        if cap.pure or isinstance(chosen, dict):  # An array without entries is stated as its shape.
+        # Multipliers may be left out, as if they were 0. LDP between all inputs has none, but `ratio` below; an array
+        # without entries is stated as its shape.
+        if cap.pure or isinstance(chosen, dict):
             continue
         pairs, z = cap.pairs(k), shaped(one["values"], len(gains), len(chosen), "the values of a multiplier")
         prove(all(0 <= x < len(pairs) for x in chosen), "a multiplier is of no pair")
@@ -408,7 +420,7 @@ def unpaid(d, caps, gains, ratio, bits):
                 row[y] += prices[number] * e
     free = sum(max(0, *one) for one in zip(*left, strict=True))
     free = min(free, max(0, *map(sum, left)) + (k - 1) * variation(d, bits) * free)
-    if ratio:
+    if ratio:  # Else the two bounds above hold alone.
         t, sums = 1 / (ratio - 1), [[0, *accumulate(sorted(r, reverse=True))] for r in left]
         free = min(free, k * max((t * s[-1] + one) / (t * k + j) for s in sums for j, one in enumerate(s)))
     return exactly(bound + free, bits)
@@ -425,14 +437,16 @@ def losses(d, bits):
 def intervals(d, bits):
     """Theorem 4 for chords."""
     (_, g, p0, p1), caps, classes, e = d.parts[0], d.caps, d.proof.get("classes"), farthest(d, bits)
-    if classes is not None:  # Inputs of equal ratios are merged; only caps that treat all alike are used.
+    # Inputs of equal ratios are merged; only caps that treat all alike are used, and without the others more channels
+    # are allowed.
+    if classes is not None:
         caps, number = [cap for cap in caps if cap.edges is None], max(classes) + 1
         prove(len(classes) == d.k and set(classes) == set(range(number)), "classes are numbers from 0")
         sums = [[dot(p, [c == one for c in classes]) for one in range(number)] for p in (p0, p1)]
         alike = (a * sums[1][c] == b * sums[0][c] for a, b, c in zip(p0, p1, classes, strict=True))
         prove(all(alike), "inputs of one class differ in their ratios")
         p0, p1 = sums
-    low, *_, high = (s for s, _, _ in by_ratio(p0, p1))
+    (low, *_), *_, (high, *_) = points if len(points := by_ratio(p0, p1)) > 1 else 2 * points
     if e is not None:
         low, high = max(low, 1 / (1 + e)), min(high, e / (1 + e))
     cuts = [low, *rational(d.proof["knots"])[1:-1], high]
@@ -453,7 +467,7 @@ def eliminated(matrix, right):
         need(own[i] > matrix[i][i] / 2**96, "a channel that does not tell all proportions apart is not supported")
         det *= own[i]
         own[:] = [x / own[i] for x in own]
-        for row in (row for row in a if row is not own and row[i]):
+        for row in (row for row in a if row is not own and row[i]):  # Where it is 0, nothing is to be taken away.
             row[:] = [x - row[i] * y for x, y in zip(row, own, strict=True)]
     return det, [row[len(a) :] for row in a]
 
@@ -485,13 +499,14 @@ def functions(d):
         need(not any(map(any, full)), "full matrices of weights: not supported")
     sizes = [Fraction(w) for w in weights or [1] * k]
     need(len(sizes) == len(units) and min(sizes) >= 0 < max(sizes), "weights must be >= 0, one for each function")
-    return [(w, unit) for w, unit in zip(sizes, units, strict=True) if w]
+    return [(w, unit) for w, unit in zip(sizes, units, strict=True) if w]  # Weight 0: its variance does not count.
 
 
 def criterion(d, bits):
     """The criterion of the channel, by the information M of one report about all proportions but the last. It falls
     where M grows: it is rounded to multiples of a unit, and so lies between two matrices, less and plus k units on the
-    diagonal, but for the share by which 1/mass is rounded up."""
+    diagonal, but for the share by which 1/mass is rounded up. A report of mass 0 never comes; whatever it would tell
+    could only make M larger and the error smaller, so that it is left out."""
     n, kind = d.k - 1, d.utility["criterion"]["kind"]
     seen = [([one - c[-1] for one in c[:-1]], shortened(1 / mass, 2 * bits, True))
             for c in zip(*d.rows, strict=True) if (mass := dot(d.prior, c))]  # fmt: skip
@@ -527,16 +542,19 @@ def centred(kernel, p):
 
 
 def dearest(p, kernel, rows, prices, every, bits):
-    """The most that a column earns above its price: of (base, rise) in `every`, in whole numbers where they can be."""
+    """The most that a column earns above its price, per unit of mass: of (base, rise) in `every`, in whole numbers
+    where they can be. One without mass, of answers that never occur, may be a part of any column. That earns without
+    end, unless the kernel takes the part to 0, which then earns nothing, and must not pay less."""
     k, (own, below) = len(p), centred(kernel, p)
     paid, unit = whole([*p, *rows, *(one for _, _, one in prices)])
     priced, most = [(x, y, one) for (x, y, _), one in zip(prices, paid[2 * k :], strict=True)], []
     for base, rise in every:
-        mass = base + Fraction(dot(paid[:k], rise)) / unit
+        mass, told = base + Fraction(dot(paid[:k], rise)) / unit, Fraction(sum(dot(row, rise) ** 2 for row in own))
+        price = base * sum(rows) + Fraction(dot(paid[k : 2 * k], rise) + charged(rise, priced)) / unit
         if mass:
-            earned = Fraction(sum(dot(row, rise) ** 2 for row in own)) / below**2 / mass
-            price = base * sum(rows) + Fraction(dot(paid[k : 2 * k], rise) + charged(rise, priced)) / unit
-            most.append(shortened((earned - price) / mass, 2 * bits, True))
+            most.append(shortened((told / below**2 / mass - price) / mass, 2 * bits, True))
+        else:
+            prove(told == 0 <= price, "a report on answers of no mass may earn without end")
     return max(most)
 
 
@@ -731,6 +749,7 @@ def respondents(file, bits, budget):
         low = max(low, *(spread / v for spread, v in zip(spreads, tau, strict=True)))
         even += len(p) == 2 and p[0] == p[1]
     even = even if even == len(parts[0]) else 0
+    # Without a promise, or where reports tell nothing, or with all weights 0, only the variance of the sample counts.
     if 0 < epsilon < math.inf and paid:
         low = max(low, root.lo**2 / paid / information_limit(exp_bound(epsilon, bits, True), even, even))
     cells, kernel = math.prod(map(len, file["pilots"])), file["kernel"]

@@ -522,7 +522,7 @@ def test_three_short_files_of_the_standard_library():
     assert imported - {"ldpopt_check"} <= sys.stdlib_module_names
     lines = text.splitlines()
     assert len(FILES) == 3
-    assert sum(bool(line.strip()) for line in lines) - told <= 900
+    assert sum(line.strip()[:1] not in ("", "#") for line in lines) - told <= 900
     package = {line.strip() for path in (ROOT / "ldpopt").rglob("*.py") for line in path.read_text().splitlines()}
     assert [line for line in lines if len(line.strip()) > 45 and line.strip() in package] == []
 

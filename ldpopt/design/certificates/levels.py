@@ -1,8 +1,9 @@
 """Proofs over the extreme columns of (epsilon, delta)-LDP, and over columns of integers.
 
-The columns of `listed` are those of `columns.levels`, scaled to a largest entry of one: an entry of level l is
-exp(-(h - l) epsilon) for the highest level h. The cap is delta, on sum_c theta_c (c_x - e^epsilon c_x')_+. Where total
-variation is limited, too, there is the cap eta on sum_c theta_c (c_x - c_x')_+.
+The columns of `listed` are those of `columns.levels`, the extreme rays of `level_arrangement`. They are scaled to a
+largest entry of one: an entry of level l is exp(-(h - l) epsilon) for the highest level h. The cap is delta, on
+sum_c theta_c (c_x - e^epsilon c_x')_+. Where total variation is limited, too, there is the cap eta on
+sum_c theta_c (c_x - c_x')_+, and the constant column is one of the list.
 
 `IntegerColumns` counts every way in which columns of integers add up to the rows. Multiply a channel by its denominator
 D: its columns become integers that sum to D in every row, with ratios of at most E. Every such column is a sum of

@@ -14,8 +14,9 @@ sum_j w_j mu_j at the constant column. No column is then worth less than nothing
 larger.
 
 `PatternDual`: the 2^k - 1 columns are the patterns S_A = t + 1_A with t = 1/(e^epsilon - 1), and the cap is eta, on
-sum_{A with x, without x'} theta_A.
-`PolicyDual`: the columns are those of `columns.extreme`, and the cap is eta, on sum_c theta_c (c_x - c_x')_+.
+sum_{A with x, without x'} theta_A. They are the extreme rays of `columns.staircase.staircase_arrangement`.
+`PolicyDual`: the columns are those of `columns.extreme`, and the cap is eta, on sum_c theta_c (c_x - c_x')_+. They are
+the extreme rays of `PolicyColumns.arrangement`.
 """
 
 from __future__ import annotations

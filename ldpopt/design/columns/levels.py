@@ -8,7 +8,8 @@ gives a unit vector. A larger one has h >= 1, because inputs of the same level a
 There are 4, 21, 138, 1055, 9308, 94465, 1091422 such columns for 2 to 8 inputs.
 
 Where total variation is capped too, the cone is also cut by the planes q_x = q_x', which connect inputs of the same
-level. Then the columns of h = 0 are extreme as well: constants on two inputs or more, but not on all.
+level. Then the columns of h = 0 are extreme as well: constants on any inputs, on all of them too. There are 5, 25, 149,
+1081, 9365, 94585, 1091669 such columns for 2 to 8 inputs.
 
 *Integers* with bounded ratios. For a utility that is a sum over outputs of a convex, homogeneous function mu, mu(s + t)
 <= mu(s) + mu(t). So splitting a column into two never loses utility, and does not raise the total variation where both
@@ -22,30 +23,34 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpopt.values.distribution import Array
 
+if TYPE_CHECKING:
+    from ldpopt.design.columns.arrangement import Arrangement
+
 Levels = npt.NDArray[np.integer[Any]]
 LIMIT = 8  # The most inputs whose columns are listed: 9 inputs have more than fourteen million.
-COLUMNS = (1, 1, 4, 24, 148, 1080, 9364, 94584, 1091668)  # How many there are at most of so many inputs.
+COLUMNS = (1, 1, 5, 25, 149, 1081, 9365, 94585, 1091669)  # How many there are at most of so many inputs.
 ABSENT = -1  # The level of an input outside the support.
 """Levels on blocks of neighbouring inputs, one digit for each block, that were enough in all cases seen."""
 
 
 @cache
 def level_columns(k: int, flat: bool = False) -> Levels:
-    """(n, k) levels of all extreme columns of k <= `LIMIT` inputs, `ABSENT` outside the support.
+    """(n, k) levels of all extreme columns of k <= `LIMIT` inputs, `ABSENT` outside the support: the extreme rays of
+    `level_arrangement`.
 
-    flat : whether to add the columns that are constant on some inputs, which a cap on total variation needs.
+    flat : whether to add the columns that are constant on some inputs or all, which a cap on total variation needs.
 
     >>> [len(level_columns(k)) for k in (2, 3, 4, 5)]
     [4, 21, 138, 1055]
     >>> [len(level_columns(k, flat=True)) for k in (2, 3, 4, 5)]
-    [4, 24, 148, 1080]
+    [5, 25, 149, 1081]
     """
     columns = []
     for size in range(1, k + 1):
@@ -56,13 +61,23 @@ def level_columns(k: int, flat: bool = False) -> Levels:
             seen = np.repeat(seen, size) | (1 << level.astype(np.int64))
             kept = gaps[seen] <= left
             every, seen = np.column_stack([np.repeat(every, size, axis=0)[kept], level[kept]]), seen[kept]
-        every = every[(every.max(axis=1) >= 1) | (size == 1) | (flat and size < k)]
+        every = every[(every.max(axis=1) >= 1) | (size == 1) | flat]
         for support in itertools.combinations(range(k), size):
             columns.append(np.full((len(every), k), ABSENT, dtype=np.int8))
             columns[-1][:, support] = every
     stacked = np.concatenate(columns)
     stacked.setflags(write=False)
     return stacked
+
+
+def level_arrangement(k: int, flat: bool = False) -> Arrangement:
+    """Return the arrangement whose extreme rays `level_columns` lists, for the ratio E = e^epsilon.
+
+    The cone is that of all columns >= 0. It is cut by c_x = E c_x' and, if `flat`, by c_x = c_x'.
+    """
+    from ldpopt.design.columns.arrangement import Arrangement
+
+    return Arrangement.of(k, cut=1, ordered=flat)
 
 
 Integers = npt.NDArray[np.int64]
@@ -98,7 +113,7 @@ def count(k: int, rise: int) -> int:
 
 
 def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MAX_LISTED) -> tuple[Integers, bool]:
-    """The columns, shape (k, n), and whether these are all that are needed.
+    """The columns, shape (k, n), and whether these are all that `integer_arrangement` needs.
 
     ratio : the largest ratio of two entries, None without a limit. total : the sum of a row, an upper limit of entries.
     many : a pair (b, S) with more columns than this gives only its columns of two values.
@@ -115,6 +130,17 @@ def integer_columns(k: int, ratio: Fraction | None, total: int, many: int = MAX_
         entries = [entry for entry in itertools.product(steps, repeat=k) if min(entry) == 0 and max(entry) == rise]
         listed.append(base + np.array(entries, dtype=np.int64).reshape(-1, k))
     return np.ascontiguousarray(np.concatenate(listed).T), complete
+
+
+def integer_arrangement(k: int) -> Arrangement:
+    """Return the arrangement of `integer_columns`, for the ratio as E.
+
+    The cone is that of the columns with c_x <= E c_x', cut by c_x = c_x'. Every column of integers up to the total is a
+    sum of listed ones from one piece: the list holds the columns that are no such sums.
+    """
+    from ldpopt.design.columns.arrangement import Arrangement
+
+    return Arrangement.of(k, limit=1, ordered=True)
 
 
 def merged(weights: Integers) -> Integers:

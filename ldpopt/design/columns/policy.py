@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,9 @@ from ldpopt.design.work import Work
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.values.distribution import Array
+
+if TYPE_CHECKING:
+    from ldpopt.design.columns.arrangement import Arrangement
 
 APART = 35.0  # The log-ratio that stands for no limit, in nats: entries of exp(-35) are as good as 0.
 STARTS = 64  # The most columns from which a search starts.
@@ -155,6 +158,17 @@ class PolicyColumns(Columns):
         self.epsilon = float(limits.max())
         self.ordered, self.count = ordered, len(self.heights)
         self.name = f"{self.count} {self.kind}"
+        self._limits = limits
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """That of the graph's limits, for the ratio E = e^unit of the grid; cut by c_x = c_x' if `ordered`."""
+        from ldpopt.design.columns.arrangement import Arrangement, in_order
+
+        limits = Grid.of(self._limits).limits
+        k, finite = len(limits), np.isfinite(limits)
+        bounded = ((x, y, int(limits[x, y])) for x, y in np.argwhere(finite & ~np.eye(k, dtype=bool)).tolist())
+        return Arrangement(k, tuple(bounded), in_order(k) if self.ordered else ())
 
     def start(self) -> Array:
         """All of a short list; else `MAX_START` at random, and the columns in which some input stands out the most."""

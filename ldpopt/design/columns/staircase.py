@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from ldpopt.errors import SolverError
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
 from ldpopt.numbers.rounding import ULP
 from ldpopt.values.distribution import Array
+
+if TYPE_CHECKING:
+    from ldpopt.design.columns.arrangement import Arrangement
 
 BATCH = 200  # The most columns that join a design in one round.
 AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf | SymmetricScores
@@ -57,6 +61,11 @@ class Columns(ABC):
 
     count: float = math.inf
     """How many there are, without multiples of others; inf where they cannot be listed."""
+
+    @property
+    def arrangement(self) -> Arrangement | None:
+        """The arrangement whose extreme rays are listed; None where the columns cannot be listed."""
+        return None
 
     def values(self, heights: Array) -> Array:
         """The columns with these logarithms."""
@@ -123,6 +132,17 @@ FULL = 8  # Up to this many inputs, all patterns are there from the start.
 LISTED = 12  # Up to this many inputs, proofs price all patterns one by one in the given arithmetic; beyond, in floats.
 
 
+def staircase_arrangement(k: int) -> Arrangement:
+    """Return the arrangement whose extreme rays are the 2^k - 1 staircase patterns of k inputs, the constant one too.
+
+    The cone is that of the columns with c_x <= E c_x', E = e^epsilon. It is cut by c_x = c_x'. Without the cuts the
+    constant column is no extreme ray, but it may be listed all the same.
+    """
+    from ldpopt.design.columns.arrangement import Arrangement
+
+    return Arrangement.of(k, limit=1, ordered=True)
+
+
 class StaircaseColumns(Columns):
     """The 2^k - 1 staircase patterns of k inputs: exp(epsilon) on a set, 1 elsewhere."""
 
@@ -134,6 +154,11 @@ class StaircaseColumns(Columns):
         self.epsilon = epsilon
         self.line = line
         self.name, self.count = f"{2**k} {self.kind}", 2**k - 1  # the full one is a multiple of the empty one
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """That of the staircase patterns, for the ratio E = e^epsilon."""
+        return staircase_arrangement(self.k)
 
     def start(self) -> Array:
         """All patterns of a small alphabet; else singletons, their complements, and sets of nearly the best size."""

@@ -191,8 +191,9 @@ def _columns(problem: Problem) -> Array:
         return np.where(inside, 1.0, np.exp(-toward_privacy(problem.epsilon)))
     constraint = approximate(problem, Constraint)
     assert constraint is not None
-    base, rise = leveled_columns(level_columns(k, problem.eta < 1), constraint.epsilon)
-    return np.hstack([base + rise, np.ones((k, 1))])
+    capped = problem.eta < 1  # then the constant column is one of the list
+    base, rise = leveled_columns(level_columns(k, capped), constraint.epsilon)
+    return base + rise if capped else np.hstack([base + rise, np.ones((k, 1))])
 
 
 def _limits(problem: Problem, matrix: Any) -> list[Any]:

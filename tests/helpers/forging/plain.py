@@ -100,6 +100,8 @@ def _criterion(criterion: Any) -> tuple[str, tuple[float, ...] | None]:
         if np.count_nonzero(weights - np.diag(np.diag(weights))):
             raise Unknown("weights that are no diagonal")
         return "a", _law(np.diag(weights))
+    if not isinstance(criterion, ld.MVOptimal | ld.DOptimal):
+        raise Unknown(type(criterion).__name__)
     return ("mv" if isinstance(criterion, ld.MVOptimal) else "d"), None
 
 
