@@ -143,10 +143,11 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
     beyond = "has less" if utility.error else "keeps more"
     scale = "" if utility.logarithmic else " of the value"
     certified = "certified," if design.certified else "not certified"
+    trusted = taken_on_trust(believed(design.utility, design.constraints))
     return [
         *told,
         f"No channel within these limits {beyond} than {design.bound!r}: {argument}.",
-        f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}.",
+        f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}{trusted}.",
     ]
 
 

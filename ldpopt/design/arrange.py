@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.candidate import Candidate
+from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
 from ldpopt.design.methods.clean import mend
 from ldpopt.design.problems.problem import Problem
@@ -30,8 +31,8 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
     """The channel of a candidate. Raises `Unrepairable` where its matrix is too far from the constraints."""
     if problem.denominator is not None:
         return _of_integers(problem, candidate.matrix)
-    if problem.given or problem.placed:
-        return _given(problem, candidate.matrix)
+    if problem.given or problem.placed or candidate.apart:
+        return _given(problem, candidate.matrix, candidate.apart)
     if problem.utility.pair is not None:
         return _of_pair(problem, candidate.matrix)
     names = problem.utility.decisions
@@ -52,12 +53,15 @@ def rearranged(problem: Problem, arranged: Arranged) -> Arranged:
     channel = arranged.channel
     if problem.denominator is not None:  # what is repaired has no denominator
         raise Unrepairable(channel.matrix)
-    mended = (mend if problem.given else repair)(channel.matrix, problem.constraints, channel.inputs)
+    mended = (mend if problem.given or problem.others else repair)(channel.matrix, problem.constraints, channel.inputs)
     return Arranged(Channel(mended, channel.inputs, channel.outputs), arranged.edges)
 
 
-def _given(problem: Problem, matrix: Array) -> Arranged:
-    """The channel where constraints fix the outputs: named ones stay as they are, others are merged and sorted."""
+def _given(problem: Problem, matrix: Array, apart: bool) -> Arranged:
+    """The channel where constraints fix the outputs: named ones stay as they are, others are merged and sorted.
+
+    Outputs that are kept `apart` are merged only where that breaks no constraint.
+    """
     reduced = problem.utility.pair is not None and problem.symmetric
     rows = mend(matrix, problem.constraints, None if reduced else problem.labels)
     matrix = rows[problem.reduction.classes] if reduced else rows
@@ -65,6 +69,8 @@ def _given(problem: Problem, matrix: Array) -> Arranged:
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
     if not problem.placed and problem.utility.decisions is None:
         merged = channel.merge().matrix
+        if apart and not within(Channel(merged, problem.labels), problem.constraints):
+            merged = channel.matrix
         if problem.utility.pair is not None:
             merged = merged[:, _by_ratio(merged, *problem.utility.pair)]
         channel = Channel(merged, problem.labels)

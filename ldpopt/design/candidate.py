@@ -39,7 +39,8 @@ class Candidate:
     tolerance : the relative gap that counts as certified; None for the usual one. problem : the problem with the orders
     that were added for a constraint of infinitely many; None where none were. note : what else a reader should know.
     shortfall : why the bound may miss the tolerance, told where it does. reference : the papers of the way it was
-    found, where they are not those of the method.
+    found, where they are not those of the method. apart : its outputs stay as they are, as merging them might break a
+    constraint.
     """
 
     matrix: Array
@@ -50,6 +51,7 @@ class Candidate:
     note: str = ""
     shortfall: str = ""
     reference: str = ""
+    apart: bool = False
 
 
 class Limit(str):

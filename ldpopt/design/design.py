@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import Certificate, Unbounded, Unproved, Verification
+from ldpopt.design.certificates.base import (
+    Certificate,
+    Unbounded,
+    Unproved,
+    Verification,
+    believed,
+    taken_on_trust,
+)
 from ldpopt.design.certificates.numbers import expect, expect_each
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.files.atomic import write_text
@@ -219,6 +226,11 @@ class Design(Pictured):
             "outputs": self.channel.shape[1],
         }
 
+    @property
+    def _trusted(self) -> str:
+        """What a proof of this design takes on trust, as the end of a sentence; empty where nothing is proved."""
+        return taken_on_trust(believed(self.utility, self.constraints)) if self.certificate is not None else ""
+
     def _lines(self) -> list[tuple[str, str]]:
         """The lines of the printed design: a name and a text each."""
         value = f"{self.value:.9g}" + " for one respondent" * self.utility.error
@@ -227,7 +239,7 @@ class Design(Pictured):
         told = [
             (self.utility.name, value),
             ("lower bound" if self.utility.error else "upper bound", proved if math.isfinite(self.bound) else "none"),
-            ("certified", f"{'yes' if self.certified else 'no'}, to {self.tolerance:g}{scale}"),
+            ("certified", f"{'yes' if self.certified else 'no'}, to {self.tolerance:g}{scale}{self._trusted}"),
             *((g.title, g.limit) for g in self.guarantees),
             ("channel", f"{self.channel.shape[0]} inputs -> {self.channel.shape[1]} outputs"),
             ("method", self.method),

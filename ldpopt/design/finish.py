@@ -13,7 +13,7 @@ from typing import Any
 from ldpopt.design import methods
 from ldpopt.design.arrange import Arranged, arrange, rearranged
 from ldpopt.design.candidate import Ask, Candidate, declared, refusal
-from ldpopt.design.certificates.base import Certificate, Unbounded
+from ldpopt.design.certificates.base import Certificate, Unbounded, believed
 from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
 from ldpopt.design.constraints.base import plain_of, stated_guarantees, within
 from ldpopt.design.design import Design, is_certified, relative_gap
@@ -214,6 +214,8 @@ def _notes(
         notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)
     if problem.given and not certified and best is not None and not best.tight:
         notes.append("the bound is that of a problem without the constraints on the outputs")
+    if certified and (trusted := believed(problem.whole, problem.constraints)):
+        notes.append(f"the proof takes on trust: {', '.join(trusted)}")
     if not certify:
         notes.append("no certificate was asked for, so nothing bounds the optimum")
     elif best is None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ldpopt.design import methods
-from ldpopt.design.candidate import Limit, Method, declared, refusal
+from ldpopt.design.candidate import Candidate, Limit, Method, declared, refusal
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.constraints.hockey_stick import ApproximateLDP
+from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.repair import Unrepairable
 from ldpopt.design.design import Design
 from ldpopt.design.finish import finish
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.registry import kinds
-from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.base import ColumnUtility, Utility, probed
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.values.deadline import Progress, watched
 
@@ -134,7 +137,16 @@ def optimal_channel(
     if time_limit is not None:
         _methods()  # loaded before the clock runs
     with watched(time_limit, progress) as deadline:
-        return designed(Problem.of(utility, constraints, deadline.part(0.0, SEARCH)), method, certify, near)
+        problem = Problem.of(utility, constraints, deadline.part(0.0, SEARCH))
+        if isinstance(problem.utility, ColumnUtility):
+            probed(problem.utility, ratios_of(problem.constraints))
+        return designed(problem, method, certify, near)
+
+
+def ratios_of(constraints: Iterable[Any]) -> tuple[float, ...]:
+    """The ratios e^epsilon of two entries of a column that constraints name, as far as floats hold them."""
+    named = {constraint.epsilon for constraint in constraints if isinstance(constraint, LocalDP | ApproximateLDP)}
+    return tuple(math.exp(epsilon) for epsilon in sorted(named) if epsilon > 0)
 
 
 def designed(problem: Problem, method: Method | None, certify: bool, near: Design | None) -> Design:
@@ -153,7 +165,8 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
     while True:
         try:
             chosen = choose(problem, method)
-            candidate = chosen.find(problem, ask)
+            find = partial(chosen.find, problem, ask)
+            candidate = _of_own(problem, find, ask, method, certify) if problem.others else find()
             problem.deadline.tell(1.0)
             design = finish(candidate.problem or problem, candidate, certify, known, ask)
             return replace(design, reference=candidate.reference or chosen.reference)
@@ -167,6 +180,13 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
         except SolverError as failure:
             _say_late(problem, failure)
             raise
+
+
+def _of_own(problem: Problem, *how: Any) -> Candidate:
+    """The candidate under constraints of users' own (`own_constraints`)."""
+    from ldpopt.design.own_constraints import best_of_own
+
+    return best_of_own(problem, *how)
 
 
 def _say_late(problem: Problem, failure: SolverError) -> None:

@@ -41,6 +41,13 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     },
     "CLARABEL at 1e-6": {"tol_gap_abs": 1e-6, "tol_gap_rel": 1e-6, "tol_feas": 1e-7},
 }
+_EXACTLY: Sequence[tuple[str, dict[str, Any]]] = (
+    ("highs", _OPTIONS["HIGHS"]),
+    ("highs", _OPTIONS["HIGHS"] | {"presolve": False}),
+    ("highs", {}),
+    ("highs-ipm", {}),
+)
+"""Methods of HiGHS with their options, in turn, where rounding stops it on coefficients of very different sizes."""
 _REMEDY = {
     "infeasible": "no channel meets all constraints; relax one",
     "infeasible_inaccurate": "the constraints may contradict each other; relax one",
@@ -147,16 +154,19 @@ def solve_whole(
 
 
 def solve_real(
-    gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str
+    gains: Array, equal: Any, right: Array, above: Any, most: Array, what: str
 ) -> tuple[Array, Array, Array, Array]:
     """The same program without integers: the solution x, its reduced costs, none below zero, and the multipliers of the
     equations and of the limits. The reduced cost of an entry is what raising it from zero would cost per unit; it is 0
-    for entries above zero.
+    for entries above zero. equal, above : matrices, dense or sparse.
     """
     from scipy.optimize import linprog
 
     bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
-    answer = linprog(-gains, above, most, equal, right, bounds, method="highs", options=_OPTIONS["HIGHS"])
+    for method, options in _EXACTLY:
+        answer = linprog(-gains, above, most, equal, right, bounds, method=method, options=options)
+        if answer.status == 0:
+            break
     x = _answered(answer, what)
     return x, answer.lower.marginals, -answer.eqlin.marginals, -answer.ineqlin.marginals
 

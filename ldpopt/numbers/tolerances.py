@@ -147,6 +147,10 @@ SAME_ORDER = 1e-4
 CONVEXITY = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 
+PROBED_VALUE, PROBED_SHAPE, PROBED_TANGENT = 1e-9, 1e-11, 1e-6
+"""A user's utility is refused where, relatively, it differs by more than the first from what it should equal, lies
+higher than the second above a chord of its own, or where a gradient of it is off by more than the third."""
+
 EXTRAPOLATED = 1e-6
 """A limit of a user's generator is found when it moves relatively less than this, and may be below its chord by it."""
 
@@ -174,6 +178,18 @@ CLIMB_GAIN = 1e-9
 
 REPAIR_LOSS = 1e-7
 """The optimum of an easier problem is taken if its repair for the whole problem costs at most this share."""
+
+CAP_ROOM = 1e-9
+"""The share of a cap that is left free for a solver's rounding where a later mixture would cost far more."""
+
+MISSED = 1e-7
+"""No further program of an expected loss is posed when the channel loses relatively no more above the last one."""
+
+IDLE_WEIGHT = 1e-7
+"""Of several priors, those with a smaller weight decide nothing about the loss."""
+
+MIXED_LOSS = 1e-6
+"""A larger share of the utility that a mixture with a constant channel costs is told in the note of the design."""
 
 MERGED_SHARES, MERGED_FREE = (1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13), 1e-9
 """Shares of the utility that one merger of outputs may cost: the coarsest is taken that costs less than the last."""

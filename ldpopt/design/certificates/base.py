@@ -21,7 +21,7 @@ from ldpopt.design.constraints.base import Constraint, Measured
 from ldpopt.design.constraints.hockey_stick import TotalVariation
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.registry import Kind
-from ldpopt.design.utilities.base import Utility
+from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.design.work import PARSED, Work, size
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, LdpoptError
@@ -90,8 +90,12 @@ def believed(utility: Any, constraints: Sequence[Any] = ()) -> tuple[str, ...]:
     """What a proof about a problem believes of a user's functions and classes, and of scipy's laws; () for nothing."""
     trusted = list[str]()
     for part in (utility, *constraints):
+        if getattr(part, "function", None) is not None and isinstance(part, Constraint):
+            trusted.append("what the function of a constraint says")
         if not type(part).__module__.startswith("ldpopt."):
             trusted.append(f"what the class {type(part).__name__} computes")
+            if isinstance(part, ColumnUtility):
+                trusted.append(f"that {part.name} is convex and homogeneous beyond the columns that were probed")
         if getattr(part, "continuous", False):
             trusted.append("the probabilities and densities that scipy.stats computes")
         f = getattr(part, "f", None)

@@ -26,7 +26,7 @@ from ldpopt.design.certificates.relaxed import Dominated
 from ldpopt.design.certificates.tails import far_enough
 from ldpopt.design.constraints.base import ColumnConstraint, Expression, parts
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
-from ldpopt.design.constraints.repair import private
+from ldpopt.design.constraints.repair import cost_of_mixing, private
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.methods.clean import cleanest, merge
 from ldpopt.design.methods.listed import approximate
@@ -152,8 +152,10 @@ class Exchange(
         labels = Labels.of(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         how = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
-        matrix = private(cleanest(problem, best.matrix, labels.ascend), problem.constraints, problem.inputs)
-        return Candidate(matrix, how, best.prove)
+        clean = cleanest(problem, best.matrix, labels.ascend)
+        matrix = private(clean, problem.constraints, problem.inputs)
+        note = cost_of_mixing(labels.value(clean), labels.value(matrix)) if problem.others else ""
+        return Candidate(matrix, how, best.prove, note=note)
 
 
 MAX_MEASURED = 20_000  # The most inputs: measuring a channel takes minutes beyond
@@ -329,16 +331,20 @@ class Labels:
             kept = [term.take(pairs) for term, pairs in zip(self.terms, active, strict=True)]
             chords = chord_gains(self.f, self.pair, knots)
             try:
-                for _ in range(MAX_RESCALED):
-                    gains = chords / scale
-                    if large:
-                        solved, memory = interval_program(gains.each, kept, knots, memory, self.deadline)
-                    else:
-                        solved = label_program(gains, kept, self.expressions, True)
+                gains = chords / scale
+                solved, memory = self._solve(gains, kept, knots, memory, large)
+                for _ in range(1, MAX_RESCALED):
                     if self.conic or 1e-5 < solved.value < 1e5:
                         break
+                    if solved.value <= 0 and self._bound(gains, kept, solved) <= 0:
+                        break  # the multipliers prove that nothing can be kept
                     # An optimum far from one is below the solver's tolerance, or too large for it.
-                    scale *= max(solved.value, 1e-6)
+                    nearer = scale * max(solved.value, 1e-6)
+                    try:
+                        solved, memory = self._solve(chords / nearer, kept, knots, memory, large)
+                    except SolverError:
+                        break  # an optimum of zero is never near one: the last units stand
+                    gains, scale = chords / nearer, nearer
             except SolverError:
                 # The cone program is too degenerate for the solver: take fewer intervals, or the best round so far.
                 if self.conic and thinned < MAX_THINNED:
@@ -383,6 +389,14 @@ class Labels:
         if best is None:
             raise SolverError("exchange: no program was solved in the time there was")
         return replace(best, matrix=best.solved.matrix if champion is None else champion), number
+
+    def _solve(
+        self, gains: LabelGains, kept: Sequence[Term], knots: Array, memory: Memory | None, large: bool
+    ) -> tuple[Solved, Memory | None]:
+        """The solved program of the intervals, by the method for large ones or the usual one."""
+        if large:
+            return interval_program(gains.each, kept, knots, memory, self.deadline)
+        return label_program(gains, kept, self.expressions, True), memory
 
     def value(self, matrix: Array) -> float:
         """The divergence that a matrix keeps."""

@@ -90,6 +90,7 @@ def _of_both(problem: Problem, ask: Ask) -> Candidate:
         candidate.method + orders(problem),
         candidate.prove,
         problem=problem,
+        note=candidate.note,
     )
 
 

@@ -56,12 +56,13 @@ class AlphabetProgram:
     expressions: tuple[Expression, ...] = ()
     criteria: int = 1
 
-    def solve(self, gains: Array, sides: Array | None = None) -> tuple[Array, Leaf]:
+    def solve(self, gains: Array, sides: Array | None = None, scale: float | None = None) -> tuple[Array, Leaf]:
         """The best matrix (k, m) for `gains` (criteria, m, k), within a box of `sides` (2, m, k), and its multipliers.
 
+        scale : the unit of the gains in the solver's eyes; by default the largest of them.
         Raises `SolverError` where there is no such matrix, or none was found.
         """
-        return self._posed(sides is not None, False).solve(gains, sides)
+        return self._posed(sides is not None, False).solve(gains, sides, scale)
 
     def elastic(self, gains: Array, sides: Array) -> Leaf:
         """The multipliers of the program whose equations may be violated at a price, so that it is always feasible."""
@@ -116,8 +117,8 @@ class _Posed:
         linear = not program.expressions and all(isinstance(constraint, flat) for constraint in constraints)
         self.solvers = SIMPLEX if linear else CONIC
 
-    def solve(self, gains: Array, sides: Array | None) -> tuple[Array, Leaf]:
-        scale = float(np.abs(gains).max()) or 1.0
+    def solve(self, gains: Array, sides: Array | None, unit: float | None = None) -> tuple[Array, Leaf]:
+        scale = unit or float(np.abs(gains).max()) or 1.0
         for parameter, each in zip(self.gains, gains, strict=True):
             parameter.value = each.T / scale
         m = self.q.shape[1]

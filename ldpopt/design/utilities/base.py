@@ -8,7 +8,7 @@ lies above its tangents, which is what programs and proofs use under any constra
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -124,12 +124,27 @@ class Utility(Kind, ByValue, ABC):
         return checked
 
 
-class ColumnUtility(Utility):
+class _Probed(ABCMeta):
+    """Makes column utilities; those of a user's own classes are probed once they are made."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        made = super().__call__(*args, **named)
+        probed(made)
+        return made
+
+
+class ColumnUtility(Utility, metaclass=_Probed):
     """A utility given by convex, positively homogeneous functions mu_j of a column of the channel.
 
     U(Q) is the least, over the criteria j, of the sum of mu_j over the columns. A utility of your own needs `name`,
-    `inputs`, `size`, `unprivate`, `columns` and `gradients`; see docs/add-a-utility.md.
+    `inputs`, `size`, `unprivate`, `columns` and `gradients`; see docs/add-a-utility.md. When it is made, these are
+    tried at fixed columns (`utilities.probes`). Raises `InvalidInput` where they are not convex, not positively
+    homogeneous, not functions of each column alone, or where a gradient is above the function.
     """
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        probed(self)
 
     @abstractmethod
     def columns(self, matrix: Array) -> Array:
@@ -163,7 +178,7 @@ class ColumnUtility(Utility):
         return self.enclosed_columns(*base_and_rise(channel, arithmetic)).sum(axis=1).min()
 
 
-def columns_of(utility: ColumnUtility, matrix: Array) -> Array:
+def columns_of(utility: Any, matrix: Array) -> Array:
     """`utility.columns(matrix)`, (criteria, n). `InvalidInput` where a user's own utility gives another thing."""
     k, n = matrix.shape
     what = f"columns of {utility.name}"
@@ -171,11 +186,12 @@ def columns_of(utility: ColumnUtility, matrix: Array) -> Array:
     if values.ndim != 2 or not len(values) or values.shape[1] != n:
         raise invalid(what, f"an array of shape (criteria, {n}) for a matrix of shape ({k}, {n})", values.shape)
     if not (values > -np.inf).all():
-        raise invalid(what, "numbers, none of them NaN or -inf", values[~(values > -np.inf)][0])
+        wrong = ~(values > -np.inf)
+        raise invalid(what, "numbers, none of them NaN or -inf", values[wrong][0], _column(matrix, wrong))
     return values
 
 
-def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
+def gradients_of(utility: Any, matrix: Array) -> Array:
     """`utility.gradients(matrix)`, (criteria, n, k). `InvalidInput` where a user's own utility gives another thing."""
     k, n = matrix.shape
     criteria = len(columns_of(utility, matrix))
@@ -185,7 +201,8 @@ def gradients_of(utility: ColumnUtility, matrix: Array) -> Array:
     if gradients.shape != (criteria, n, k):
         raise invalid(what, f"an array of shape {shape}", gradients.shape)
     if not np.isfinite(gradients).all():
-        raise invalid(what, "finite numbers", gradients[~np.isfinite(gradients)][0])
+        wrong = ~np.isfinite(gradients)
+        raise invalid(what, "finite numbers", gradients[wrong][0], _column(matrix, wrong.any(axis=2)))
     return gradients
 
 
@@ -198,6 +215,29 @@ def _floats(values: object, what: str, shape: str) -> Array:
         return floats.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise invalid(what, f"an array of numbers, of shape {shape}", type(values).__name__) from None
+
+
+def _column(matrix: Array, wrong: Any) -> str:
+    """The first column of a matrix (k, n) at which something is `wrong`, (criteria, n), in words."""
+    from ldpopt.design.utilities.probes import first_column
+
+    return first_column(matrix, wrong)
+
+
+def is_own(utility: Any) -> bool:
+    """Whether a utility is of a class outside of this package, which promises what the package's own ones prove."""
+    return not type(utility).__module__.startswith("ldpopt.")
+
+
+def probed(utility: ColumnUtility, ratios: Sequence[float] | None = None) -> None:
+    """Try what a user's own utility promises (`utilities.probes`), or with ratios e^epsilon what it does within these.
+
+    Raises `InvalidInput` where a promise is broken. Utilities of this package are left alone.
+    """
+    if is_own(utility) and not utility.continuous and (ratios is None or len(ratios)):
+        from ldpopt.design.utilities.probes import probe
+
+        probe(utility, columns_of, gradients_of, ratios or ())
 
 
 def trusted(values: Array, arithmetic: Arithmetic, name: str) -> Enclosure:

@@ -63,7 +63,10 @@ class MutualInformation(ColumnUtility):
         # Where only answers that never occur lead to an output, its probability is 0, and so is its share.
         used = (matrix > 0) & (self.prior > 0)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(used, matrix * np.log1p((matrix - mixture) / mixture), 0.0)
+            away = (matrix - mixture) / mixture
+            # Far below the mixture, the difference from it has lost the entry.
+            logs = np.where(away > -0.9, np.log1p(away), np.log(matrix) - np.log(mixture))
+            terms = np.where(used, matrix * logs, 0.0)
         return np.atleast_2d(self.prior @ terms)
 
     def gradients(self, matrix: Array) -> Array:

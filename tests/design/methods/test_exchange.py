@@ -8,6 +8,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from ldpopt.design import (
     ApproximateLDP,
@@ -275,3 +276,42 @@ def test_merging_refuses_in_sentences():
     ):
         with pytest.raises(InvalidInput, match=words):
             optimal_channel(utility, caps, method=MergedExchange())
+
+
+HOCKEY = [
+    (1.2, [0.21, 0.79], [0.54, 0.46], [(0.2, 0.004), (0.3, 0.0)]),
+    (1.7, [0.21, 0.79], [0.54, 0.46], [(0.05, 1e-6), (0.1, 0.0)]),
+    (1.0, [0.21, 0.79], [0.54, 0.46], [(0.2, 0.004), (0.3, 0.0)]),
+    (2.5, [0.1, 0.9], [0.6, 0.4], [(1.0, 0.05), (2.0, 0.0)]),
+    (1.2, [0.1, 0.3, 0.6], [0.3, 0.4, 0.3], [(0.05, 0.004), (0.1, 0.0)]),
+    (2.5, [0.1, 0.3, 0.6], [0.3, 0.4, 0.3], [(0.5, 0.05)]),
+]
+
+
+@pytest.mark.parametrize(("factor", "p0", "p1", "limits"), HOCKEY)
+def test_hockey_sticks_that_may_keep_nothing_are_solved(factor, p0, p1, limits):
+    """The optimum of (t - factor)_+ is that of a linear program with two reports, also where it is zero."""
+    k = len(p0)
+    pairs = [(x, z) for x in range(k) for z in range(k) if x != z]
+    size = 2 * k + 2 * len(pairs) * len(limits)  # the entries, and an excess for each report, pair and limit
+    above, most, free = [], [], 2 * k
+    for epsilon, delta in limits:
+        for x, z in pairs:
+            total = np.zeros(size)
+            for y in range(2):
+                row = np.zeros(size)
+                row[[2 * x + y, 2 * z + y, free]] = 1.0, -math.exp(epsilon), -1.0
+                total[free] = 1.0
+                above, most, free = [*above, row], [*most, 0.0], free + 1
+            above, most = [*above, total], [*most, delta]
+    gains, rows = np.zeros(size), np.zeros((k, size))
+    gains[0 : 2 * k : 2] = np.array(p0) - factor * np.array(p1)
+    for x in range(k):
+        rows[x, 2 * x : 2 * x + 2] = 1.0
+    optimum = max(0.0, -linprog(-gains, above, most, rows, np.ones(k)).fun)
+    constraints = [ApproximateLDP(*limit) if limit[1] else LocalDP(limit[0]) for limit in limits]
+    design = optimal_channel(Divergence(hockey_stick(factor), p0, p1), constraints)
+    assert design.certified
+    assert design.verify()
+    assert design.value == pytest.approx(optimum, rel=2e-6, abs=1e-13)
+    assert design.upper_bound >= optimum - 1e-13
