@@ -28,7 +28,9 @@ _HOMES = {
         "CHI_SQUARED", "JEFFREYS", "JENSEN_SHANNON", "KL", "LE_CAM", "NEYMAN_CHI_SQUARED", "REVERSE_KL",
         "SQUARED_HELLINGER", "TOTAL_VARIATION",
     ),
-    "ldpopt.errors": ("BudgetExceeded", "CertificateError", "InvalidInput", "LdpoptError", "SolverError"),
+    "ldpopt.errors": (
+        "BudgetExceeded", "CertificateError", "DroppedResult", "InvalidInput", "LdpoptError", "SolverError",
+    ),
     "ldpopt.frontiers": ("frontier", "sweep"),
     "ldpopt.mechanisms": (
         "binary", "binary_with_erasure", "crosswise", "forced_response", "gaussian", "hadamard_response", "kuk",

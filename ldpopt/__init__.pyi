@@ -59,6 +59,7 @@ from ldpopt.divergences import SQUARED_HELLINGER as SQUARED_HELLINGER
 from ldpopt.divergences import TOTAL_VARIATION as TOTAL_VARIATION
 from ldpopt.errors import BudgetExceeded as BudgetExceeded
 from ldpopt.errors import CertificateError as CertificateError
+from ldpopt.errors import DroppedResult as DroppedResult
 from ldpopt.errors import InvalidInput as InvalidInput
 from ldpopt.errors import LdpoptError as LdpoptError
 from ldpopt.errors import SolverError as SolverError
@@ -130,6 +131,7 @@ __all__ = [
     "Denominator",
     "Design",
     "Divergence",
+    "DroppedResult",
     "ExpectedLoss",
     "FisherInformation",
     "Guarantee",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 __all__ = [
-    "BudgetExceeded", "CertificateError", "InvalidInput", "LdpoptError", "Phrase", "SolverError", "invalid",
+    "BudgetExceeded", "CertificateError", "DroppedResult", "InvalidInput", "LdpoptError", "Phrase", "SolverError",
+    "invalid",
 ]  # fmt: skip
 
 
@@ -25,6 +26,10 @@ class BudgetExceeded(LdpoptError, RuntimeError):
 
 class CertificateError(LdpoptError, RuntimeError):
     """A certificate does not prove what it claims."""
+
+
+class DroppedResult(UserWarning):
+    """The new value that a method of an immutable object returned was dropped, so that the call had no effect."""
 
 
 class Phrase(str):

@@ -241,6 +241,7 @@ PROOFS = kinds(
     Dominated={"points": ROWS, "of_points": dict},
     EnvelopeDual={"level": double, "potentials": [double], "points": (None, ROWS)},
     InformationDual={"whole": ([int], {"shape": list}), "rows": [double], "pairs": ROWS},
+    SymmetricEnvelope={"slope": double},
     IntervalDual={**TERMS, "classes": (None, [int]), "knots": [double]},
     EquivalenceDual={"prior": [double], "kernel": ROWS, "rows": [double], "pairs": ROWS, "relaxed": (None, dict)},
 )
@@ -359,8 +360,13 @@ class Cap:
                 r == math.inf or settle(partial(log, r), limit * w, bits).hi > limit * w for w, r in worst.items()
             )
         least = exp_bound(self.epsilon, bits, False)
-        pairs = (permutations if self.epsilon else combinations)(dict.fromkeys(rows), 2)  # Equal rows but once.
-        return any(sum(max(0, a - least * b) for a, b in zip(p, q, strict=True)) > limit for p, q in pairs)
+        different = map(proofs.whole, dict.fromkeys(rows))  # Equal rows but once.
+        pairs = (permutations if self.epsilon else combinations)(different, 2)
+        for (p, below), (q, other) in pairs:
+            own, against = other * least.denominator, below * least.numerator
+            if sum(max(0, a * own - b * against) for a, b in zip(p, q, strict=True)) > limit * below * own:
+                return True
+        return False
 
 
 SLACK = 1 + Fraction(1e-12)  # Paths that are longer than an edge by less than this imply it.

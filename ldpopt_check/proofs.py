@@ -65,6 +65,16 @@ Theorem 7 [Shor]. In theorem 5 a pattern t + a of mass m gains -N/m^2, N = m (t 
 For a_x of 0 or 1 and low <= m <= high, N is at least what it is with low price for m price, more d_x (a_x^2 - a_x),
 less span (m-low)(high-m) and n_xy a_x a_y: a quadratic form in z = (a_x (t + p_x), t). As |z|^2 <= (k+1) m^2, no gain
 exceeds minus its least eigenvalue times k+1. The classes [low, high] cover all masses.
+
+Theorem 8 (symmetric envelope). Let n inputs be alike, and what is kept a convex, homogeneous function of columns that
+no permutation changes. By theorem 3 patterns suffice: e on w inputs, 1 on the others, over the sum s = n + (e-1) w. The
+average of a channel over permutations keeps as much and fulfils 1, as no distance of rows grows. Its patterns of w
+inputs, of total probability b_w, are all equally likely, so that any two rows are sum b_w eta_w apart, eta_w =
+(e-1) w (n-w)/((n-1) s), and sum b_w u_w is kept: at most a eta + max(0, max_w (u_w - a eta_w)) for any a >= 0. For
+information u_w is the divergence of the ratios to the mean, e n/s on w and n/s on n-w inputs. For estimation it is the
+trace T of sum_y m_y u u^T, u = c/m - 1: n w (n-w) ((e-1)/s)^2. A criterion that falls and is convex in this matrix and
+unchanged by permutations is at least its value at the average, T/(n-1) on all contrasts: n-1 variances of (n-1)/T in
+all, (1-1/n) (n-1)/T each, and log det -(n-1) log(T/(n-1)) - log n. Inputs without mass are left out.
 """
 
 import math
@@ -122,6 +132,7 @@ def proved(d, bits):
         "IntervalDual": (intervals, two, knots * (20 + k**2 / 10)),
         "LossDual": (losses, ("ExpectedLoss",), d.m * k**2 / 10),
         "InformationDual": (information, ("MutualInformation",), 22 * 2.0 ** min(len(proof.get("whole", ())), 99)),
+        "SymmetricEnvelope": (symmetric, ("MutualInformation", "FisherInformation"), 10 * k),
         "InformationCapacity": (capacity, ("MutualInformation",), k),
         "EquivalenceDual": (equivalence, estimated, k**4 / 40 + (0 if graph else listed)),
         "SharedInformation": (shared, estimated, k**3),
@@ -366,6 +377,34 @@ def columns_paid(d, bits):
     return factor(((dot(shares, worths), paid) for worths, paid in each), bits) * (sum(rows) + charge)
 
 
+def symmetric(d, bits):
+    """Theorem 8: a eta + max(0, max_w (u_w - a eta_w)), and what the criterion makes of a trace."""
+    slope, (e, eta), one = rational(d.proof["slope"]), plain(d, bits), d.utility.get("criterion", {})
+    prior = d.prior if d.error else [p for p in d.parts[0][2] if p]
+    prove(slope >= 0, "the slope is negative")
+    prove(len(set(prior)) == 1 < len(prior), "the prior is not even")
+    kind, sizes = one.get("kind"), [w for w, _ in functions(d)] if one.get("weights") else [Fraction(1)] * d.k
+    invariant = kind in ("AOptimal", "MVOptimal", "DOptimal", None) and one.get("contrasts") is None
+    prove(invariant and sizes == sizes[:1] * d.k, "the criterion does not treat all inputs alike")
+    n, most = len(prior), exactly(0, bits)
+    for w in range(1, n):
+        s = n + (e - 1) * w
+        spread = (e - 1) * w * (n - w) / ((n - 1) * s)
+        each = () if d.error else ((e * n / s, w), (n / s, n - w))  # The ratios of the entries to their mean.
+        worth = exactly(n * w * (n - w) * ((e - 1) / s) ** 2 if d.error else 0, bits)
+        rest = sum((Fraction(count, n) * kl(r, Fraction(1), bits) for r, count in each), worth) + -slope * spread
+        most = Interval(max(most.lo, rest.lo), max(most.hi, rest.hi), bits)
+    most += slope * eta
+    if not d.error:
+        return most
+    prove(most.lo > 0, "the slope does not bound the information")
+    if kind == "DOptimal":
+        each = Interval(log(most.lo / (n - 1), bits).lo, log(most.hi / (n - 1), bits).hi, bits)
+        return (1 - n) * each + -1 * log(Fraction(n), bits)
+    scale = Fraction((n - 1) ** 2, n) if kind == "MVOptimal" else (n - 1) ** 2 * sizes[0]
+    return Interval(scale / most.hi, scale / most.lo, bits)
+
+
 def capacity(d, bits):
     """The bound for every prior."""
     e = farthest(d, bits)
@@ -508,9 +547,11 @@ def criterion(d, bits):
     diagonal, but for the share by which 1/mass is rounded up. A report of mass 0 never comes; whatever it would tell
     could only make M larger and the error smaller, so that it is left out."""
     n, kind = d.k - 1, d.utility["criterion"]["kind"]
-    seen = [([one - c[-1] for one in c[:-1]], shortened(1 / mass, 2 * bits, True))
-            for c in zip(*d.rows, strict=True) if (mass := dot(d.prior, c))]  # fmt: skip
-    matrix = [[sum(s[i] * s[j] * w for s, w in seen) if j <= i else 0 for j in range(n)] for i in range(n)]
+    seen = ((*whole([x - c[-1] for x in c[:-1]]), dot(d.prior, c)) for c in zip(*d.rows, strict=True))
+    seen = [one for one in seen if one[2]]
+    weights, unit = whole([shortened(1 / (mass * below**2), 2 * bits, True) for _, below, mass in seen])
+    each = [(s, [w * one for one in s]) for (s, _, _), w in zip(seen, weights, strict=True)]
+    matrix = [[Fraction(sum(s[i] * t[j] for s, t in each), unit) if j <= i else 0 for j in range(n)] for i in range(n)]
     unit = shortened(Fraction(max(matrix[i][i] for i in range(n)) or 1), 1, True) / 2 ** (2 * bits)
     matrix = [[unit * round(matrix[max(i, j)][min(i, j)] / unit) for j in range(n)] for i in range(n)]
     asked, ends = functions(d), []

@@ -91,3 +91,18 @@ def test_fewer_and_fewer_questions_of_kind():
 
 def _below(base):
     return {base}.union(*(_below(each) for each in base.__subclasses__()))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bounds", "channel", "composition", "datasets", "design", "design.constraints", "design.utilities",
+        "divergences", "errors", "frontiers", "io", "mechanisms", "plots", "privacy",
+    ],
+)  # fmt: skip
+def test_dir_lists_all_that_a_module_offers(name):
+    """Names that load late are listed too, and each of them loads."""
+    module = importlib.import_module(f"ldpopt.{name}")
+    offered = set(getattr(module, "__all__", ()))
+    assert offered <= set(dir(module))
+    assert all(hasattr(module, each) for each in offered)

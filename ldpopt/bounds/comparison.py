@@ -29,7 +29,7 @@ from ldpopt.errors import invalid
 from ldpopt.mechanisms import binary, randomized_response, subset_selection, truncated_geometric
 from ldpopt.privacy import total_variation
 from ldpopt.values.deadline import Deadline, Progress, watched
-from ldpopt.values.distribution import nonnegative, positive_epsilon, unit_interval
+from ldpopt.values.distribution import nonnegative, one_or_several, positive_epsilon, unit_interval
 from ldpopt.values.results import Pictured, Result, Rows
 
 
@@ -177,8 +177,8 @@ def _over_limits(deadline: Deadline, question: Divergence, epsilons: Any, etas: 
         raise invalid("question", "a Divergence of finite populations", question)
     grid = [
         (question, positive_epsilon(epsilon), math.tanh(epsilon / 2) if eta is None else unit_interval(eta, "eta"))
-        for epsilon in (epsilons if isinstance(epsilons, Iterable) else [epsilons])
-        for eta in (etas if isinstance(etas, Iterable) else [etas])
+        for epsilon in one_or_several(epsilons, "epsilons")
+        for eta in ([None] if etas is None else one_or_several(etas, "etas"))
     ]
     if not grid:
         raise invalid("compare", "at least one epsilon and one eta", "none")

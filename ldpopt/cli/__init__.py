@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from typing import Any
 
 _HOMES = {
@@ -34,6 +35,8 @@ def main() -> int:
     # Matrices are small here: more threads for each product take up to four times the processor's time for nothing.
     for threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(threads, "1")
+    # Of a program's rounding and overflows, the terminal gets what the result says of them, and no lines of source.
+    warnings.filterwarnings("ignore", category=RuntimeWarning)
     try:
         from ldpopt.cli.program import app
 

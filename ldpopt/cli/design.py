@@ -6,6 +6,7 @@ A channel to its guarantees (``ldpopt check``), and a design file to whether its
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,9 +121,20 @@ def _limits(**given: str | int | None) -> list[Constraint]:
             raise InvalidInput(f"--{name}: expected {_units(asked)}, got {given[name]!r}")
         values |= {limit.name: limit.type(number(part, limit.name)) for limit, part in zip(asked, parts, strict=True)}
     kinds: Any = types_with_parameters(constraints, values)
-    if not any(kind.private for kind in kinds):
-        raise InvalidInput("limits: expected --epsilon, --rho or --renyi, got none of them")
-    return [kind.made(values) for kind in kinds]
+    if not any(kind.private or kind is constraints.TotalVariation for kind in kinds):
+        raise InvalidInput("limits: expected --eta, --epsilon, --rho or --renyi, got none of them")
+    return [_made(kind, values) for kind in kinds]
+
+
+def _made(kind: Any, values: Mapping[str, Any]) -> Constraint:
+    """A constraint with the values of its options; an error names the option instead of the field."""
+    try:
+        made: Constraint = kind.made(values)
+    except InvalidInput as error:
+        field, colon, rest = str(error).partition(":")
+        option = next((asked.name for asked in kind.asks if asked.field == field), None)
+        raise InvalidInput(f"--{option}{colon}{rest}" if option else str(error)) from None
+    return made
 
 
 def _as_json(design: Design, paths: list[Path]) -> None:

@@ -7,15 +7,21 @@ every sequence of reports [RRUV; FZ; WRRW].
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from ldpopt.composition.direction import variation
-from ldpopt.composition.ledger import Ledger
+from ldpopt.composition.direction import infinite_mass
+from ldpopt.composition.exact_measures import GaussianMeasures, ball, certainly_at_most, interval, loss_total, total_of
+from ldpopt.composition.ledger import Ledger, Parts, rho_total
 from ldpopt.composition.mechanism import Mechanism, as_mechanism
-from ldpopt.composition.parametric import largest_integer, total, union
+from ldpopt.composition.parametric import largest_integer, total, total_down
+from ldpopt.composition.unread import Noticing, unread
 from ldpopt.errors import BudgetExceeded, invalid
+from ldpopt.mechanisms.continuous_pair import ContinuousPair
 from ldpopt.privacy.calibrate import largest_rho_sharp
 from ldpopt.privacy.claims import TV, ZCDP, ApproximateDP, PureDP, RenyiDP
 from ldpopt.privacy.renyi import renyi_order
@@ -28,8 +34,12 @@ ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0
 """The Rényi orders that an odometer uses unless others are given."""
 
 
+MAX_RATIONAL = 64
+"""Up to so many uses, a product of rational numbers is computed exactly."""
+
+
 @dataclass(frozen=True, eq=False)
-class PrivacyFilter(Result):
+class PrivacyFilter(Noticing, Result):
     """A budget that is never exceeded, even if mechanisms, inputs and the end are chosen by the reports so far [RRUV].
 
     budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats. ledger : the mechanisms used
@@ -65,23 +75,25 @@ class PrivacyFilter(Result):
             raise invalid("ledger", f"one within {self.budget}", self.ledger)
 
     def admits(self, mechanism: Any, count: int = 1) -> bool:
-        """Whether `count` more uses of a mechanism, given as to `Ledger.add`, stay within the budget."""
-        return self._within(self.ledger.add(mechanism, count))
+        """Return True if `count` more uses of a mechanism, given as to `Ledger.add`, stay within the budget."""
+        return self._within(self.ledger.after(mechanism, count))
 
     def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyFilter:
-        """The filter after `count` more uses. Raises `BudgetExceeded`, before any of them, if they do not fit.
+        """Return the filter after `count` more uses; a result that is dropped warns, as for `Ledger.add`.
+
+        Raises `BudgetExceeded`, before any of the uses, if they do not fit.
 
         >>> PrivacyFilter(PureDP(1.0)).add((0.7,), 2)
         Traceback (most recent call last):
         ldpopt.errors.BudgetExceeded: 2 x (0.7) would exceed PureDP(epsilon=1); what is spent stays as it was
         """
-        after = self.ledger.add(mechanism, count, name)
+        after = self.ledger.after(mechanism, count, name)
         if not self._within(after):
             entry = after.entries[-1]
             raise BudgetExceeded(
                 f"{entry.count} x {entry.name} would exceed {self.budget}; what is spent stays as it was"
             )
-        return replace(self, ledger=after)
+        return unread(replace(self, ledger=after))
 
     def room(self, mechanism: Any, limit: int = 10**6) -> int:
         """How many more uses of one mechanism fit, at most `limit`; 0 for none."""
@@ -91,26 +103,77 @@ class PrivacyFilter(Result):
 
     def _within(self, ledger: Ledger) -> bool:
         budget = self.budget
-        if not ledger.entries:
+        parts = ledger.parts
+        if not parts:
             return True
         if isinstance(budget, PureDP):
-            return ledger.local_dp().value <= budget.epsilon
+            return _pure(parts, budget.epsilon)
         if isinstance(budget, TV):
-            return union((variation(entry.mechanism.pair), entry.count) for entry in ledger) <= budget.eta
+            return budget.eta == 1 or certainly_at_most(lambda: -_missed(parts), Fraction(budget.eta) - 1)
         if isinstance(budget, RenyiDP):
-            return float(ledger.renyi(budget.order)) <= budget.epsilon
+            return _renyi(parts, budget.order, budget.epsilon)
         if isinstance(budget, ZCDP):
             return _concentrated(ledger, budget.xi, budget.rho)
-        if ledger.local_dp().value <= budget.epsilon:
+        if _pure(parts, budget.epsilon):
             return True
         left = budget.delta - self.lost
         if not left > 0:
             return False
+        if _single(parts, budget, self.lost):
+            return True
         allowed = _rho(budget.epsilon, math.nextafter(left, 0.0))
         if math.isfinite(ledger.renyi(2.0).value):
             return _concentrated(ledger, 0.0, allowed)
         guarantee = ledger.approximate_zcdp()
         return guarantee.parameters["delta"] <= self.lost and guarantee.value <= allowed
+
+
+def _pure(parts: Parts, epsilon: float) -> bool:
+    total = loss_total([(mechanism.largest_loss, n) for mechanism, n in parts])
+    return math.isinf(epsilon) if total is None else certainly_at_most(total, epsilon)
+
+
+def _missed(parts: Parts) -> Any:
+    """prod (1 - eta)^count, one minus the total variation of all uses, as a ball; a fraction for few rational ones."""
+    etas = [(mechanism.variation(), n) for mechanism, n in parts]
+    if all(isinstance(eta, Fraction) for eta, _ in etas) and sum(n for _, n in etas) <= MAX_RATIONAL:
+        return math.prod(((1 - eta) ** n for eta, n in etas), start=Fraction(1))
+    missed = ball(1)
+    for eta, n in etas:
+        missed *= (1 - (ball(eta) if isinstance(eta, Fraction) else eta)) ** n
+    return missed
+
+
+def _renyi(parts: Parts, order: float, epsilon: float) -> bool:
+    """Whether the divergences of one order add up to at most epsilon: by floats where they decide, else by balls."""
+    if math.isinf(order):
+        return _pure(parts, epsilon)
+    ends = [(*mechanism.divergence(order), n) for mechanism, n in parts]
+    if math.isinf(epsilon) or total((high, n) for _, high, n in ends) <= epsilon:
+        return True
+    if total_down((low, n) for low, _, n in ends) > epsilon:
+        return False
+    return certainly_at_most(lambda: total_of((_divergence(mechanism, order), n) for mechanism, n in parts), epsilon)
+
+
+def _divergence(mechanism: Mechanism, order: float) -> Any:
+    exact = None if mechanism.exact is None else mechanism.exact.renyi(order)
+    return interval(*mechanism.divergence(order)) if exact is None else exact
+
+
+def _single(parts: Parts, budget: ApproximateDP, lost: float) -> bool:
+    """Whether there was one use, which meets the budget by its own delta at epsilon.
+
+    Nothing was seen before it, so that no choice depends on reports; what is admitted after it has to meet other rules.
+    """
+    (mechanism, n), *more = parts
+    if more or n > 1:
+        return False
+    if not isinstance(mechanism.own, ContinuousPair):  # whose finite pair counts large losses as infinite
+        infinite = max(infinite_mass(mechanism.pair), infinite_mass(mechanism.pair.swapped))
+        if infinite > lost:
+            return False
+    return mechanism.meets(budget.epsilon, budget.delta)
 
 
 def _spent(ledger: Ledger) -> str:
@@ -132,16 +195,22 @@ def _orders(orders: Any, what: str) -> tuple[float, ...]:
 
 def _concentrated(ledger: Ledger, xi: float, rho: float) -> bool:
     """Whether the divergences of every order add up to at most xi + rho order; cheap tests are tried first."""
-    if any(ledger.renyi(order).lower > xi + rho * order for order in (1.0, 2.0, 8.0, 64.0)):
-        return False
-    if xi == 0 and total((_own_rho(entry.mechanism), entry.count) for entry in ledger) <= rho:
+    if math.isinf(xi) or math.isinf(rho):
         return True
-    return ledger.zcdp(xi).value <= rho
+    if all(isinstance(mechanism.exact, GaussianMeasures) for mechanism, _ in ledger.parts):
+        # Linear in the order: the largest orders decide, or those near 1.
+        total_rho = total_of((mechanism.rho(), n) for mechanism, n in ledger.parts)
+        return certainly_at_most(lambda: total_rho, Fraction(rho) + min(Fraction(xi), Fraction(0)))
+    if any(Fraction(low) > Fraction(xi) + Fraction(rho) * Fraction(order) for order, low in _lower(ledger)):
+        return False
+    own = rho_total(ledger.parts, xi)
+    return (own is not None and certainly_at_most(own, rho)) or ledger.zcdp(xi).value <= rho
 
 
-@lru_cache(maxsize=1024)
-def _own_rho(mechanism: Mechanism) -> float:
-    return Ledger().add(mechanism).zcdp().value
+def _lower(ledger: Ledger) -> Iterator[tuple[float, float]]:
+    """Lower bounds on the divergences of some orders; a large float for an infinite one."""
+    for order in (1.0, 2.0, 8.0, 64.0):
+        yield order, min(ledger.renyi(order).lower, sys.float_info.max)
 
 
 @lru_cache(maxsize=64)
@@ -150,7 +219,7 @@ def _rho(epsilon: float, delta: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class PrivacyOdometer(Checked, Result, delta=open_unit, orders=_orders, ledger=_ledger):
+class PrivacyOdometer(Noticing, Checked, Result, delta=open_unit, orders=_orders, ledger=_ledger):
     """A running bound on the privacy loss that holds at all times at once, whatever is chosen next [RRUV].
 
     delta : in (0, 1), a bound on the probability that the loss ever exceeds the reading.
@@ -173,8 +242,8 @@ class PrivacyOdometer(Checked, Result, delta=open_unit, orders=_orders, ledger=_
         return {"delta": [self.delta], "spent": [_spent(self.ledger)]}
 
     def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyOdometer:
-        """The odometer after `count` more uses of a mechanism, which is given as to `Ledger.add`."""
-        return replace(self, ledger=self.ledger.add(mechanism, count, name))
+        """Return the odometer after `count` more uses of a mechanism; arguments and warning as for `Ledger.add`."""
+        return unread(replace(self, ledger=self.ledger.after(mechanism, count, name)))
 
     @property
     def reading(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,11 +16,14 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.composition.compose import ComposedPair, composition
+from ldpopt.composition.exact_measures import PRECISIONS, float_ends, loss_ends, total_of
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, as_pair, summed
-from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, tally, total, union
+from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, tally, total, total_down, union
 from ldpopt.composition.sums import compose_mcdp
+from ldpopt.composition.unread import Noticing, unread
 from ldpopt.errors import invalid
-from ldpopt.numbers.rounding import bisected, down, toward_privacy, up
+from ldpopt.numbers.enclosures.exact import precision
+from ldpopt.numbers.rounding import bisected, down, float_down, toward_privacy, up
 from ldpopt.numbers.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from ldpopt.privacy.capacity import (
     Affine,
@@ -53,7 +57,7 @@ class Entry(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ledger(Rows[Entry]):
+class Ledger(Noticing, Rows[Entry]):
     """An account of what one person has released: mechanisms with counts, composed adaptively.
 
     `add` returns a new ledger. For (epsilon, delta) notions, the pairs of distributions that dominate the mechanisms
@@ -71,12 +75,19 @@ class Ledger(Rows[Entry]):
     _records, _named = "entries", ("name", "count")
 
     def add(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
-        """The ledger with `count` more uses of `mechanism`, which equals adding it `count` times.
+        """Return a new ledger with `count` more uses of `mechanism`; this one stays as it is.
+
+        Adding a mechanism with a count equals adding it that many times. A statement that drops the result raises the
+        warning `DroppedResult`.
 
         mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`; additive noise; a frequency
         oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`, `ApproximateDP` or `TV` claim. name :
         shown in tables. features : for a channel or a finite pair, those that `capacity_bounded` uses.
         """
+        return unread(self.after(mechanism, count, name, features))
+
+    def after(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
+        """Return what `add` returns, without its warning, for other immutable accounts."""
         count, added = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
@@ -95,10 +106,10 @@ class Ledger(Rows[Entry]):
         """The composition of all entries, as `compose` gives it."""
         if not self.entries:
             return ComposedPair.of([(FinitePair(np.ones(1), np.ones(1)), 1)])
-        return composition(self._merged)
+        return composition(self.parts)
 
     @cached_property
-    def _merged(self) -> Parts:
+    def parts(self) -> Parts:
         """Mechanisms with counts, equal ones together, in an order that does not depend on that of the entries."""
         first = {entry.mechanism.key: entry.mechanism for entry in reversed(self.entries)}
         counts = tally((entry.mechanism.key, entry.count) for entry in self.entries)
@@ -106,9 +117,10 @@ class Ledger(Rows[Entry]):
 
     def local_dp(self) -> Guarantee:
         """The pure epsilon of all entries together, in nats: their sum; inf for noise with an unbounded loss."""
-        bounds = [(*mechanism.pure, n) for mechanism, n in self._merged]
-        value, lower = total((high, n) for _, high, n in bounds), total((low, n) for low, _, n in bounds)
-        return Guarantee("local_dp", value, min(value, down(lower, 1)), None, True, "[GI, Def 6]")
+        lower, value = loss_ends([(mechanism.largest_loss, n) for mechanism, n in self.parts])
+        if any(mechanism.exact is None for mechanism, _ in self.parts):  # a stated epsilon is an upper bound
+            lower = min(lower, total_down((mechanism.pure[0], n) for mechanism, n in self.parts))
+        return Guarantee("local_dp", value, lower, None, True, "[GI, Def 6]")
 
     def total_variation(self) -> Guarantee:
         """The total variation of all reports together."""
@@ -131,14 +143,23 @@ class Ledger(Rows[Entry]):
         if np.ndim(order) == 1:
             return tuple(self.renyi(own_order) for own_order in order)
         order = renyi_order(order)
-        (low,), (high,) = (side.tolist() for side in summed(self._merged, np.array([order - 1])))
-        return Guarantee("renyi", up(high, 64), down(low, 64), None, True, "[M, Prop 1]", {"order": order})
+        if math.isinf(order):
+            pure = self.local_dp()
+            low, high = pure.lower, pure.value
+        else:
+            ends = [(*mechanism.divergence(order), n) for mechanism, n in self.parts]
+            low, high = total_down((low, n) for low, _, n in ends), total((high, n) for _, high, n in ends)
+        return Guarantee("renyi", high, low, None, True, "[M, Prop 1]", {"order": order})
 
     def zcdp(self, xi: float = 0.0) -> Guarantee:
         """The least rho with (xi, rho)-zCDP: sup over orders a of (D_a - xi)/a, D_a summed [BS, Lemma 2.3]."""
         xi = number(xi, "xi")
-        low, high = _zcdp(self._merged, xi)
-        return Guarantee("zcdp", high, low, None, True, "[BS, Lemma 2.3]", {"xi": xi})
+        low, high = _zcdp(self.parts, xi)
+        own = rho_total(self.parts, xi)
+        if own is not None:
+            with precision(PRECISIONS[0]):
+                high = min(high, float_ends(own())[1])
+        return Guarantee("zcdp", high, min(low, high), None, True, "[BS, Lemma 2.3]", {"xi": xi})
 
     def approximate_zcdp(self, xi: float = 0.0) -> Guarantee:
         """The rho of delta-approximate (xi, rho)-zCDP; delta is the probability of infinite losses, see `parameters`.
@@ -147,8 +168,8 @@ class Ledger(Rows[Entry]):
         The divergences add up, and the factors 1 - delta multiply [BS, Lemma 8.2].
         """
         xi = number(xi, "xi")
-        conditioned = [(mechanism.conditioned, n) for mechanism, n in self._merged]
-        lost = [part for part, (kept, _) in zip(self._merged, conditioned, strict=True) if kept is not part[0]]
+        conditioned = [(mechanism.conditioned, n) for mechanism, n in self.parts]
+        lost = [part for part, (kept, _) in zip(self.parts, conditioned, strict=True) if kept is not part[0]]
         delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in lost)
         value = 0.0 if delta == 1 else _zcdp(conditioned, xi)[1]
         parameters = {"delta": delta, "xi": xi}
@@ -162,7 +183,7 @@ class Ledger(Rows[Entry]):
         """
         if not self.entries:
             return MCDP(0.0, 0.0)
-        return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self._merged], adaptive=adaptive)
+        return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self.parts], adaptive=adaptive)
 
     def capacity_bounded(self, divergence: Restricted) -> Guarantee:
         """The restricted KL or Rényi divergence of all reports together: the sum [CIM, Thm 4]. NON-ADAPTIVE ONLY.
@@ -186,6 +207,22 @@ def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tup
         return entry.mechanism.renyi(divergence.order - 1 if isinstance(divergence, RestrictedRenyi) else 0.0)
     guarantee = capacity_bounded(entry.mechanism.own, entry.features, divergence)
     return guarantee.lower, guarantee.value
+
+
+def rho_total(parts: Parts, xi: float) -> Callable[[], Any] | None:
+    """The sum of the mechanisms' own rhos, a bound on that of all; at another xi than 0, of a single one; else None.
+
+    n uses of one mechanism have sup (n D_a - xi)/a = n sup (D_a - xi/n)/a over the orders a.
+    """
+    if xi != 0:
+        if len(parts) != 1:
+            return None
+        ((mechanism, n),) = parts
+        share = float_down(Fraction(xi) / n)
+        return None if mechanism.own is None else lambda: total_of([(mechanism.rho(share), n)])
+    if any(mechanism.rho() is None for mechanism, _ in parts):
+        return None
+    return lambda: total_of((mechanism.rho(), n) for mechanism, n in parts)
 
 
 def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:

@@ -10,26 +10,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ldpopt.channel import Channel, as_channel
+from ldpopt.composition.exact_measures import (
+    INFINITE,
+    ClaimMeasures,
+    ExactMeasures,
+    GaussianMeasures,
+    LaplaceMeasures,
+    Loss,
+    MatrixMeasures,
+    as_fractions,
+    ball,
+    certainly_at_most,
+    divergence_ends,
+    loss_ends,
+)
 from ldpopt.composition.parametric import ParametricPair, rare_error
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.continuous_pair import ContinuousPair
-from ldpopt.mechanisms.noise import GaussianPair
+from ldpopt.mechanisms.noise import Gaussian, GaussianPair, LaplacePair, Staircase
 from ldpopt.mechanisms.oracles import FrequencyOracle, HadamardResponse, LocalHashing, UnaryEncoding
 from ldpopt.mechanisms.workload import MatrixMechanism
-from ldpopt.numbers.rounding import down, up
+from ldpopt.privacy.approximate_dp import hockey_stick, total_variation
 from ldpopt.privacy.claims import MCDP, TV, ApproximateDP, Claim, PureDP, as_claim
-from ldpopt.privacy.concentrated import mcdp
+from ldpopt.privacy.concentrated import mcdp, zcdp
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.least_pair import checked
 from ldpopt.privacy.loss import PrivacyLoss, privacy_loss
 from ldpopt.privacy.pairs import blocks, ordered_pairs
+from ldpopt.privacy.renyi import renyi
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import ByValue
 
@@ -44,24 +61,39 @@ class Mechanism(ByValue):
     """A mechanism as `as_mechanism` makes it. pair : the least pair that dominates it, in both directions.
 
     own : the channel or continuous pair itself; None if it is known by its parameters. rows : a channel's different
-    ordered pairs of rows.
+    ordered pairs of rows. stated : exact measures that do not follow from `own` alone.
     """
 
     name: str
     pair: FinitePair
     own: Channel | ContinuousPair | None = None
     rows: tuple[FinitePair, ...] = ()
+    stated: ExactMeasures | None = None
 
     @property
     def key(self) -> Hashable:
         """A key that is equal for equal mechanisms."""
-        return self.pair if self.own is None else self.own
+        return (self.pair if self.own is None else self.own), self.stated
+
+    @cached_property
+    def exact(self) -> ExactMeasures | None:
+        """The measures in ball arithmetic, which sums are compared with a budget by; None for other densities."""
+        if self.stated is not None:
+            return self.stated
+        if isinstance(self.own, Channel):
+            return MatrixMeasures(self.own.matrix)
+        if isinstance(self.own, LaplacePair):
+            return LaplaceMeasures(self.own.epsilon)
+        if isinstance(self.own, GaussianPair):
+            return GaussianMeasures(Fraction(self.own.mu) ** 2)
+        return None
 
     @property
     def rank(self) -> bytes:
         """A key for sorting mechanisms, so that the result does not depend on the order in which they were given."""
         own = self.own.matrix.tobytes() if isinstance(self.own, Channel) else repr(self.own).encode()
         known = repr((self.pair.epsilon, self.pair.kept)).encode() if isinstance(self.pair, ParametricPair) else b""
+        known += b"" if isinstance(self.stated, MatrixMeasures) else repr(self.stated).encode()
         return bytes(self.pair.p.tobytes() + self.pair.q.tobytes()) + own + known
 
     @cached_property
@@ -108,13 +140,59 @@ class Mechanism(ByValue):
         return 2 * max(rare_error(pair) for pair in self.rows or (self.pair,))
 
     @cached_property
+    def largest_loss(self) -> Loss:
+        """The pure epsilon; for densities whose epsilon is only stated, that number."""
+        if self.exact is not None:
+            return self.exact.largest_loss
+        largest = self.own.epsilon if isinstance(self.own, ContinuousPair) else self.renyi(math.inf)[1]
+        return INFINITE if math.isinf(largest) else Loss(known=Fraction(largest))
+
+    @cached_property
     def pure(self) -> Interval:
-        """Bounds on the largest loss; exact for a mechanism that is given by its parameters."""
-        if isinstance(self.pair, ParametricPair):
-            largest = math.inf if self.pair.delta > 0 else float(self.pair.losses[0])
-            return largest, largest
-        low, high = self.renyi(math.inf)
-        return down(low, 4), up(high, 4)
+        """Floats around the largest loss; a stated epsilon is an upper bound."""
+        low, high = loss_ends([(self.largest_loss, 1)])
+        return low if self.exact is not None else min(low, self.renyi(math.inf)[0]), high
+
+    def divergence(self, order: float) -> Interval:
+        """Floats around the Rényi divergence of an order in [1, inf): what is known best, without another margin."""
+        ends = None if self.exact is None else divergence_ends(self.exact, order)
+        low, high = self.renyi(order - 1)
+        if ends is not None:
+            return max(low, ends[0]), min(high, ends[1])
+        if isinstance(self.own, Channel):
+            measured = renyi(self.own, order)
+            return max(low, measured.lower), min(high, measured.value)
+        return low, high
+
+    def variation(self) -> Any:
+        """A ball that is not below the total variation distance, at the set precision."""
+        exact = None if self.exact is None else self.exact.total_variation()
+        if exact is not None:
+            return exact
+        own = self.own or self.pair
+        return ball((total_variation(own) if isinstance(own, Channel) else own.total_variation()).value)
+
+    def rho(self, xi: float = 0.0) -> Any:
+        """A ball not below the least rho with (xi, rho)-zCDP; None for a class of mechanisms without a closed form."""
+        exact = None if self.exact is None or xi != 0 else self.exact.rho()
+        if exact is not None or self.own is None:
+            return exact
+        if xi not in self._rhos:
+            self._rhos[xi] = (zcdp(self.own, xi) if isinstance(self.own, Channel) else self.own.zcdp(xi)).value
+        return ball(self._rhos[xi])
+
+    @cached_property
+    def _rhos(self) -> dict[float, float]:
+        return {}
+
+    def meets(self, epsilon: float, delta: float) -> bool:
+        """Return True if one use is proved to be (epsilon, delta)-DP, by its own measure."""
+        exact = self.exact
+        if exact is not None and exact.hockey_stick(epsilon) is not None:
+            return certainly_at_most(lambda: exact.hockey_stick(epsilon), delta)
+        own = self.own or self.pair
+        measured = hockey_stick(own, epsilon) if isinstance(own, Channel) else own.hockey_stick(epsilon)
+        return measured.value <= delta
 
     @property
     def gaussian(self) -> float:
@@ -156,7 +234,7 @@ def as_mechanism(given: Any) -> Mechanism:
     if isinstance(given, Claim):
         given = _parameters_of(given)
     if isinstance(given, UnaryEncoding):
-        return _of_channel(repr(given), _two_bits(given).channel)
+        return replace(_of_channel(repr(given), _two_bits(given).channel), stated=_exact_bits(given))
     if isinstance(given, (LocalHashing, HadamardResponse)):
         given = (given.epsilon, 0.0, given.eta)
     elif isinstance(given, FrequencyOracle):
@@ -165,11 +243,12 @@ def as_mechanism(given: Any) -> Mechanism:
         given = (given.epsilon,)
     if _is_parameters(given):
         return _of_parameters(given if isinstance(given, tuple) else (given,))
-    name, given = repr(given), getattr(given, "pair", given)
+    name, stated = repr(given), _stated(given)
+    given = getattr(given, "pair", given)
     if isinstance(given, ContinuousPair):
-        return Mechanism(name, given.finite_pair(), given)
+        return Mechanism(name, given.finite_pair(), given, stated=stated)
     if isinstance(given, FinitePair):
-        return _of_channel(name, given.channel)
+        return replace(_of_channel(name, given.channel), stated=stated)
     channel = as_channel(given, "mechanism")
     return _of_channel(repr(channel) if isinstance(given, (list, tuple, np.ndarray)) else name, channel)
 
@@ -179,6 +258,19 @@ def _two_bits(oracle: UnaryEncoding) -> FinitePair:
     own, other = oracle.support
     p = np.array([own * (1 - other), own * other + (1 - own) * (1 - other), other * (1 - own)])
     return FinitePair(p, p[::-1])
+
+
+def _exact_bits(oracle: UnaryEncoding) -> MatrixMeasures:
+    own, other = (Fraction(probability) for probability in oracle.support)
+    p = [own * (1 - other), own * other + (1 - own) * (1 - other), other * (1 - own)]
+    return MatrixMeasures(as_fractions(p, p[::-1]))
+
+
+def _stated(given: Any) -> ExactMeasures | None:
+    """The measures by the parameters of noise, where its pair holds rounded or enlarged ones."""
+    if isinstance(given, Gaussian):
+        return GaussianMeasures((Fraction(given.sensitivity) / Fraction(given.sigma)) ** 2)
+    return ClaimMeasures(given.epsilon, 0.0, given.eta) if isinstance(given, Staircase) else None
 
 
 def _of_channel(name: str, channel: Channel) -> Mechanism:
@@ -204,8 +296,9 @@ def _is_parameters(given: Any) -> bool:
 def _of_parameters(given: tuple[Any, ...]) -> Mechanism:
     if len(given) > 3:
         raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", given)
-    pair = ParametricPair.of(*given)
-    return Mechanism(f"({', '.join(f'{value:g}' for value in given if value is not None)})", pair)
+    pair, name = ParametricPair.of(*given), f"({', '.join(f'{value:g}' for value in given if value is not None)})"
+    parameters = checked(*given, *(0.0, None)[len(given) - 1 :])
+    return Mechanism(name, pair, stated=ClaimMeasures(*parameters))
 
 
 def _parameters_of(claim: Claim) -> tuple[float, ...]:

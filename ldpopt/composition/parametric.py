@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.errors import invalid
-from ldpopt.numbers.rounding import float_up, up
+from ldpopt.numbers.rounding import float_down, float_up, up
 from ldpopt.numbers.tolerances import ROW_SUM
 from ldpopt.privacy.claims import Claim
 from ldpopt.privacy.finite_pair import FinitePair
@@ -121,6 +121,16 @@ def total(parts: Iterable[tuple[float, int]]) -> float:
             return math.inf
         exact += Fraction(value) * n
     return float_up(exact)
+
+
+def total_down(parts: Iterable[tuple[float, int]]) -> float:
+    """`total` rounded down; infinite where a value is."""
+    exact = Fraction(0)
+    for value, n in parts:
+        if math.isinf(value):
+            return math.inf
+        exact += Fraction(value) * n
+    return float_down(exact)
 
 
 def union(deltas: Iterable[tuple[float, int]]) -> float:

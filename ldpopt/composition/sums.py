@@ -41,7 +41,13 @@ def fixed_standard(parts: Parts) -> float:
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale):
         return scale
-    return up(scale * math.sqrt(float(_variance(parts, scale))), 8)
+    exact = _variance(parts, scale) * Fraction(scale) ** 2
+    root = scale * math.sqrt(float(_variance(parts, scale)))
+    while root > 0 and Fraction(math.nextafter(root, 0.0)) ** 2 >= exact:
+        root = math.nextafter(root, 0.0)
+    while root < math.inf and Fraction(root) ** 2 < exact:
+        root = math.nextafter(root, math.inf)
+    return root
 
 
 def adaptive_standard(parts: Parts, ordered: bool = False) -> float:

@@ -26,7 +26,7 @@ from ldpopt.design.registry import kinds as _registered
 
 _HOMES = {
     "ldpopt.design.certificates.base": ("Certificate", "Verification"),
-    "ldpopt.design.candidate": ("Method",),
+    "ldpopt.design.candidate": ("Candidate", "Method"),
     "ldpopt.design.constraints.repair": ("Unrepairable", "repair"),
     "ldpopt.design.constraints.base": ("AlphabetConstraint", "ColumnConstraint", "Constraint"),
     "ldpopt.design.design": ("Design", "is_certified"),

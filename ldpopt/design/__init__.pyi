@@ -1,3 +1,4 @@
+from ldpopt.design.candidate import Candidate as Candidate
 from ldpopt.design.candidate import Method as Method
 from ldpopt.design.certificates.base import Certificate as Certificate
 from ldpopt.design.certificates.base import Unbounded as Unbounded
@@ -26,6 +27,7 @@ from ldpopt.design.certificates.relaxed import Relaxed as Relaxed
 from ldpopt.design.certificates.relaxed import SaddlePoint as SaddlePoint
 from ldpopt.design.certificates.respondents import RespondentsBound as RespondentsBound
 from ldpopt.design.certificates.respondents import SharedInformation as SharedInformation
+from ldpopt.design.certificates.symmetric import SymmetricEnvelope as SymmetricEnvelope
 from ldpopt.design.constraints.base import AlphabetConstraint as AlphabetConstraint
 from ldpopt.design.constraints.base import ColumnConstraint as ColumnConstraint
 from ldpopt.design.constraints.base import Constraint as Constraint
@@ -71,11 +73,11 @@ from ldpopt.design.methods.partition import Erasure as Erasure
 from ldpopt.design.methods.partition import MergedPartition as MergedPartition
 from ldpopt.design.methods.partition import Partition as Partition
 from ldpopt.design.methods.saddle import Saddle as Saddle
+from ldpopt.design.methods.symmetric import SymmetricSets as SymmetricSets
 from ldpopt.design.methods.symmetric_marginals import SymmetricMarginals as SymmetricMarginals
 from ldpopt.design.methods.symmetric_marginals import respondents_kernel as respondents_kernel
 from ldpopt.design.methods.tangent_exchange import TangentExchange as TangentExchange
 from ldpopt.design.methods.threshold_columns import ThresholdColumns as ThresholdColumns
-from ldpopt.design.methods.variances import EvenPilot as EvenPilot
 from ldpopt.design.methods.variances import SampledColumns as SampledColumns
 from ldpopt.design.methods.variances import SmallSets as SmallSets
 from ldpopt.design.optimal import METHODS as METHODS
@@ -124,6 +126,7 @@ __all__ = [
     "BranchAndBound",
     "BranchDual",
     "COptimal",
+    "Candidate",
     "CapacityBounded",
     "Certificate",
     "ChamberDual",
@@ -146,7 +149,6 @@ __all__ = [
     "EquivalenceDual",
     "Erasure",
     "EstimationColumns",
-    "EvenPilot",
     "Exchange",
     "ExpectedLoss",
     "FisherInformation",
@@ -198,7 +200,9 @@ __all__ = [
     "Structure",
     "Structures",
     "Support",
+    "SymmetricEnvelope",
     "SymmetricMarginals",
+    "SymmetricSets",
     "TangentExchange",
     "ThresholdColumns",
     "TotalVariation",

@@ -12,6 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from ldpopt.channel import Channel
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.local_dp import LocalDP
@@ -262,6 +264,14 @@ def needs_information(problem: Problem) -> str:
     if problem.utility.information:
         return ""
     return f"it goes by the probability of sets of answers, and {problem.utility.name} depends on more"
+
+
+def needs_even_prior(problem: Problem) -> str:
+    """Why a method for one even prior or pilot refuses; empty if it does not."""
+    prior = getattr(problem.utility, "prior", None)
+    if prior is None or np.ndim(prior) != 1 or np.ptp(prior[prior > 0]) > 0:
+        return "the prior is not even, or there is none"
+    return ""
 
 
 def needs_laws(problem: Problem) -> str:

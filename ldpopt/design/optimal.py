@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 from ldpopt.design import methods
-from ldpopt.design.candidate import Candidate, Limit, Method, declared, refusal
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, declared, refusal
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
@@ -149,6 +149,15 @@ def ratios_of(constraints: Iterable[Any]) -> tuple[float, ...]:
     return tuple(math.exp(epsilon) for epsilon in sorted(named) if epsilon > 0)
 
 
+def _candidate(method: Method, problem: Problem, ask: Ask) -> Candidate:
+    """What a method finds. Raises `InvalidInput` where that is no `Candidate`."""
+    candidate = method.find(problem, ask)
+    if not isinstance(candidate, Candidate):
+        name, kind = type(method).__name__, Phrase(type(candidate).__name__)
+        raise invalid(f"{name}.find", "a design.Candidate(matrix, method='how it was found')", kind)
+    return candidate
+
+
 def designed(problem: Problem, method: Method | None, certify: bool, near: Design | None) -> Design:
     """The design of a problem, within its deadline."""
 
@@ -165,7 +174,7 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
     while True:
         try:
             chosen = choose(problem, method)
-            find = partial(chosen.find, problem, ask)
+            find = partial(_candidate, chosen, problem, ask)
             candidate = _of_own(problem, find, ask, method, certify) if problem.others else find()
             problem.deadline.tell(1.0)
             design = finish(candidate.problem or problem, candidate, certify, known, ask)

@@ -18,7 +18,7 @@ from ldpopt.files.atomic import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 from ldpopt.values.deadline import Progress
-from ldpopt.values.distribution import Array, positive_epsilon, unit_interval
+from ldpopt.values.distribution import Array, one_or_several, positive_epsilon, unit_interval
 from ldpopt.values.results import Pictured, Result, Rows
 
 BOUNDS = ("tv_bound", "thm6", "thm7")
@@ -130,8 +130,8 @@ CHAIN = 8
 
 def frontier(
     utility: Factory,
-    epsilons: Iterable[float],
-    etas: Iterable[float],
+    epsilons: Iterable[float] | float,
+    etas: Iterable[float] | float,
     *,
     each: Callable[[FrontierRow], object] | None = None,
     jobs: int = 1,
@@ -144,8 +144,8 @@ def frontier(
     Parameters
     ----------
     utility : any utility that `optimal_channel` takes, or a function from (epsilon, eta) to one.
-    epsilons : limits of local differential privacy, in nats. etas : limits of total variation, in [0, 1]; a value above
-        tanh(epsilon/2) limits nothing. For other constraints, use `sweep`.
+    epsilons : limits of local differential privacy, in nats; one number or several. etas : limits of total variation,
+        in [0, 1], one or several; a value above tanh(epsilon/2) limits nothing. For other constraints, use `sweep`.
     each : a function that is called with every row, when the part of the grid that contains it is finished.
     jobs : the number of processes on this machine, or -1 for one on each core. They are joblib's, so that within
         ``joblib.parallel_config("dask")`` the workers of a cluster take their place. The rows do not depend on it.
@@ -168,8 +168,8 @@ def frontier(
     """
     if callable(epsilons):
         raise invalid("epsilons", "numbers (sweep takes a family of constraints)", epsilons)
-    listed = [positive_epsilon(epsilon) for epsilon in epsilons]
-    caps = [unit_interval(eta, "eta") for eta in etas]
+    listed = [positive_epsilon(epsilon) for epsilon in one_or_several(epsilons, "epsilons")]
+    caps = [unit_interval(eta, "eta") for eta in one_or_several(etas, "etas")]
     if not listed or not caps:
         raise invalid("frontier", "at least one epsilon and one eta", "none")
     parts = [

@@ -21,7 +21,7 @@ from ldpopt.files.atomic import PathLike
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.privacy import Guarantee
 from ldpopt.values.deadline import Progress
-from ldpopt.values.distribution import Array, number
+from ldpopt.values.distribution import Array, number, one_or_several
 from ldpopt.values.results import Pictured, Result, Rows, shown
 
 Parameter: TypeAlias = float | tuple[float, ...]
@@ -165,7 +165,7 @@ def sweep(
     if not callable(family):
         raise invalid("family", "a function from a parameter to constraints (frontier takes epsilons and etas)", family)
     points = []
-    for given in parameters:
+    for given in one_or_several(parameters, "parameters"):
         several = given if isinstance(given, tuple) else (given,)
         numbers = tuple(number(value, "parameter", "a finite number, or a tuple of them") for value in several)
         parameter = numbers if isinstance(given, tuple) else numbers[0]

@@ -158,6 +158,9 @@ MINIMUM_EPSILON = 1e-9
 MAXIMUM_EPSILON = 700.0
 """The range of epsilon, in nats, in which a float64 channel can represent entries whose ratio is exp(epsilon)."""
 
+MINIMUM_RHO = 1e-300
+"""The least limit of zCDP: the squares and products of smaller ones are below the range of floats."""
+
 CENTRAL_GAIN, VERTEX_GAIN = 1e-9, 1e-11
 """Columns that gain less than this share of the best one join no program, at central dual values, or a vertex's."""
 

@@ -6,7 +6,7 @@ Also bins with round edges for numbers, and generators and simulated reports for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -59,7 +59,8 @@ def stochastic(matrix: Any, what: str) -> Array:
     if array.min() < 0:
         x, y = (int(i) for i in np.unravel_index(int(array.argmin()), array.shape))
         raise invalid(what, "non-negative entries", array[x, y], f"row {x}, column {y}")
-    sums = array.sum(axis=1)
+    with np.errstate(over="ignore"):
+        sums = array.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM:
         raise invalid(what, f"rows that sum to 1 within {ROW_SUM:g}", float(sums[worst]), f"row {worst}")
@@ -98,13 +99,21 @@ def distribution(
     if array.min() < 0:
         least = int(array.argmin())
         raise invalid(what, "non-negative entries", float(array[least]), f"entry {least}")
-    total = math.fsum(array.tolist())
+    total = _sum(array)
     if abs(total - 1) > ROW_SUM:
         raise invalid(what, f"entries that sum to 1 within {ROW_SUM:g} (divide counts by their sum)", total)
     if abs(total - 1) > 2 * ULP:
         array /= total
     array.setflags(write=False)
     return array
+
+
+def _sum(array: Array) -> float:
+    """The correctly rounded sum of non-negative floats; inf where it exceeds them."""
+    try:
+        return math.fsum(array.tolist())
+    except OverflowError:
+        return math.inf
 
 
 def from_counts(counts: Any, what: str = "counts") -> Array:
@@ -184,6 +193,15 @@ def positive_integer(value: Any, what: str, minimum: int = 1, maximum: int | Non
 def at_least_two(value: Any, what: str = "k") -> int:
     """`value` as an int of at least 2."""
     return positive_integer(value, what, 2)
+
+
+def one_or_several(values: Any, what: str) -> list[Any]:
+    """A list of the values of an iterable, or of the one number that stands for it; the values are not checked."""
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes)):
+        return list(values)
+    if isinstance(values, (int, float, np.number)) or (isinstance(values, np.ndarray) and values.ndim == 0):
+        return [values]
+    raise invalid(what, "a number, or several in a list", values)
 
 
 def optional(read: Reader) -> Reader:

@@ -245,7 +245,7 @@ def test_other_limits(run, options, limit):
     [
         (["--delta", "0.1"], "epsilon beside it"),
         (["--renyi", "2"], "ORDER:NATS"),
-        (["-e", "1", "--outputs", "0"], "m"),
+        (["-e", "1", "--outputs", "0"], "--outputs"),
     ],
 )
 def test_limits_that_are_none(run, options, message):
@@ -300,3 +300,49 @@ def test_the_options_of_limits_are_those_that_constraints_declare():
     for name, asked in command_options(constraints).items():
         assert shown[name].metavar == ":".join(one.unit for one in asked)
         assert shown[name].help == asked[-1].help
+
+
+PAIR = ("--p0", "0.5,0.3,0.2", "--p1", "0.2,0.3,0.5")
+
+
+def test_a_cap_on_total_variation_alone_is_a_limit(run):
+    """`--eta` alone designs the erasure channel, as `TotalVariation` alone does in Python."""
+    result = run("design", *PAIR, "--eta", "0.3", "--json")
+    assert result.exit_code == 0, result.stderr
+    made = json.loads(result.stdout)
+    expected = optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), TotalVariation(0.3))
+    assert made["value"] == pytest.approx(expected.value, rel=1e-9)
+    assert made["verified"]
+    assert made["epsilon"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*PAIR, "--epsilon", "1", "--outputs", "0"), "--outputs: expected an integer of at least 1, got 0"),
+        (("--p0", "1e308,1e308", "--p1", "0.5,0.5", "--epsilon", "1"), "p0: expected entries that sum to 1"),
+        (("--p0", "0.5,0.5", "--p1", "1.7e308,1.7e308", "--epsilon", "1"), "p1: expected entries that sum to 1"),
+        ((*PAIR, "--rho", "5e-324"), "rho: expected a number in [1e-300, 100]"),
+    ],
+)
+@pytest.mark.parametrize("command", ["design", "frontier"])
+def test_numbers_out_of_range_are_one_line(run, command, arguments, said):
+    """Entries whose sum is beyond floats, and values that no constraint takes, are told in one line that names them."""
+    if command == "frontier" and ("--outputs" in arguments or "--rho" in arguments):
+        arguments = ("--p0", "1e308,1e308", "--p1", "0.5,0.5")
+        said = "p0: expected entries that sum to 1"
+    result = run(command, *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "limits", [("--epsilon", "1", "--eta", "5e-324"), ("--epsilon", "1", "--delta", "5e-324"), ("--eta", "5e-324")]
+)
+def test_limits_at_the_ends_of_floats_print_no_warnings(spawn, limits):
+    """The smallest floats give a design, and no line of numpy's reaches the terminal."""
+    process = spawn("design", *PAIR, *limits)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert "Warning" not in said

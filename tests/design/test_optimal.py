@@ -8,12 +8,14 @@ from design_problems import DIVERGENCES, ORACLE, constraints, random_pair, utili
 from scipy import stats
 
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
+from ldpopt import design as design_package
 from ldpopt.bounds import erased_share
 from ldpopt.design import (
     Contraction,
     EnvelopeDual,
     Erasure,
     MergedPartition,
+    Method,
     MutualInformation,
     Partition,
     PatternDual,
@@ -341,3 +343,20 @@ def test_a_neighbour_proves_the_next():
     other = optimal_channel(utility(5, 3), constraints(1.0, 0.06), near=near)
     assert other.value == optimal_channel(utility(5, 3), constraints(1.0, 0.06)).value
     assert other.certified
+
+
+class ReturnsAMatrix(Method):
+    """A user's method that forgets the candidate."""
+
+    def refuses(self, problem):
+        return ""
+
+    def find(self, problem, ask):
+        return np.eye(3)
+
+
+def test_a_method_that_returns_no_candidate_is_told_so():
+    """A matrix instead of a `Candidate` is an `InvalidInput` that says what to return."""
+    with pytest.raises(InvalidInput, match=r"ReturnsAMatrix\.find: expected a design\.Candidate\(matrix.*got ndarray"):
+        optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0), method=ReturnsAMatrix())
+    assert "Candidate" in dir(design_package)

@@ -14,10 +14,13 @@ from ldpopt import (
     ExpectedLoss,
     FisherInformation,
     InvalidInput,
+    LocalDP,
     MutualInformation,
+    bounds,
     frontier,
     optimal_channel,
     plots,
+    sweep,
 )
 from ldpopt.bounds import ghazi_issa
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, KL, TOTAL_VARIATION
@@ -128,3 +131,20 @@ def test_bad_input():
         frontier(lambda epsilon, eta: 3, [1.0], [0.1])
     with pytest.raises(InvalidInput, match="column: expected one of"):
         frontier(problem, [1.0], [0.1]).column("optimum_")
+
+
+def test_one_number_is_a_grid_of_one_point():
+    """A single epsilon, eta or parameter stands for a list of it; anything else is told in one line."""
+    posed = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    assert frontier(posed, 1.0, 0.2).column("optimum") == frontier(posed, [1.0], [0.2]).column("optimum")
+    assert len(frontier(posed, np.float64(1.0), np.array([0.1, 0.2]))) == 2
+    assert len(sweep(posed, LocalDP, 1.0)) == 1
+    for call in (
+        lambda: frontier(posed, None, [0.2]),
+        lambda: frontier(posed, "1.0", [0.2]),
+        lambda: frontier(posed, [1.0], None),
+        lambda: sweep(posed, LocalDP, None),
+        lambda: bounds.compare(posed, "x"),
+    ):
+        with pytest.raises(InvalidInput, match="expected"):
+            call()

@@ -138,10 +138,10 @@ def _points(
     rho = (own.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
     mass, lacks = own[:, None] + masses.rest * rho, away[:, None] + masses.rest * (1 - rho)
     rise = (all_of_it - none)[:, None]
-    return [(_information(mass, lacks, level), none[:, None] + rise * rho + within * (rho * (1 - rho)))]
+    return [(information(mass, lacks, level), none[:, None] + rise * rho + within * (rho * (1 - rho)))]
 
 
-def _information(mass: Enclosure, away: Enclosure, level: Enclosure) -> Enclosure:
+def information(mass: Enclosure, away: Enclosure, level: Enclosure) -> Enclosure:
     """h at a `mass`; away : 1 - mass."""
     mean = level + mass
     return mass * enclosed_excess(KL, away, mean) + away * enclosed_excess(KL, -mass, mean)
@@ -170,7 +170,7 @@ def _line(
     last = low * away + high * (own + masses.rest)
     if not within > 0:
         return first, last
-    tops = _information(own, away + masses.rest, level), _information(own + masses.rest, away, level)
+    tops = information(own, away + masses.rest, level), information(own + masses.rest, away, level)
     # h'' = -1/(t + a): the function has the second derivative 2 within - R^2/(t + a).
     square = masses.rest.square()
     concave = np.asarray((2 * within * mean).upper) <= float(square.lower)

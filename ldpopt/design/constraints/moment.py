@@ -17,11 +17,11 @@ from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatte
 from ldpopt.design.registry import Asked
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.numbers.tolerances import SAME_ORDER
+from ldpopt.numbers.tolerances import MINIMUM_RHO, SAME_ORDER
 from ldpopt.privacy import Guarantee, renyi, zcdp
 from ldpopt.privacy.loss import privacy_loss
 from ldpopt.privacy.renyi import SCANNED, highest_rate, lowest, renyi_order
-from ldpopt.values.distribution import Array, Index, number_up_to, positive_epsilon
+from ldpopt.values.distribution import Array, Index, between, positive_epsilon
 
 LARGE = 3.0
 """For caps above this, the power a^o b^(1-o) of psi is posed without its linear part, whose sum is a constant."""
@@ -272,7 +272,7 @@ is not that much higher."""
 class ConcentratedLDP(ColumnConstraint):
     """The Rényi divergence of every order a > 1 between any two rows is at most a rho nats [BS, Def 1.1].
 
-    rho : in (0, 100]. orders : the finite orders, from 1 (the KL divergence), that the program poses first. Fewer
+    rho : in [1e-300, 100]. orders : the finite orders, from 1 (the KL divergence), that the program poses first. Fewer
     orders allow more channels, so that the proved bounds hold for all orders. Orders that a designed channel exceeds
     are added, and the design is measured by the exact supremum over all orders (`privacy.zcdp`).
 
@@ -288,7 +288,7 @@ class ConcentratedLDP(ColumnConstraint):
     capped, effort = "rho", (600.0, 2.0**14)
 
     def __post_init__(self) -> None:
-        rho = number_up_to(self.rho, "rho", 100)
+        rho = between(self.rho, "rho", f"a number in [{MINIMUM_RHO:g}, 100]", MINIMUM_RHO, 100.0)
         orders = tuple(sorted({renyi_order(order) for order in self.orders}))
         if not orders or not np.isfinite(orders[-1]) or (orders[-1] - 1) * orders[-1] * rho > 500:
             raise invalid("orders", "at least one order a from 1 with a (a - 1) rho of at most 500", orders)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_information, needs_patterns, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_information, needs_patterns, proved_by, refusal
 from ldpopt.design.certificates.information import InformationDual
 from ldpopt.design.columns.sets import Members, Orbit, best_mass, information_of, level_of, orbits, subsets_near
 from ldpopt.design.methods.listed import pattern_matrix, with_erased
+from ldpopt.design.methods.symmetric import SymmetricSets
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.programs.shares import Shares, SharesProgram, cut_caps, weigh_sets
 from ldpopt.design.solve import SIMPLEX
@@ -45,7 +46,7 @@ class BalancedSets(
     A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
     and the rest as if it could be divided at will: that makes a small linear program, whose dual values prove the
     bound. Then sets of the rest are looked for that have the shares in the solution, where small answers are put into
-    groups.
+    groups. Where all answers are equally likely, `SymmetricSets` is used.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
     >>> prior = [(x + 1) / 20100 for x in range(200)]
@@ -62,14 +63,13 @@ class BalancedSets(
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The channel whose reports favour the sets that were found."""
+        if not refusal(symmetric := SymmetricSets(), problem):
+            return symmetric.find(problem, ask)
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
         posed = _Posed.of(prior, problem)
-        if problem.cap is None and np.ptp(prior[posed.used]) == 0:
-            solved, (classes, masses, sets, phi) = posed.turned()
-        else:
-            solved = posed.program.solve(problem.deadline.part(0.0, 0.5))
-            classes, masses, sets, phi = posed.best(solved)
+        solved = posed.program.solve(problem.deadline.part(0.0, 0.5))
+        classes, masses, sets, phi = posed.best(solved)
         if problem.cap is not None:
             phi = phi * (1 - ROOM)  # so that the cap holds when measured, without a repair
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
@@ -106,18 +106,6 @@ class _Posed:
         return cls(
             used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap), problem.deadline
         )
-
-    def turned(self) -> tuple[Shares, tuple[Index, Array, Members, Array]]:
-        """For inputs of equal probability: subset selection of the best size, by the rotations of one set [YB]."""
-        k, level = len(self.used), self.program.level
-        size = np.arange(1, k)
-        keeps = information_of(size / k, 1 - size / k, level) / (level + size / k)
-        best = int(np.argmax(keeps))
-        bound = float(keeps[best]) * (1 + 2.0**-46)
-        proved = Shares(np.zeros((1, 0)), np.ones(1), np.ones(1), bound, np.array([bound]), np.zeros((1, 1)), bound)
-        sets = (np.arange(k)[None, :] - np.arange(k)[:, None]) % k < size[best]
-        weights = np.full(k, 1 / (k * level + size[best]))
-        return proved, (np.arange(k), np.full(k, 1 / k), sets, weights)
 
     def best(self, solved: Shares) -> tuple[Index, Array, Members, Array]:
         """Without a cap, by a program over sets; under a cap by an orbit or, for few inputs, the better of both."""

@@ -13,17 +13,16 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.columns.branches import Branches, Members, Sizes
+from ldpopt.design.columns.branches import Branches, Members
 from ldpopt.design.columns.policy import columns_for
 from ldpopt.design.columns.prices import EXACT_LIMIT
 from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.staircase import FULL, SmallSetColumns
+from ldpopt.design.columns.staircase import SmallSetColumns
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.methods.estimation_columns import MixtureTask, inward, no_estimate, prices_at
 from ldpopt.design.problems.problem import Problem
@@ -234,82 +233,3 @@ class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", p
         how = f"column generation over staircase patterns of small sets, {len(generated.heights)} kept"
         matrix = mixed.matrix(columns, inward(epsilon))
         return Candidate(matrix, how, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")
-
-
-MAX_EVEN = 200  # The most categories: the channel has up to k^2 / 2 reports, so that 200 take four million numbers
-TRIED = 4  # Sets that are drawn for each frequency
-DRAWS = 4  # Draws, each twice as large as the one before
-
-
-@dataclass(frozen=True)
-class EvenPilot(VarianceMethod, reference="[YB]", preference=120):
-    """The exact survey design for a pilot of equal shares: each report favours a set of one size [YB].
-
-    It makes the sum of variances small, under `LocalDP` alone. By convexity an optimal channel treats all categories
-    alike. So subset selection of the best size s is optimal, and so is every family of sets of that size that contains
-    all pairs of categories equally often. The k rotations {x + i mod k} of a set do so if the power spectrum of the set
-    is flat, and a mixture of such families does if the mean of the spectra is. About k/2 sets are drawn at random, with
-    weights that make it flat.
-
-    It takes 9 to 200 categories. For more, the least error is that of subset selection,
-    (k-1)^2 (k + (E-1) s)^2 / ((E-1)^2 k s (k-s)) with E = exp(epsilon), but the channel is too large for a matrix.
-
-    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
-    >>> design = optimal_channel(FisherInformation([1 / 20] * 20), LocalDP(1.0))
-    >>> round(design.value, 6), design.relative_gap < 1e-11
-    (66.634366, True)
-    """
-
-    max_epsilon: ClassVar[float] = 30.0
-
-    def refuses_size(self, utility: Any, epsilon: float) -> str:
-        """It takes equal shares of 9 to 200 categories, and variances of weight one."""
-        if (utility.criterion.diagonal(utility.size) != 1).any():
-            return "it takes the sum of all variances, each of weight one"
-        if np.ptp(utility.prior) > 0:
-            return "the pilot's shares are not all equal"
-        if not utility.size > FULL:
-            return f"it takes {FULL + 1} to {MAX_EVEN} categories, and here are {utility.size}"
-        if utility.size > MAX_EVEN and epsilon <= self.max_epsilon:
-            size, error = _best(utility.size, epsilon)
-            return Limit(f"subset selection of size {size} is optimal, of error {error:.6g}, too large for a matrix")
-        return ""
-
-    def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The weighed rotations of sets of the best size."""
-        utility: Any = problem.utility
-        k, epsilon = utility.size, columns_for(utility, problem.constraints)[0].epsilon
-        best, error = _best(k, epsilon)
-        sets, weights = _flat(k, best)
-        turned = (np.arange(k)[None, :] - np.arange(k)[:, None]) % k  # the place that comes to x by a turn of i
-        matrix = set_channel(sets[:, turned].reshape(-1, k), np.repeat(weights, k), epsilon)
-
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            # The kernel 1, centred, earns n (k - n) / k from the pattern of n inputs, of mass t + n/k.
-            rows = np.full(k, (k - 1) ** 2 / (k * error) * (1 + 2.0**-44))
-            fields = (posed.utility, posed.constraints, channel, utility.prior, np.eye(k), rows, np.zeros((k, k)))
-            yield EquivalenceDual(*fields, Sizes())
-
-        return Candidate(matrix, f"subset selection of size {best}, by the rotations of {len(sets)} sets", prove)
-
-
-def _best(k: int, epsilon: float) -> tuple[int, float]:
-    """The size of the best subset selection, and the sum of the variances that it leaves."""
-    size = np.arange(1, k)
-    error = (k - 1) ** 2 * (k / math.expm1(epsilon) + size) ** 2 / (k * size * (k - size))
-    return int(size[np.argmin(error)]), float(error.min())
-
-
-def _flat(k: int, size: int) -> tuple[Members, Array]:
-    """(n, k) sets of one size, and weights with which the power spectra of all their rotations are flat."""
-    rng = np.random.default_rng([k, size])
-    aim = np.full(k // 2, size * (k - size) / (k - 1))
-    count = TRIED * (k // 2)
-    for _ in range(DRAWS):
-        sets = rng.permuted(np.tile(np.arange(k) < size, (count, 1)), axis=1)
-        power = np.abs(np.fft.rfft(sets, axis=1)[:, 1:]) ** 2
-        weights, off = nnls(power.T, aim)
-        if off <= 1e-9 * float(np.linalg.norm(aim)):
-            return sets[weights > 0], weights[weights > 0]
-        count *= 2
-    raise SolverError("designs for equal shares: no rotations that treat all pairs alike were found")

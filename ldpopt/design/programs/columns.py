@@ -44,6 +44,10 @@ PADDING = 2.0**-44
 BLOCK = 2**14  # Columns that are looked at together
 
 
+LEAST_CAP = 1e-290
+"""The least positive cap that programs are solved for."""
+
+
 @dataclass(frozen=True, eq=False)
 class ExcessCaps:
     """For m caps, the excess of which input `left` over which input `right` adds up to at most `limits`, (m,) each.
@@ -57,11 +61,17 @@ class ExcessCaps:
     limits: Array
     even: npt.NDArray[np.bool_]
 
+    def __post_init__(self) -> None:
+        # Excesses over a smaller cap overflow; what then exceeds the cap itself is mixed with a constant channel.
+        limits = np.where(self.limits > 0, np.maximum(self.limits, LEAST_CAP), self.limits)
+        object.__setattr__(self, "limits", limits)
+
     @classmethod
     def variation(cls, k: int, eta: float) -> ExcessCaps:
         """The caps on the total variation of k rows, in one order of every two inputs; none for eta of 1 or more."""
         left, right = np.triu_indices(k if eta < 1 else 1, 1)
-        return cls(left, right, np.full(len(left), eta), np.full(len(left), True))
+        limit = eta if eta >= LEAST_CAP else 0.0  # rows that are no farther apart are equal to every precision
+        return cls(left, right, np.full(len(left), limit), np.full(len(left), True))
 
     def and_(self, other: ExcessCaps) -> ExcessCaps:
         """These caps and others."""

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 
 
 @contextmanager
-def _precision(bits: int) -> Iterator[None]:
+def precision(bits: int) -> Iterator[None]:
     """Balls rounded to `bits` bits meanwhile."""
     import flint
 
@@ -49,7 +49,7 @@ def _precise(
 
     @wraps(operation)
     def run(self: ExactEnclosure, /, *arguments: P.args, **options: P.kwargs) -> ExactEnclosure:
-        with _precision(self.arithmetic.bits):
+        with precision(self.arithmetic.bits):
             return operation(self, *arguments, **options)
 
     return run
@@ -89,7 +89,7 @@ class ExactEnclosure(Enclosure):
         return self._arithmetic
 
     def _float64(self, upper: bool) -> npt.NDArray[np.float64]:
-        with _precision(self._arithmetic.bits):
+        with precision(self._arithmetic.bits):
             ends = [(above if upper else below)(ball) for ball in self._balls.ravel().tolist()]
         return np.array(ends, dtype=np.float64).reshape(self.shape)
 
@@ -189,13 +189,13 @@ class Exact(Arithmetic):
         if isinstance(values, Enclosure):
             return self.between(values.lower, values.upper)
         array = real_array(values)
-        with _precision(self.bits):
+        with precision(self.bits):
             return ExactEnclosure(self, _filled([_ball(value) for value in array.ravel().tolist()], array.shape))
 
     def between(self, lower: Values, upper: Values) -> ExactEnclosure:
         """Numbers from `lower` to `upper`, of which the ball's radius holds nine digits; out of order, everything."""
         low, high = self.of(lower), self.of(upper)
-        with _precision(self.bits):
+        with precision(self.bits):
             return ExactEnclosure(self, _each(_joined, low._balls, high._balls))
 
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> ExactEnclosure:
