@@ -148,7 +148,7 @@ class Person:
 
     def guess(self, count: int) -> Fraction:
         """An upper bound on how often the answer is guessed right between two equally likely answers."""
-        eta = self.eta if count == 1 else min(1.0, self.rounds(count).total_variation)
+        eta = self.eta if count == 1 else min(1.0, self.rounds(count).total_variation().value)
         return (1 + Fraction(eta)) / 2
 
     def missed(self, count: int, alpha: float) -> float:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_loss, variation
-from ldpopt.composition.lattice import EXACT, Rounding
+from ldpopt.composition.lattice import CELLS, COARSE_CELLS, EXACT, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
-from ldpopt.composition.parametric import MAX_USES, rare_error, tally, union
+from ldpopt.composition.parametric import MAX_USES, any_loss, rare_error, tally, union
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.continuous_pair import ContinuousPair
+from ldpopt.mechanisms.continuous_pair import MERGED, ContinuousPair
 from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.numbers.rounding import ULP, down, up
+from ldpopt.numbers.tolerances import ATTAINED_GAP
+from ldpopt.privacy.approximate_dp import mirrored
 from ldpopt.privacy.finite_pair import FinitePair
-from ldpopt.privacy.guarantee import Guarantee
+from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.trade_off import TradeOffCurve
-from ldpopt.values.distribution import Array, nonnegative, positive_integer, unit_interval
+from ldpopt.values.distribution import Array, positive_integer, unit_interval
 from ldpopt.values.results import Pictured
 
 REFERENCE = "[GI, Thm 2; KOV15]"
@@ -57,6 +60,8 @@ class ComposedPair(Pictured):
     """Compositions that give lower bounds, each with a slack to subtract; None for this composition itself."""
     _pure: tuple[float, float] | None = None
     """Bounds on the largest total loss of the channels behind the pairs; None to compute it from the pairs."""
+    _uses: tuple[tuple[Mechanism | FinitePair, int], ...] = ()
+    """The mechanisms, if some are densities: their divergences are known better than those of finite pairs."""
 
     _picture = "profile"
 
@@ -69,13 +74,13 @@ class ComposedPair(Pictured):
         return f"Composition of {self.count}"
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT) -> ComposedPair:
-        """The composition of pairs with counts; `more` adds rounding errors, of pairs that were computed."""
+    def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT, cells: int = CELLS) -> ComposedPair:
+        """The composition of pairs with counts; `more` and `cells` as of `Direction.of`."""
         parts = counted(pairs)
-        forward = Direction.of(parts, more)
+        forward = Direction.of(parts, more, cells)
         if all(pair.symmetric for pair, _ in parts):
             return cls(parts, forward, forward)
-        return cls(parts, forward, Direction.of(_swapped(parts), more))
+        return cls(parts, forward, Direction.of(_swapped(parts), more, cells))
 
     @property
     def _directions(self) -> tuple[Direction, ...]:
@@ -92,8 +97,12 @@ class ComposedPair(Pictured):
         return sum(count for _, count in self.parts)
 
     def hockey_stick(self, epsilon: Any) -> Guarantee:
-        """The delta at `epsilon` >= 0 nats. The true value lies between `lower` and `value` of the `Guarantee`."""
-        epsilon = nonnegative(epsilon, "epsilon", infinite=True)
+        """Return the delta at `epsilon`, in nats, of any sign; it lies between `lower` and `value` of the result."""
+        epsilon = any_loss(epsilon)
+        if epsilon < 0:  # both directions are there, so that each is the mirror image of the other
+            found = self.hockey_stick(-epsilon)
+            low, high = mirrored(found.lower, found.value, epsilon)
+            return Guarantee("hockey_stick", high, low, None, found.exact, REFERENCE, {"epsilon": epsilon})
         directions = self._directions
         value = min(self._variation, max(direction.upper(epsilon) for direction in directions))
         lower = min(value, self._lower(epsilon))
@@ -168,7 +177,21 @@ class ComposedPair(Pictured):
         value, lower = min(up(high, 64) + slack, self.local_dp().value), max(0.0, down(low, 64) - slack)
         if self._below is not None:
             lower = max([0.0, *(part.renyi(order).lower for part, slack in self._below if slack == 0)])
+        if self._uses:  # the pairs only dominate the mechanisms
+            ends = [
+                (use.renyi(order) if isinstance(use, FinitePair) else use.renyi(order - 1), n) for use, n in self._uses
+            ]
+            bounds = [((end.lower, end.value) if isinstance(end, Guarantee) else end, n) for end, n in ends]
+            value = min(value, up(math.fsum(n * most for (_, most), n in bounds), 8))
+            lower = down(math.fsum(n * least for (least, _), n in bounds), 8) if self._same_way else 0.0
+            exact = 0 < lower >= value * (1 - ATTAINED_GAP)
+            return Guarantee("renyi", value, lower, None, exact, "[M, Prop 1]", {"order": order})
         return Guarantee("renyi", value, lower, None, self._below is None, "[M, Prop 1]", {"order": order})
+
+    @property
+    def _same_way(self) -> bool:
+        """Whether all mechanisms are named noise, sampled or not, whose divergence is largest from p to q."""
+        return all(isinstance(use, Mechanism) and getattr(use.own, "enclosed", False) for use, _ in self._uses)
 
     def trade_off(self, points: int = 129) -> TradeOffCurve:
         """A trade-off curve nowhere above the true one, for both directions, from delta at `points` epsilons.
@@ -208,7 +231,7 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     others = [(item, n) for item, n in items if isinstance(item, FinitePair) or not isinstance(item.own, GaussianPair)]
     if noise and not others:
         direction = Direction(GaussianLaw.of(noise), 0.0, 0.0, math.inf)
-        return ComposedPair(parts, direction, direction)
+        return ComposedPair(parts, direction, direction, _uses=tuple(items))
     several = [(item, n) for item, n in others if isinstance(item, Mechanism) and len(item.rows) > 1]
     single = [(item if isinstance(item, FinitePair) else item.pair, n) for item, n in others
               if isinstance(item, FinitePair) or len(item.rows) <= 1]  # fmt: skip
@@ -216,16 +239,17 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     taken = [*single, *([(best, 1)] if best else [(item.pair, n) for item, n in several])]
     steps = sum(n for _, n in several)
     taken += [(GaussianLaw.of(noise).finite_pair(), 1)] if noise else []
-    composed = ComposedPair.of(taken, Rounding(16 * steps * ULP, 64 * steps * ULP))
-    dominated = any(isinstance(item, Mechanism) and isinstance(item.own, ContinuousPair) for item, _ in items)
-    if dominated:
-        return replace(composed, parts=parts, attained=False, _below=())
+    dense = any(isinstance(item, Mechanism) and isinstance(item.own, ContinuousPair) for item, _ in items)
+    cells = COARSE_CELLS if dense else CELLS
+    composed = ComposedPair.of(taken, Rounding(16 * steps * ULP, 64 * steps * ULP), cells)
+    farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in several]
+    if dense:
+        return replace(composed, parts=parts, attained=False, _below=_merged(items, farthest), _uses=tuple(items))
     if not several:
         return replace(composed, parts=parts)
     pure = _pure(several, single)
     # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
     composed = replace(composed, _forward=composed._forward.up_to(pure[1]), _backward=composed._backward.up_to(pure[1]))
-    farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in several]
     fixed = ComposedPair.of([*single, *farthest])
     below = [(fixed, 0.0)]
     ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
@@ -234,6 +258,27 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
         below.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
     alone = best is not None and not single and len(_together(several)) == 1
     return replace(composed, parts=parts, attained=alone, _below=tuple(below), _pure=pure)
+
+
+def _merged(
+    items: Sequence[tuple[Mechanism | FinitePair, int]], farthest: Sequence[tuple[FinitePair, int]]
+) -> tuple[tuple[ComposedPair, float], ...]:
+    """A composition that bounds one with continuous pairs from below: their outcomes are merged in cells.
+
+    Channels stand as the pairs of rows in `farthest`. Empty if a pair's cells have no known masses.
+    """
+    merged, steps = list(farthest), 0
+    for item, n in items:
+        if isinstance(item, FinitePair) or not isinstance(item.own, ContinuousPair):
+            if isinstance(item, FinitePair) or len(item.rows) <= 1:
+                merged.append((item if isinstance(item, FinitePair) else item.pair, n))
+            continue
+        pair = item.own.merged_pair()
+        if pair is None:
+            return ()
+        merged.append((pair, n))
+        steps += n
+    return ((ComposedPair.of(merged, Rounding(4 * steps * MERGED, 4 * steps * MERGED), COARSE_CELLS), 0.0),)
 
 
 def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
@@ -283,15 +328,75 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
                        else [(item, count) for item in uses])  # fmt: skip
 
 
-def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[tuple[Any, Any], ComposedPair]:
-    """The composition if one answer passes through every channel, `count` times: a dictionary by pairs of inputs.
+@dataclass(frozen=True, eq=False)
+class SameInput(Mapping[tuple[Label, Label], ComposedPair]):
+    """The composition of channels that one answer passes through: a mapping from pairs of inputs to `ComposedPair`.
 
-    The channels must have the same inputs. The guarantee is the largest over the pairs. Each pair covers both
-    directions, so (x, x') also stands for (x', x).
+    Its methods state the worst case over the pairs, with the pair that attains it as the witness.
+
+    >>> both = compose_same_input([[[0.75, 0.25], [0.25, 0.75]]], count=2)
+    >>> round(both.hockey_stick(1.0).value, 6), both.hockey_stick(1.0).witness.inputs
+    (0.392607, (0, 1))
+    """
+
+    pairs: Mapping[tuple[Label, Label], ComposedPair]
+
+    def __getitem__(self, inputs: tuple[Label, Label]) -> ComposedPair:
+        return self.pairs[inputs]
+
+    def __iter__(self) -> Iterator[tuple[Label, Label]]:
+        return iter(self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def hockey_stick(self, epsilon: Any) -> Guarantee:
+        """Return the delta at `epsilon`, in nats, for the worst pair of inputs."""
+        return self._worst("hockey_stick", lambda pair: pair.hockey_stick(epsilon), {"epsilon": any_loss(epsilon)})
+
+    def approximate_dp(self, delta: Any) -> Guarantee:
+        """Return the epsilon at `delta` in [0, 1], in nats, for the worst pair of inputs."""
+        level = unit_interval(delta, "delta")
+        return self._worst("approximate_dp", lambda pair: pair.approximate_dp(level), {"delta": level})
+
+    def total_variation(self) -> Guarantee:
+        """Return the total variation of the worst pair: the Dobrushin coefficient of the joint channel."""
+        return self._worst("total_variation", lambda pair: pair.total_variation(), {})
+
+    def local_dp(self) -> Guarantee:
+        """Return the pure epsilon of the worst pair, in nats."""
+        return self._worst("local_dp", lambda pair: pair.local_dp(), {})
+
+    def renyi(self, order: Any) -> Guarantee:
+        """Return the Rényi divergence of an `order` in [1, inf] of the worst pair, in nats."""
+        order = renyi_order(order)
+        return self._worst("renyi", lambda pair: pair.renyi(order), {"order": order})
+
+    def _worst(
+        self, notion: str, measure: Callable[[ComposedPair], Guarantee], parameters: Mapping[str, float]
+    ) -> Guarantee:
+        each = [(inputs, measure(pair)) for inputs, pair in self.pairs.items()]
+        if not each:
+            return Guarantee(notion, 0.0, 0.0, None, True, REFERENCE, parameters)
+        inputs, worst = max(each, key=lambda item: item[1].value)
+        lower = max(guarantee.lower for _, guarantee in each)
+        witness = Witness(inputs) if worst.value > 0 else None
+        return Guarantee(notion, worst.value, lower, witness, worst.exact, worst.reference, parameters)
+
+    def __repr__(self) -> str:
+        return f"SameInput({len(self.pairs)} pairs of inputs, worst {self.total_variation()})"
+
+
+def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> SameInput:
+    """Return the composition if one answer passes through every channel, `count` times: its worst case, and each pair.
+
+    The channels must have the same inputs. The measures of the result are the largest over the pairs. It is also a
+    mapping from pairs of inputs to compositions; each covers both directions, so (x, x') also stands for (x', x).
 
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
-    >>> {pair: round(c.delta_at(1.0), 6) for pair, c in compose_same_input([q], count=2).items()}
-    {(0, 1): 0.392607}
+    >>> both = compose_same_input([q], count=2)
+    >>> round(float(both.hockey_stick(1.0)), 6), list(both)
+    (0.392607, [(0, 1)])
     """
     count = positive_integer(count, "count", maximum=MAX_USES)
     taken = [as_channel(channel) for channel in channels]
@@ -301,10 +406,11 @@ def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> dict[
     for channel in taken:
         if channel.inputs != inputs:
             raise invalid("channels", f"the same inputs {inputs[:8]}", channel.inputs[:8])
-    return {
+    pairs = {
         (inputs[a], inputs[b]): ComposedPair.of(
             (FinitePair(channel.matrix[a], channel.matrix[b]), count) for channel in taken
         )
         for a in range(len(inputs))
         for b in range(a + 1, len(inputs))
     }
+    return SameInput(MappingProxyType(pairs))

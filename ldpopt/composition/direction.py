@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpopt.composition.lattice import EXACT, Rounding, atom_law, exact_lattice, finite_part, grid
+from ldpopt.composition.lattice import CELLS, EXACT, Rounding, atom_law, exact_lattice, finite_part, grid
 from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw
 from ldpopt.composition.parametric import ParametricPair, rare_error, union_up
 from ldpopt.mechanisms.noise import GaussianPair
@@ -103,8 +103,11 @@ class Direction(ByValue):
     raised: float = 0.0
 
     @classmethod
-    def of(cls, pairs: Parts, more: Rounding = EXACT) -> Direction:
-        """The product of pairs with counts. more : additional rounding errors, of pairs that were computed."""
+    def of(cls, pairs: Parts, more: Rounding = EXACT, cells: int = CELLS) -> Direction:
+        """The product of pairs with counts. more : additional rounding errors, of pairs that were computed.
+
+        cells : about so many cells for a window, if losses are split on a grid.
+        """
         log_finite = math.fsum(count * math.log1p(-min(pair.infinite, 1.0)) if pair.infinite < 1 else -math.inf
                                for pair, count in pairs)  # fmt: skip
         infinite = -math.expm1(log_finite)
@@ -116,7 +119,7 @@ class Direction(ByValue):
         raised = 2 * math.fsum(count * rare_error(pair) for pair, count in pairs)
         if law is not None:
             return cls(law, infinite, lost, top, raised=raised)
-        law, drift, spread = grid(parts, rounding=rounding)
+        law, drift, spread = grid(parts, cells, rounding=rounding)
         return cls(law, infinite, lost, top, drift, spread, raised)
 
     def up_to(self, top: float) -> Direction:
@@ -147,15 +150,35 @@ class Direction(ByValue):
         return min(1.0, up(self.lost + UNDERFLOW + (value + error) * (1 + self.relative), 64))
 
     def lower(self, epsilon: float) -> float:
-        """A lower bound on delta at epsilon; on a grid, by Hoeffding's bound on the noise that splitting adds."""
+        """A lower bound on delta at epsilon; on a grid, the better of two bounds on what splitting adds."""
         if self.spread == 0:
             value, error = self.law.delta(epsilon + self.slack + self.raised)
             return down(max(0.0, self.infinite - UNDERFLOW + (value - error) * (1 - self.relative)), 64)
-        chance = 0.01 * self.law.delta(epsilon)[0]
-        if chance <= 0:
-            return down(max(0.0, self.infinite - UNDERFLOW), 64)
-        value, error = self.law.delta(epsilon + self.shift(chance))
-        return down(max(0.0, self.infinite - UNDERFLOW + max(0.0, value - error - chance) * (1 - self.relative)), 64)
+        finite = max(0.0, self._shifted(epsilon), self._at_kink(epsilon))
+        return down(max(0.0, self.infinite - UNDERFLOW + finite * (1 - self.relative)), 64)
+
+    def _shifted(self, epsilon: float) -> float:
+        """delta of the finite losses less a small chance, beyond the noise that splitting adds but for that chance."""
+        least = 0.0
+        for share in (1e-2, 1e-6):
+            chance = share * self.law.delta(epsilon)[0]
+            if chance > 0:
+                value, error = self.law.delta(epsilon + self.shift(chance))
+                least = max(least, value - error - chance)
+        return least
+
+    def _at_kink(self, epsilon: float) -> float:
+        """delta of the finite losses less what splitting can add: it matters only for losses near epsilon.
+
+        Under p, e^-loss is a martingale of the splits, and (1 - e^epsilon e^-loss)_+ is linear but for its kink. So
+        each loss within the sum w of all spacings from the kink gains at most 1 - e^-w, and others gain nothing.
+        """
+        start = epsilon + self.slack + self.raised
+        if not isinstance(self.law, LatticeLaw) or start >= self.law.ends[1] * self.law.spacing:
+            return 0.0
+        reach = self.law.spacing * sum(count for _, _, count in self.law.parts)
+        value, error = self.law.delta(start)
+        return value - error + math.expm1(-reach) * self.law.chance(start - 2 * reach, start + 2 * reach)
 
     def shift(self, chance: float) -> float:
         """With probability 1 - `chance`, losses were raised by no more than this (Hoeffding)."""

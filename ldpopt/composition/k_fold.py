@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.composition.compose import ComposedPair
-from ldpopt.composition.parametric import MAX_USES, ParametricPair, listed, union
+from ldpopt.composition.parametric import MAX_USES, ParametricPair, any_loss, listed, union
 from ldpopt.errors import invalid
 from ldpopt.numbers.rounding import ULP, up
+from ldpopt.privacy.approximate_dp import mirrored
+from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta
 from ldpopt.privacy.trade_off import type_one_errors
 from ldpopt.values.distribution import Array, nonnegative, positive_integer, unit_interval
@@ -112,14 +114,17 @@ class KFold(Result):
     def _columns(self) -> dict[str, list[Any]]:
         return {"epsilon": self.epsilons.tolist(), "delta": self.deltas.tolist()}
 
-    @property
-    def total_variation(self) -> float:
-        """The total variation of the composition, rounded up: delta at epsilon 0."""
-        return float(self._all[0])
+    def total_variation(self) -> Guarantee:
+        """Return the total variation of the composition, the delta at epsilon 0 [GI, Thm 2]."""
+        value = float(self._all[0])
+        lower = max(0.0, value * (1 - self.relative_error) - 1e-300)
+        return Guarantee("total_variation", value, lower, None, True, "[GI, Thm 2]")
 
     def delta_at(self, epsilon: Any) -> float:
-        """The smallest delta for which the composition is (epsilon, delta)-DP, for any real epsilon >= 0."""
-        epsilon = nonnegative(epsilon, "epsilon", infinite=True)
+        """Return the smallest delta for which the composition is (epsilon, delta)-DP; epsilon in nats, any sign."""
+        epsilon = any_loss(epsilon)
+        if epsilon < 0:
+            return mirrored(0.0, self.delta_at(-epsilon), epsilon)[1]
         if self.epsilon == 0 or math.isinf(epsilon):
             return float(self._all[-1])
         # In exact arithmetic, because rounding next to a multiple of epsilon could pick the wrong piece.
@@ -147,7 +152,7 @@ class KFold(Result):
     def __repr__(self) -> str:
         return (
             f"KFold({self.count} x (epsilon={self.epsilon:g}, delta={self.delta:g}, eta={self.eta:g}): "
-            f"epsilon {self.epsilon_at(1e-6):.6g} at delta 1e-06, total variation {self.total_variation:.6g})"
+            f"epsilon {self.epsilon_at(1e-6):.6g} at delta 1e-06, total variation {self.total_variation().value:.6g})"
         )
 
 

@@ -20,8 +20,11 @@ from ldpopt.values.distribution import Array
 ATOMS = 20_000
 """Up to this many distinct outcomes, a composition is enumerated."""
 
-CELLS = 2**18
-"""The spacing of a grid is chosen so that a window of the composed law has about this many cells."""
+CELLS, COARSE_CELLS = 2**18, 2**14
+"""The spacing of a grid is chosen so that a window of the composed law has about this many cells.
+
+With pairs of densities it has the fewer: their finite pairs are grids already, which are coarser.
+"""
 
 
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:
@@ -90,12 +93,16 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
     if len(sizes) == 0:
         spacing = 1.0
     else:
-        unit = float(sizes[0])
-        fractions = [Fraction(float(size) / unit).limit_denominator(64) for size in sizes[:4096]]
-        close = all(abs(float(f) * unit - size) <= ON_LATTICE * size for f, size in zip(fractions, sizes, strict=False))
-        parts_of_unit = math.lcm(*(f.denominator for f in fractions))
+        unit, parts_of_unit = float(sizes[0]), 1
+        if len(sizes) > 4096:
+            return None
+        for size in sizes.tolist():
+            fraction = Fraction(size / unit).limit_denominator(64)
+            parts_of_unit = math.lcm(parts_of_unit, fraction.denominator)
+            if parts_of_unit > 4096 or abs(float(fraction) * unit - size) > ON_LATTICE * size:
+                return None
         spacing = unit / parts_of_unit
-        if len(sizes) > 4096 or not close or parts_of_unit > 4096 or float(sizes[-1]) / spacing > 2**20:
+        if float(sizes[-1]) / spacing > 2**20:
             return None
     placed = []
     slack = rounding.losses

@@ -83,6 +83,18 @@ class Window:
         total = float(masses @ terms)
         return scale * total, scale * (self.error * float(terms.sum()) + 64 * ULP * total + 1e-22) + 1e-300
 
+    def chance(self, low: float, high: float) -> float:
+        """An upper bound on the probability, without the tilt, of a loss from `low` to `high` within the window."""
+        first = max(math.floor(low / self.spacing) - self.first, 0)
+        last = min(math.ceil(high / self.spacing) - self.first, len(self.masses) - 1)
+        if last < first:
+            return 1.0
+        steps = np.arange(last - first + 1)
+        with np.errstate(over="ignore"):
+            terms = (self.masses[first : last + 1] + self.error) * np.exp(-self.tilt * self.spacing * steps)
+        start = (self.first + first) * self.spacing
+        return min(1.0, math.exp(min(700.0, self.cumulant - self.tilt * start)) * float(terms.sum()) * (1 + 1e-9))
+
     def straddle(self, delta: float, low: int, high: int) -> tuple[int, int]:
         """The nearest positions (inside, outside) between low and high with delta above, and at most, the given one."""
         reach = 5 * self.deviation / self.spacing + 2
@@ -278,6 +290,14 @@ class LatticeLaw(ByValue):
         if epsilon >= self.ends[1] * self.spacing:
             return 0.0, 0.0
         return self.window(self.tilt_to(epsilon)).delta(epsilon)
+
+    def chance(self, low: float, high: float) -> float:
+        """An upper bound on the probability of a loss from `low` to `high`; 1 if a window does not hold both."""
+        window = self.window(self.tilt_to((low + high) / 2))
+        ends = window.first * window.spacing, (window.first + len(window.masses) - 1) * window.spacing
+        least, most = (end * window.spacing for end in self.ends)
+        low, high = max(low, least), min(high, most)
+        return window.chance(low, high) if ends[0] <= low <= high <= ends[1] else 1.0
 
     def bulk(self, epsilon: float) -> tuple[float, float]:
         """As for `AtomLaw`, from the window of the law without a tilt."""

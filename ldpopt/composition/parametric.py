@@ -24,7 +24,7 @@ from ldpopt.privacy.claims import Claim
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.least_pair import checked, kept_mass
-from ldpopt.values.distribution import Array
+from ldpopt.values.distribution import Array, number
 
 H = TypeVar("H", bound=Hashable)
 
@@ -154,6 +154,13 @@ def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
         low, high = high, 2 * high
     between = range(low + 1, min(high, limit + 1))
     return low + bisect_left(between, True, key=lambda count: not holds(count))
+
+
+def any_loss(epsilon: Any) -> float:
+    """Return a number of nats as a float; inf is allowed."""
+    if isinstance(epsilon, float) and epsilon == math.inf:
+        return math.inf
+    return number(epsilon, "epsilon", "a number above -inf")
 
 
 def listed(items: Iterable[Any], what: str) -> list[Any]:

@@ -32,11 +32,11 @@ from ldpopt.composition.crowd import MAX_EXPONENT, Crowd
 from ldpopt.composition.laws import LatticeLaw
 from ldpopt.numbers.rounding import ULP, up
 from ldpopt.numbers.tolerances import SHUFFLED_GAP
-from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick
+from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick, mirrored
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.pairs import normalised, unlike
-from ldpopt.values.distribution import Array, nonnegative, positive_integer, unit_interval
+from ldpopt.values.distribution import Array, number, positive_integer, unit_interval
 from ldpopt.values.results import Result
 
 NOTION = "shuffled_dp"
@@ -81,8 +81,15 @@ class Shuffled(Result):
         return {"delta": deltas, "epsilon": [g.value for g in guarantees], "lower": [g.lower for g in guarantees]}
 
     def delta_at(self, epsilon: Any) -> Guarantee:
-        """The delta at `epsilon` >= 0 nats: at most `value`, and for some answers of the others at least `lower`."""
-        epsilon = nonnegative(epsilon, "epsilon")
+        """Return the delta at `epsilon`, in nats, of any sign.
+
+        It is at most `value`, and for some answers of the others at least `lower`.
+        """
+        epsilon = number(epsilon, "epsilon")
+        if epsilon < 0:
+            opposite = self.delta_at(-epsilon)
+            low, high = mirrored(opposite.lower, opposite.value, epsilon)
+            return self._found("epsilon", epsilon, high, low)
         alone = hockey_stick(self.channel, epsilon)
         if self.respondents == 1 or epsilon > MAX_EXPONENT or alone.value == 0:
             lower = alone.lower if self.respondents == 1 else 0.0
@@ -174,8 +181,8 @@ class Shuffled(Result):
         distances = np.array([_distances(rows, rows[third]) for third in thirds]).ravel()
         values, first = np.unique(np.round(distances / max(distances.max(), 1e-300), 9), return_index=True)
         crowds = set()
-        for number in first[values > 0][-_TRIED:]:
-            third, pair = divmod(int(number), k * k)
+        for place in first[values > 0][-_TRIED:]:
+            third, pair = divmod(int(place), k * k)
             x, other = divmod(pair, k)
             crowds |= {self._crowd(a, b, rows[thirds[third]]) for a, b in ((x, other), (other, x))}
         return sorted(crowds, key=cost)[-2:]

@@ -11,25 +11,39 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.errors import SolverError, invalid
+from ldpopt.numbers.enclosures.adaptive import GUARD_BITS, START_BITS, enclosed
+from ldpopt.numbers.enclosures.exact import precision
 from ldpopt.numbers.rounding import ULP, down, up
+from ldpopt.numbers.tolerances import ATTAINED_GAP
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.values.distribution import Array, Checked, Rng, generator, number, plain, positive
+
+if TYPE_CHECKING:
+    from flint import arb
+
+FAINT = 1e-290
+"""A value below this has lost digits, so that its two ends need not be near each other to be exact."""
 
 
 def guarantee(
     notion: str, low: float, high: float, reference: str, exact: bool = True, /, **parameters: float
 ) -> Guarantee:
-    """The `Guarantee` that the true value lies in [low, high]; each end may be off by a few units in the last place."""
+    """The `Guarantee` that the true value lies in [low, high]; each end may be off by a few units in the last place.
+
+    exact : whether the interval encloses the value. It is called exact if the interval is narrow, too.
+    """
     value = up(high, 16) + 0.0
     if notion in ("hockey_stick", "total_variation"):
         value = min(value, 1.0)
-    return Guarantee(notion, value, down(max(low, 0.0), 16), None, exact, reference, parameters)
+    lower = down(max(low, 0.0), 16)
+    narrow = lower == value or (value < math.inf and value - lower <= max(ATTAINED_GAP * value, FAINT))
+    return Guarantee(notion, value, lower, None, exact and narrow, reference, parameters)
 
 
 def near(value: float, error: float) -> tuple[float, float]:
@@ -59,42 +73,60 @@ LOWEST_ORDER = 1.01
 
 @dataclass(frozen=True)
 class Noise:
-    """Symmetric noise Y: its `density` on [0, inf), its variance, and points at which to cut that half-line.
+    """Symmetric noise `scale` Y.
 
-    The part of E|Y + c|^power beyond the last of `cuts(power)` is less than 1e-16 of the whole, for every c.
+    moment : maps balls c >= 0 and A >= 1 to a ball around E|Y + c|^A. variance : that of Y, nearly.
     """
 
-    density: Callable[[Array], Array]
-    cuts: Callable[[float], Array]
+    moment: Callable[[arb, arb], arb]
     variance: float
+    scale: float
+
+    def log_drop(self, c: arb, shift: arb, power: arb) -> arb:
+        """Return a ball around log E|h|^A for the function h = a Y + b with h(shift) = 1 and b/a = c.
+
+        E|Y + c|^A is even in c.
+        """
+        return self.moment(abs(c), power).log() - power * (shift + c).log()
 
 
 def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
     """The Rényi divergence restricted to affine features between `noise` and `noise` moved by `shift` > 0, in nats.
 
-    order in [1.01, inf). By convexity, three values around the minimum give the lower and the upper bound.
+    order in [1.01, inf). The program is convex, so three neighboring values of it, as balls, enclose its minimum.
     """
+    from flint import arb
+
     order = number(order, "order", f"a finite number of at least {LOWEST_ORDER}", LOWEST_ORDER)
-    power = order / (order - 1)
 
-    def log_moment(c: float) -> tuple[float, float]:
-        """log E|h|^A and its error, for h = a Y + b with b/a = c and a v + b = 1."""
-        growth, error = log_growth(noise, c, power)
-        drop = power * math.log1p(shift / c)
-        return growth - drop, error + 2e-15 * (growth + drop)
+    def log_value(best: float, step: float) -> arb:
+        """log E|h|^A at a (1 + step), where a = 1/(v + c) for c = `best`: the program is convex in a."""
+        moved, power = arb(shift) / noise.scale, arb(order) / (arb(order) - 1)
+        return noise.log_drop((moved + best) / (1 + arb(step)) - moved, moved, power)
 
-    best = _minimiser(lambda c: log_moment(c)[0], noise.variance / (shift * (order - 1)), shift)
-    middle, error = log_moment(best)
-    # In a = 1/(v + c) the moment F is convex: at equal steps its minimum is at least 2 F(a) - F(a +- step).
-    for step in (1e-5, 1e-4, 1e-3):
-        around = [log_moment((shift + best) / (1 + sign * step) - shift) for sign in (-1.0, 1.0)]
-        if all(value >= middle for value, _ in around):
+    def rough(c: float) -> float:
+        with precision(START_BITS + GUARD_BITS):
+            return float(log_value(c, 0.0).mid())
+
+    def rise_to(step: float, _: int) -> arb:
+        return log_value(best, step) - log_value(best, 0.0)
+
+    unit = shift / noise.scale
+    best = _minimiser(rough, noise.variance / (unit * (order - 1)), unit)
+    for step in BRACKET_STEPS:
+        sides = [enclosed(partial(rise_to, sign * step)) for sign in (-1.0, 1.0)]
+        if min(low for low, _ in sides) >= 0:
             break
     else:
         raise SolverError("restricted Rényi divergence: the minimum of the convex program was not bracketed")
-    rise = math.expm1(max(value + slack for value, slack in around) - (middle - error))
-    highest = error - middle - math.log1p(-rise)
-    return guarantee("restricted_renyi", -middle - error, highest, "[CIM, eq. 3]", order=order)
+    # Between the neighbors, the convex program is at least its middle value less its rise to the higher neighbor.
+    rise = math.expm1(max(high for _, high in sides)) * (1 + 8 * ULP)
+    low, high = enclosed(lambda _: -log_value(best, 0.0))
+    return guarantee("restricted_renyi", low, high - math.log1p(-rise), "[CIM, eq. 3]", order=order)
+
+
+BRACKET_STEPS = (1e-6, 1e-5, 1e-4, 1e-3)
+"""Relative distances at which the neighbors of a minimum found in floats are compared with it."""
 
 
 def _minimiser(function: Callable[[float], float], guess: float, shift: float) -> float:
@@ -106,58 +138,6 @@ def _minimiser(function: Callable[[float], float], guess: float, shift: float) -
     return math.exp(
         minimize_scalar(lambda u: function(math.exp(u)), bounds=(low, high), method="bounded", options=options).x
     )
-
-
-def log_growth(noise: Noise, c: float, power: float) -> tuple[float, float]:
-    """log E|1 + Y/c|^power for symmetric Y and c > 0, and the error of the quadrature, denser towards y = c."""
-    cuts = noise.cuts(power)
-    near = c * 2.0 ** np.arange(-46, 240)
-    edges = np.unique(np.concatenate([cuts, [c], c - near[near < c], c + near]))
-    edges = edges[edges <= cuts[-1]]
-    # The largest growth, divided out where it would overflow; elsewhere the growth less 1 keeps its digits.
-    top = power * math.log1p(cuts[-1] / c)
-    growth = partial(pair_growth, power=power) if top < 600 else partial(_scaled_growth, power=power, top=top)
-    fine, coarse = (_panels(noise.density, edges, c, growth, nodes) for nodes in (24, 14))
-    value = float(fine.sum())
-    error = float(np.abs(fine - coarse).sum()) + 1e-15 * value
-    if top < 600:
-        return math.log1p(value), error / (1 + value)
-    return top + math.log(value), error / value + 1e-15 * top
-
-
-def _panels(
-    density: Callable[[Array], Array], edges: Array, c: float, growth: Callable[[Array], Array], n: int
-) -> Array:
-    x, w = _rule(n)
-    half = np.diff(edges)[:, None] / 2
-    y = edges[:-1, None] + half * (1 + x)
-    return np.asarray((half * w * density(y) * growth(y / c)).sum(axis=1))
-
-
-@cache
-def _rule(nodes: int) -> tuple[Array, Array]:
-    x, w = np.polynomial.legendre.leggauss(nodes)
-    return x, w
-
-
-def pair_growth(t: Array, power: float) -> Array:
-    """|1 + t|^power + |1 - t|^power - 2 for t >= 0, to full relative accuracy at small t."""
-    small = t < 0.03
-    s, u = t[small] ** 2, t[~small]
-    series, coefficient, term = np.zeros_like(s), 1.0, np.ones_like(s)
-    for j in range(1, 7):
-        coefficient *= (power - 2 * j + 2) * (power - 2 * j + 1) / ((2 * j) * (2 * j - 1))
-        term = term * s
-        series += 2 * coefficient * term
-    growth = np.empty_like(t)
-    growth[small], growth[~small] = series, (1 + u) ** power + np.abs(1 - u) ** power - 2
-    return growth
-
-
-def _scaled_growth(t: Array, power: float, top: float) -> Array:
-    """(|1 + t|^power + |1 - t|^power) / exp(top)."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.exp(power * np.log1p(t) - top) + np.exp(power * np.log(np.abs(1 - t)) - top))
 
 
 class AdditiveNoise(Checked, ABC, sensitivity=positive):

@@ -6,38 +6,31 @@ The density of staircase noise falls in steps, exactly as private as epsilon and
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import AdditiveNoise, Noise, guarantee, near
-from ldpopt.mechanisms.continuous_pair import ContinuousPair, Interval, dominating_pair, expm2
+from ldpopt.mechanisms.additive import BRACKET_STEPS, AdditiveNoise, Noise, guarantee, near
+from ldpopt.mechanisms.continuous_pair import Interval, dominating_pair, expm2
+from ldpopt.mechanisms.loss_moments import gaussian_moment, laplace_moment
+from ldpopt.mechanisms.sampled import SymmetricPair
+from ldpopt.numbers.enclosures.adaptive import GUARD_BITS, START_BITS, enclosed
+from ldpopt.numbers.enclosures.exact import precision
 from ldpopt.numbers.rounding import SUBNORMAL, ULP, bisected, up
 from ldpopt.numbers.tolerances import RANGE_END
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.values.distribution import Array, nonnegative, open_unit, plain, positive, positive_epsilon, unit_interval
 
+if TYPE_CHECKING:
+    from flint import arb
+
 _LAPLACE, _NORMAL = 32 * ULP, 64 * ULP
 """The relative errors that the closed forms below may have."""
-
-
-class _Known(ContinuousPair):
-    """A pair that is determined by one number, `_parameter`."""
-
-    _parameter: ClassVar[str] = "epsilon"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._parameter}={getattr(self, self._parameter)!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and repr(other) == repr(self)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
 
 
 _LOG_2 = math.log(2)
@@ -47,7 +40,7 @@ def _log_laplace(x: float, shift: float = 0.0) -> float:
     return -abs(x - shift) - _LOG_2
 
 
-class LaplacePair(_Known):
+class LaplacePair(SymmetricPair):
     """Unit Laplace noise against the same noise moved by epsilon (nats), with measures in closed form.
 
     >>> round(LaplacePair(1.0).total_variation().value, 6)
@@ -59,11 +52,19 @@ class LaplacePair(_Known):
         edges = (-math.inf, 0.0, epsilon, math.inf)
         super().__init__(_log_laplace, partial(_log_laplace, shift=epsilon), edges, epsilon)
 
-    def _hockey_stick(self, epsilon: float) -> Interval:
+    def _one_way(self, epsilon: float, reverse: bool) -> Interval:
         # 1 - e^{(t - epsilon)/2} on [-epsilon, epsilon]; below, all of 1 - e^t [GI, section VI-A].
         if epsilon <= -self.epsilon:
             return near(-math.expm1(epsilon), _LAPLACE)
         return near(-math.expm1(min((epsilon - self.epsilon) / 2, 0.0)), _LAPLACE)
+
+    def _tails(self, epsilon: float, reverse: bool) -> Interval:
+        e = self.epsilon
+        if epsilon >= e:
+            return 0.0, 0.0
+        if epsilon < -e:
+            return 1.0, 1.0
+        return 1 - math.exp((epsilon - e) / 2) / 2, math.exp(-(epsilon + e) / 2) / 2
 
     def _mean(self, reverse: bool) -> Interval:
         return near(expm2(-self.epsilon), _LAPLACE)
@@ -94,6 +95,10 @@ class LaplacePair(_Known):
         value = second + _log1p_minus(moment)
         error = _LAPLACE * (sum(map(abs, parts)) / (1 + 2 * s) + abs(value) + moment * moment / (1 + max(moment, 0.0)))
         return value - error, value + error
+
+    def moment(self, rate: float, power: arb, logs: int, bits: int) -> arb:
+        """Return a ball around E M^power (log M)^logs, as of `loss_moments`."""
+        return laplace_moment(self.epsilon, rate, power, logs, bits)
 
     def _missed(self, rate: float) -> float:
         tail = math.exp(-self.epsilon) / 2
@@ -152,16 +157,15 @@ laplace = Laplace
 
 
 def laplace_noise(scale: float) -> Noise:
-    """The law of Laplace noise of mean absolute value `scale`."""
+    """Return the law of Laplace noise of mean absolute value `scale`."""
+    return Noise(laplace_power, 2.0, scale)
 
-    def density(y: Array) -> Array:
-        return np.asarray(np.exp(-y / scale) / (2 * scale))
 
-    def cuts(power: float) -> Array:
-        # y^power e^-y peaks at y = power, with a width of its root.
-        return scale * np.arange(60.0 + power + math.ceil(10 * math.sqrt(power)))
-
-    return Noise(density, cuts, 2 * scale**2)
+def laplace_power(c: arb, power: arb) -> arb:
+    """Return a ball around E|Y + c|^power for unit Laplace noise and c > 0: incomplete gamma functions."""
+    more, decay = power + 1, (-c).exp()
+    inside = c**more / more * c.hypgeom_1f1(more, more + 1)  # the integral of u^power e^u up to c
+    return (c.exp() * c.gamma_upper(more) + decay * (inside + more.gamma())) / 2
 
 
 def _log1p_minus(x: float) -> float:
@@ -171,11 +175,17 @@ def _log1p_minus(x: float) -> float:
     return math.fsum(-((-x) ** n) / n for n in range(2, 22))
 
 
+def half_square(x: float) -> Interval:
+    """Return an interval that holds x^2/2, also where the square leaves the range of floats."""
+    value = x * x / 2
+    return min(value, sys.float_info.max) * (1 - _NORMAL), max(value * (1 + _NORMAL), SUBNORMAL)
+
+
 def _log_normal(x: float, shift: float = 0.0) -> float:
     return -((x - shift) ** 2) / 2 - math.log(2 * math.pi) / 2
 
 
-class GaussianPair(_Known):
+class GaussianPair(SymmetricPair):
     """A standard normal law against one moved by mu, with measures in closed form.
 
     A mechanism that this pair dominates is mu-GDP, Gaussian differentially private [DRS].
@@ -185,7 +195,7 @@ class GaussianPair(_Known):
     """
 
     mu: float
-    _parameter = "mu"
+    _parameter: ClassVar[str] = "mu"
 
     def __init__(self, mu: float) -> None:
         mu = positive(mu, "mu")
@@ -193,13 +203,13 @@ class GaussianPair(_Known):
         middle = sorted({0.0, mu / 2, mu})
         super().__init__(_log_normal, partial(_log_normal, shift=mu), (-math.inf, *middle, math.inf))
 
-    def _hockey_stick(self, epsilon: float) -> Interval:
+    def _one_way(self, epsilon: float, reverse: bool) -> Interval:
         from scipy.special import erf, erfcx, log_ndtr
 
         if epsilon == 0:
             return near(float(erf(self.mu / math.sqrt(8))), _NORMAL)  # 2 Phi(mu/2) - 1 [GI, eq. 17]
         if epsilon < 0:
-            low, high = (-math.expm1(epsilon) + math.exp(epsilon) * end for end in self._hockey_stick(-epsilon))
+            low, high = (-math.expm1(epsilon) + math.exp(epsilon) * end for end in self._one_way(-epsilon, reverse))
             return near(low, _NORMAL)[0], near(high, _NORMAL)[1]
         # Phi(-a) - e^epsilon Phi(-b), a = epsilon/mu - mu/2, b = a + mu, and phi(a) = e^epsilon phi(b).
         a, b = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
@@ -224,21 +234,34 @@ class GaussianPair(_Known):
             value, error = (first - second, _NORMAL * (first + (second * (1 + epsilon + b * b) if second > 0 else 0.0)))
         return max(value - error, 0.0), max(value + error, SUBNORMAL)  # never zero, though too small for a float
 
+    def _tails(self, epsilon: float, reverse: bool) -> Interval:
+        from scipy.special import ndtr
+
+        return float(ndtr(self.mu / 2 - epsilon / self.mu)), float(ndtr(-self.mu / 2 - epsilon / self.mu))
+
     def _mean(self, reverse: bool) -> Interval:
-        return near(self.mu**2 / 2, _NORMAL)
+        return half_square(self.mu)
+
+    def _renyi(self, order: float) -> Interval:
+        low, high = half_square(self.mu)
+        return min(order * low, sys.float_info.max) * (1 - 4 * ULP), order * high * (1 + 4 * ULP)
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
         """log E exp(s (Z - E Z)) = s^2 mu^2 / 2: the privacy loss is normal of variance mu^2."""
-        return near((s * self.mu) ** 2 / 2, _NORMAL)
+        return half_square(s * self.mu) if s else (0.0, 0.0)
 
     def _zcdp(self, xi: float, max_order: float) -> Interval:
         # (alpha mu^2/2 - xi)/alpha is monotone in the order: its supremum is at one of the two ends [BS, Prop 1.6].
-        rho = self.mu**2 / 2
-        at_end = rho if math.isinf(max_order) else rho - xi / max_order
-        return near(max(at_end, rho - xi, 0.0), _NORMAL)
+        ends = [(rho if math.isinf(max_order) else rho - xi / max_order, rho - xi, 0.0) for rho in half_square(self.mu)]
+        slack = _NORMAL * abs(xi)
+        return max(ends[0]) - slack, max(ends[1]) + slack
 
     def _subgaussian(self) -> Interval:
         return near(self.mu, _NORMAL)  # [DR, Cor 3.3]
+
+    def moment(self, rate: float, power: arb, logs: int, bits: int) -> arb | None:
+        """Return a ball around E M^power (log M)^logs, as of `loss_moments`; None if the sum would be too long."""
+        return gaussian_moment(self.mu, rate, power, logs, bits)
 
     def _missed(self, rate: float) -> float:
         from scipy.special import ndtr, ndtri
@@ -323,7 +346,7 @@ class Gaussian(AdditiveNoise, sigma=positive):
 
     def restricted_kl(self) -> Guarantee:
         """The KL divergence restricted to affine features, in nats: it equals the full one, mu^2/2 [CIM, Thm 10]."""
-        return guarantee("restricted_kl", *near(self.mu**2 / 2, _NORMAL), "[CIM, Thm 10]")
+        return guarantee("restricted_kl", *half_square(self.mu), "[CIM, Thm 10]")
 
     def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.normal(0.0, self.sigma, shape)
@@ -333,19 +356,20 @@ gaussian = Gaussian
 
 
 def gaussian_noise(sigma: float) -> Noise:
-    """The law of normal noise of standard deviation `sigma`."""
+    """Return the law of normal noise of standard deviation `sigma`."""
+    return Noise(normal_power, 1.0, sigma)
 
-    def density(y: Array) -> Array:
-        return np.asarray(np.exp(-((y / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi)))
 
-    def cuts(power: float) -> Array:
-        return sigma * np.arange(0.0, 15.0 + math.sqrt(power), 0.5)  # y^power e^(-y^2/2) peaks at the root of power
+def normal_power(c: arb, power: arb) -> arb:
+    """Return a ball around E|Y + c|^power for standard normal Y: Kummer's function."""
+    from flint import arb
 
-    return Noise(density, cuts, sigma**2)
+    half = power / 2
+    return arb(2) ** half * (half + arb(0.5)).gamma() / arb.pi().sqrt() * (-c * c / 2).hypgeom_1f1(-half, arb(0.5))
 
 
 MAXIMUM_STEPS = 50_000
-"""The most steps into which the density of the noise is cut for numerical integration."""
+"""The most steps of the density over which a moment of the noise is summed."""
 
 
 @dataclass(frozen=True)
@@ -394,7 +418,7 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
         """The total variation, rounded up [GI, section VI-C]."""
         q, drop = math.exp(-self.epsilon), -math.expm1(-self.epsilon)
         weight = self.gamma * drop + q  # gamma + q (1 - gamma)
-        return up(drop * (self.gamma * drop + weight if self.gamma < 0.5 else 1.0) / (2 * weight), 32)
+        return min(1.0, up(drop * (self.gamma * drop + weight if self.gamma < 0.5 else 1.0) / (2 * weight), 32))
 
     @property
     def pair(self) -> FinitePair:
@@ -426,17 +450,38 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
 
     @property
     def noise(self) -> Noise:
-        """The law of the noise, for integration in at most `MAXIMUM_STEPS` steps, so that epsilon must not be tiny."""
+        """The law of the noise; its moments are sums of at most `MAXIMUM_STEPS` terms, so epsilon must not be tiny."""
+        return Noise(self._power, self.variance / self.sensitivity**2, self.sensitivity)
 
-        def cuts(power: float) -> Array:
-            count = math.ceil((60 + power + 10 * math.sqrt(power)) / self.epsilon) + 1
-            if count > MAXIMUM_STEPS:
-                limit = f"at least {(60 + power + 10 * math.sqrt(power)) / MAXIMUM_STEPS:.2g} for this order"
-                raise invalid("epsilon of a staircase", limit, self.epsilon)
-            whole = self.sensitivity * np.arange(count + 1.0)
-            return np.unique(np.concatenate([whole, whole[:-1] + self.gamma * self.sensitivity]))
+    def _power(self, c: arb, power: arb) -> arb:
+        """A ball around E|Y + c|^power in units of the sensitivity.
 
-        return Noise(lambda y: np.asarray(self.density(y)), cuts, self.variance)
+        The density falls at n + gamma only, n = 0, 1, ..., each time by the factor q = e^-epsilon. So the moment is
+        the sum of these falls times the integral of |y + c|^power + |y - c|^power up to them.
+        """
+        from flint import arb, ctx
+
+        e, g, more = arb(self.epsilon), arb(self.gamma), power + 1
+        q = (-e).exp()
+        aim = ctx.prec * math.log(2) + 8
+        growth = float(more.mid()) + 1
+        count = math.ceil((aim + growth * math.log(growth + aim)) / self.epsilon) + 2
+        if count > MAXIMUM_STEPS:
+            limit = f"at least {self.epsilon * count / MAXIMUM_STEPS:.2g} for this order"
+            raise invalid("epsilon of a staircase", limit, self.epsilon)
+        total, weight = arb(0), arb(1)
+        for n in range(count):
+            edge = g + n
+            away = edge - c
+            below = arb(0) if away.contains(0) and away.is_exact() else abs(away) ** more
+            total += weight * ((edge + c) ** more + (below if away > 0 else -below))
+            weight *= q
+        edge = g + count
+        last = 2 * weight * (edge + c) ** more
+        ratio = q * ((edge + 1 + c) / (edge + c)) ** more
+        rest = last / (1 - ratio) if ratio < 1 else arb("nan")
+        height = (1 - q) / (2 * (g * (1 - q) + q))
+        return (total + arb(0, rest.upper())) * height * (1 - q) / more
 
     def log_mgf(self, a: float) -> float:
         """log E exp(a Y) of the noise Y; inf if |a| is epsilon/sensitivity or more."""
@@ -457,27 +502,46 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
     def restricted_kl(self) -> Guarantee:
         """The KL divergence restricted to affine features, in nats: sup over a of a D - log E exp(a Y) [CIM, Lemma 1].
 
-        The function of a is concave, so its values at three neighbouring points bracket the supremum.
+        The function of a is concave, so its values at three neighboring points, as balls, enclose the supremum.
         """
+        from flint import arb
         from scipy.optimize import minimize_scalar
 
-        def value(a: float) -> float:
-            return a - self.log_mgf(a / self.sensitivity)
+        def value(a: float) -> arb:
+            return arb(a) - self._log_mgf(arb(a))
 
-        minimum = minimize_scalar(
-            lambda a: -value(a), bounds=(0.0, self.epsilon), method="bounded", options={"xatol": 1e-10 * self.epsilon}
-        )
-        best, top = float(minimum.x), -float(minimum.fun)
-        for step in (1e-5, 1e-4, 1e-3):
+        def fall(best: float, a: float, _: int) -> arb:
+            return value(best) - value(a)
+
+        def rough(a: float) -> float:
+            with precision(2 * START_BITS + GUARD_BITS):
+                return -float(value(a).mid())
+
+        options = {"xatol": 1e-10 * self.epsilon}
+        minimum = minimize_scalar(rough, bounds=(0.0, self.epsilon), method="bounded", options=options)
+        best = float(minimum.x)
+        for step in BRACKET_STEPS:
             width = step * min(best, self.epsilon - best)
-            around = value(best - width), value(best + width)
-            if max(around) <= top:
+            falls = [enclosed(partial(fall, best, a)) for a in (best - width, best + width)]
+            if min(low for low, _ in falls) >= 0:
                 break
         else:
             raise SolverError("restricted KL divergence: the maximum of a concave function was not bracketed")
-        error = 1e-14 * (1 + best)
-        # Concave: the maximum is at most as far above `top` as a neighbour at one step is below it.
-        return guarantee("restricted_kl", top - error, 2 * top - min(around) + 3 * error, "[CIM, Lemma 1]")
+        low, high = enclosed(lambda _: value(best))
+        # Concave: the maximum is at most as far above the middle value as a neighbor at one step is below it.
+        return guarantee("restricted_kl", low, high + max(most for _, most in falls), "[CIM, Lemma 1]")
+
+    def _log_mgf(self, a: arb) -> arb:
+        """A ball around log E exp(a Y) in units of the sensitivity, for 0 < a < epsilon."""
+        from flint import arb
+
+        e, g = arb(self.epsilon), arb(self.gamma)
+        q = (-e).exp()
+        total = arb(0)
+        for s in (a, -a):
+            period = ((s * g).exp() - 1 + q * (s * g).exp() * ((s * (1 - g)).exp() - 1)) / s
+            total += period / (1 - (s - e).exp())
+        return (total * (1 - q) / (2 * (g * (1 - q) + q))).log()
 
     def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         q, g = math.exp(-self.epsilon), self.gamma

@@ -1,31 +1,36 @@
 """The matrix mechanism: strategy queries answered with Laplace noise, and the queries of interest made from them.
 
 For unit Laplace variables Y, a shift v and w in a linear space, the divergence restricted to w.y + b is -log min F with
-F(w) = E|w.Y + 1 - w.v|^A, A = order/(order - 1) [CIM, eq. 3]. The moment of w.Y is that of one Laplace variable of the
-same variance, plus a cosine integral of the difference of the two characteristic functions [OM].
+F(w) = E|w.Y + 1 - w.v|^A, A = order/(order - 1) [CIM, eq. 3]. The law of w.Y is a mixture of Laplace laws. Therefore F
+is a sum of incomplete gamma functions, which balls enclose.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.additive import answers, guarantee, log_growth
-from ldpopt.mechanisms.noise import Laplace, LaplacePair, laplace_noise
-from ldpopt.numbers.rounding import exact_sum, float_up
+from ldpopt.mechanisms.additive import answers, guarantee
+from ldpopt.mechanisms.noise import Laplace, LaplacePair, laplace_power
+from ldpopt.numbers.enclosures.adaptive import enclosed
+from ldpopt.numbers.enclosures.exact import precision
+from ldpopt.numbers.rounding import ULP, exact_sum, float_up
 from ldpopt.numbers.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPANNED, UNSEEN
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.values.distribution import Array, Rng, finite_array, generator, positive_epsilon
 from ldpopt.values.results import ByValue
 
+if TYPE_CHECKING:
+    from flint import arb
+
 LOWEST_ORDER = 1.5
-"""Below this order the cosine integral is too singular at 0 to be computed accurately."""
+"""Below this order F has a sharp minimum, and only the bound for one strategy answer is given."""
 
 _RADIUS = math.sqrt(3)
 """Every w with F(w) <= 1 has |w| <= sqrt(3): E|w.Y| <= 1, and E X^2 and E X^4 bound E|X| from below."""
@@ -34,25 +39,52 @@ _RADIUS = math.sqrt(3)
 def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, float]:
     """Bounds on the divergence, order >= `LOWEST_ORDER`, for a `shift` (s,) and w in the span of `space` (s, r).
 
-    The upper bound uses that the convex F lies above its tangent plane, over a ball that contains the minimiser.
+    The columns of `space` are orthonormal. The convex F rises by at most d from the point found to any point within h
+    of it in the 1-norm. Along the line from the minimum through that point, it rises no slower beyond than before. So
+    the minimum, at most R away, lies at most R d/h below.
     """
     from scipy.optimize import minimize
 
-    power = order / (order - 1)
     seen = space.T @ shift
     if not np.any(np.abs(seen) > UNSEEN):
         return 0.0, 0.0
+    start = seen / (2 + seen @ seen) * min(1.0, order - 1)  # at order 2 the minimum is a least squares problem
+    size = float(np.linalg.norm(start))
 
-    def excess(t: Array) -> float:
-        return weighted_excess(space @ t, float(seen @ t), power)[0]
+    def rough(u: Array) -> float:
+        with precision(ROUGH_BITS):
+            return float(_excess(space, seen, size * u, order, 0).mid()) / size**2
 
-    start = seen / (2 + seen @ seen)  # the minimiser at order 2: least squares
-    minimum = minimize(excess, start * min(1.0, order - 1), jac=lambda t: _gradient(excess, t), options={"gtol": 1e-10})
-    best = np.asarray(minimum.x)
-    value, error = weighted_excess(space @ best, float(seen @ best), power)
-    slope = float(np.linalg.norm(_gradient(excess, best))) + 1e-11 * math.sqrt(len(best))
-    lowest = value - error - slope * (_RADIUS + float(np.linalg.norm(best)))
-    return -math.log1p(value + error), -math.log1p(lowest) if lowest > -1 else math.inf
+    def rise_to(near: Array, _: int) -> arb:
+        return _excess(space, seen, near, order, 1) - _excess(space, seen, best, order, -1)
+
+    minimum = minimize(rough, start / size, jac=lambda u: _gradient(rough, u), options={"gtol": 1e-10})
+    best = size * np.asarray(minimum.x)
+    step = STEP * min(1.0, size * size)
+    value = enclosed(lambda _: -(1 + _excess(space, seen, best, order, 1)).log())[0]
+    rise = 0.0
+    for i in range(len(best)):
+        for sign in (-step, step):
+            near = best.copy()
+            near[i] += sign
+            rise = max(rise, enclosed(partial(rise_to, near), RISE_WIDTH)[1])
+    reach = math.sqrt(len(best)) * (_RADIUS + float(np.linalg.norm(best)) * (1 + 8 * ULP))
+    lowest = -math.expm1(-enclosed(lambda _: -(1 + _excess(space, seen, best, order, -1)).log())[1]) * (1 + 8 * ULP)
+    lowest += reach / (step * (1 - 1e-6)) * rise
+    return value, -math.log1p(-lowest) if lowest < 1 else math.inf
+
+
+ROUGH_BITS = 512
+"""The precision of the search for the minimum, whose values need not be enclosed."""
+
+STEP = 1e-10
+"""How far, relatively, the neighbors of the minimum are that bound what it may lie below."""
+
+RISE_WIDTH = 1e-3
+"""The relative accuracy of the rise to a neighbor, which is a small correction."""
+
+SPLIT_BITS = 100
+"""Coefficients of equal size are moved apart by this many bits, in the direction that keeps a bound."""
 
 
 def _gradient(function: Callable[[Array], float], t: Array, step: float = 1e-3) -> Array:
@@ -66,53 +98,50 @@ def _gradient(function: Callable[[Array], float], t: Array, step: float = 1e-3) 
     return slopes
 
 
-def weighted_excess(w: Array, signal: float, power: float) -> tuple[float, float]:
-    """E|w.Y + 1 - signal|^power - 1 for independent unit Laplace Y, power <= 3, and its error."""
-    scale, b = float(np.linalg.norm(w)), max(abs(1 - signal), 1e-60)
-    if scale == 0:
-        return math.expm1(power * math.log(b)), 1e-15
-    growth, error = log_growth(laplace_noise(scale), b, power)
-    coarse, fine = (_correction(np.abs(w) / b, power, panels) for panels in (90, 130))
-    logarithm = growth + math.log1p(fine * math.exp(-growth))
-    value = math.expm1(power * math.log(b) + logarithm)
-    error += abs(fine - coarse) * math.exp(-logarithm) + 2e-15 * (power * abs(math.log(b)) + abs(logarithm))
-    return value, error * (1 + value)
+def _excess(space: Array, seen: Array, t: Array, order: float, side: int) -> arb:
+    """A ball around F - 1 at w = space t; for `side` 1 or -1, around a number not below or not above it."""
+    from flint import arb
+
+    exact = [arb(x) for x in t.tolist()]
+    w = [sum((arb(c) * x for c, x in zip(row, exact, strict=True)), arb(0)) for row in space.tolist()]
+    signal = sum((arb(c) * x for c, x in zip(seen.tolist(), exact, strict=True)), arb(0))
+    return weighted_moment(w, 1 - signal, arb(order) / (arb(order) - 1), side) - 1
 
 
-def _correction(ratio: Array, power: float, panels: int) -> float:
-    """E|1 + X|^power for X = ratio.Y, less that for the Laplace variable of the same variance."""
-    if np.count_nonzero(ratio) < 2:
-        return 0.0
-    u, weight = _cosine_rule(panels)
-    total, higher = np.zeros_like(u), np.zeros_like(u)
-    # prod(1 + z) = 1 + total + higher, of non-negative terms: the difference of the two functions does not cancel.
-    for z in (np.square(r * u) for r in ratio):
-        higher = higher * (1 + z) + z * total
-        total = total + z
-    difference = higher / ((1 + total) * (1 + total + higher)) * u ** (-1 - power)
-    constant = 2 / math.pi * math.gamma(1 + power) * math.sin(math.pi * power / 2)
-    return constant * float(weight @ difference)
+def weighted_moment(w: Sequence[arb], b: arb, power: arb, side: int = 0) -> arb:
+    """Return a ball around E|w.Y + b|^power for independent unit Laplace Y, or a bound on it.
 
+    The law of w.Y is a mixture, with positive and negative weights, of Laplace laws of scales |w_i|, if these differ.
+    The moment does not fall as a coefficient grows in size. So coefficients of nearly equal size are moved apart, all
+    up for `side` 1, all down for -1, and either way for 0, where the result is only near the moment.
+    """
+    from flint import arb
 
-@cache
-def _cosine_rule(panels: int) -> tuple[Array, Array]:
-    """Nodes and weights for integrals of g(u) cos u over (0, inf): double exponential, for singular slow g [OM]."""
-    step, beta = math.pi / panels, 0.25
-    slope = beta / math.sqrt(1 + panels * math.log1p(panels) / (4 * math.pi))
-    n = np.arange(-math.floor(8 / step), math.floor(5.5 / step))
-    t = (n + 0.5) * step
-    exponent = 2 * t + slope * -np.expm1(-t) + beta * np.expm1(t)
-    rate = 2 + slope * np.exp(-t) + beta * np.exp(t)
-    # t/(1 - e^-E) and its derivative, in the decaying exponential of either sign.
-    decay = np.exp(-np.abs(exponent))
-    ratio = np.where(exponent > 0, 1 / (1 - decay), -decay / (1 - decay))
-    slope_term = t * rate * decay / (1 - decay) ** 2
-    phi, derivative = t * ratio, ratio - slope_term
-    # For t > 0 the node is close to a zero of the cosine; its distance is computed, not its difference.
-    gap = t * decay / (1 - decay)
-    cosine = np.where(t > 0, np.where(n % 2 == 0, -1.0, 1.0) * np.sin(panels * gap), np.cos(panels * phi))
-    keep = phi > 1e-60
-    return panels * phi[keep], (panels * step * derivative * cosine)[keep]
+    apart = arb(2) ** -SPLIT_BITS
+    sizes = sorted((abs(x) for x in w if not x.contains(0)), key=lambda ball: float(ball.mid()))
+    if side > 0 and len(sizes) < len(w):
+        return (
+            arb("inf")
+            if any(x.contains(0) and not x.is_zero() for x in w)
+            else weighted_moment([x for x in w if not x.is_zero()], b, power, side)
+        )
+    if not sizes:
+        return abs(b) ** power
+    spread: list[arb] = []
+    for x in sizes if side >= 0 else reversed(sizes):
+        end = x.upper() if side > 0 else x.lower() if side < 0 else x
+        if spread:
+            limit = spread[-1] * (1 + apart) if side >= 0 else spread[-1] * (1 - apart)
+            end = end.max(limit) if side >= 0 else end.min(limit)
+        spread.append(end.upper() if side > 0 else end.lower() if side < 0 else end.mid())
+    total = arb(0)
+    for i, x in enumerate(spread):
+        weight = arb(1)
+        for j, other in enumerate(spread):
+            if j != i:
+                weight *= x * x / (x * x - other * other)
+        total += weight * x**power * laplace_power(abs(b) / x, power)
+    return total
 
 
 @dataclass(frozen=True, eq=False)

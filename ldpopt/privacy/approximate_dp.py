@@ -9,36 +9,61 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.channel import ChannelLike, as_channel
-from ldpopt.numbers.rounding import SUBNORMAL, ULP, exact_sum, first_largest
+from ldpopt.channel import Channel, ChannelLike, as_channel
+from ldpopt.numbers.rounding import SUBNORMAL, ULP, down, exact_sum, first_largest, up
 from ldpopt.numbers.tolerances import EXACT_GAP, TIE
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.loss import Shift, centred, log_ratios, scaled, shift
 from ldpopt.privacy.pairs import Policy, distances, in_blocks, named_event, normalised, ordered_pairs, worst_pair
-from ldpopt.values.distribution import Array, Index, nonnegative, unit_interval
+from ldpopt.values.distribution import Array, Index, number, unit_interval
 
 REFERENCE = "[GI, Def 1]"
 TOTAL_VARIATION_REFERENCE = "[GI, Def 7]"
 
 
 def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> Guarantee:
-    """The smallest delta in [0, 1] for which the channel is (epsilon, delta)-LDP, for epsilon >= 0 in nats.
+    """Return the smallest delta in [0, 1] for which the channel is (epsilon, delta)-LDP; epsilon in nats, any sign.
 
     delta = max over inputs x, x' of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+, the hockey-stick divergence of two rows,
-    after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation. The outputs of the
-    witness are the event that attains it. With a policy `graph`, only adjacent inputs are compared.
+    after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation. Below 0 it is at least
+    1 - exp(epsilon), which even equal rows have. The outputs of the witness are the event that attains it. With a
+    policy `graph`, only adjacent inputs are compared.
 
     >>> g = hockey_stick([[0.75, 0.25], [0.25, 0.75]], 0.5)
     >>> round(float(g), 9), g.witness.outputs
     (0.337819682, (0,))
+    >>> round(float(hockey_stick([[0.75, 0.25], [0.25, 0.75]], -0.5)), 9)  # 1 - e^-0.5 (1 - delta(0.5))
+    0.598367335
     """
-    eps = nonnegative(epsilon, "epsilon")
+    eps = number(epsilon, "epsilon")
     channel = as_channel(channel)
+    if eps < 0:
+        opposite = graph.reverse() if hasattr(graph, "reverse") and graph.is_directed() else graph
+        return _mirrored(hockey_stick(channel, -eps, opposite), channel, eps)
     return worst_pair(
         "hockey_stick", channel, graph, lambda p, q: hockey_stick_of_pairs(p, q, eps), REFERENCE,
         parameters={"epsilon": eps}, event=lambda p, q: positive_event(p, q, eps),
         screen=lambda matrix: screen(matrix, eps),
     )  # fmt: skip
+
+
+def mirrored(low: float, high: float, epsilon: float) -> tuple[float, float]:
+    """Return bounds on the hockey stick of p from q at `epsilon` < 0, from those of q from p at -epsilon.
+
+    With E = e^epsilon, sum (p - E q)_+ = 1 - E + E sum (q - p/E)_+.
+    """
+    least, share = -math.expm1(epsilon), math.exp(epsilon)
+    return down(least + share * low, 8), min(1.0, up(least + share * high, 8))
+
+
+def _mirrored(found: Guarantee, channel: Channel, epsilon: float) -> Guarantee:
+    low, high = mirrored(found.lower, found.value, epsilon)
+    witness = None
+    if found.witness is not None:
+        x, other = found.witness.inputs
+        inside = set(found.witness.outputs)
+        witness = Witness((other, x), tuple(output for output in channel.outputs if output not in inside))
+    return Guarantee("hockey_stick", high, low, witness, found.exact, REFERENCE, {"epsilon": epsilon})
 
 
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:

@@ -112,15 +112,22 @@ class FinitePair(Pictured):
         return cls(*least_pair([(pair.p, pair.q) for pair in distinct])).ordered
 
     @classmethod
-    def through(cls, epsilons: Array, deltas: Array) -> FinitePair:
-        """The symmetric pair whose delta, as a function of epsilon, is the lower convex hull of given points.
+    def through(
+        cls, epsilons: Array, deltas: Array, back_epsilons: Array | None = None, back_deltas: Array | None = None
+    ) -> FinitePair:
+        """Return the pair whose delta, as a function of epsilon, is the lower convex hull of given points.
 
-        epsilons : (n,), in nats, increasing from 0 to at most 700. deltas : (n,), in [0, 1], non-increasing.
+        Parameters
+        ----------
+        epsilons : (n,), in nats, increasing from 0 to at most 700.
+        deltas : (n,), in [0, 1], non-increasing: the delta of p from q.
+        back_epsilons, back_deltas : (m,), the same for q from p; without them the pair is symmetric.
 
-        The pair dominates every mechanism whose delta at these epsilons is at most that of the points, in both
+        The pair dominates every mechanism whose delta at these epsilons is at most that of the points, in the same
         directions [GI, Thm 1].
         """
-        return cls(*pair_through(epsilons, deltas)).ordered
+        back = None if back_epsilons is None or back_deltas is None else (back_epsilons, back_deltas)
+        return cls(*pair_through(epsilons, deltas, back)).ordered
 
     def both_ways(self) -> FinitePair:
         """The least pair that dominates this one in both directions; a symmetric pair gives itself."""

@@ -66,6 +66,46 @@ def least_epsilon(order: float, divergence: float, delta: float, start: float) -
     return start
 
 
+def largest_delta(order: float, epsilon: float, divergence: float, gap: float = 1e-13) -> float:
+    """Return the largest hockey stick at `epsilon` that a Rényi `divergence` of one order allows, rounded up.
+
+    Parameters
+    ----------
+    order : in (1, inf).
+    epsilon, divergence : at least 0, in nats.
+    gap : the relative accuracy of the search; the result holds at any.
+
+    >>> round(largest_delta(2.0, 0.0, 0.6931471805599453), 9)
+    0.5
+    """
+    if divergence == 0:
+        return 0.0
+    if not (order <= MAX_ORDER and epsilon <= MAX_ORDER):
+        return 1.0
+    excess = (order - 1) * (divergence - epsilon) - math.log(order) + (order - 1) * math.log1p(-1 / order)
+    high = min(0.0, excess) * (1 - 8 * ULP) + 64 * ULP  # log delta, by [CKS, Prop 12]
+    if high < -700 or math.exp(high) >= 1:
+        high = min(high, -ULP)
+
+    def exceeds(log_delta: float) -> bool:
+        delta = math.exp(log_delta)
+        return delta < 1 and _rough(order, epsilon, delta, _best_share(order, epsilon, delta)) > divergence
+
+    low, width = high, 1.0
+    while low > -690 and exceeds(low):
+        low, width = low - width, 4 * width
+    while high - low > gap * max(1.0, abs(high)):
+        middle = (low + high) / 2
+        low, high = (low, middle) if exceeds(middle) else (middle, high)
+    step = 4 * ULP
+    for _ in range(_STEPS):
+        delta = math.exp(high) * (1 + step) + 1e-300
+        if delta >= 1 or least_divergence(order, epsilon, delta) >= divergence:
+            return min(1.0, delta)
+        step *= 16
+    return 1.0
+
+
 def _refined(order: float, divergence: float, delta: float, high: float) -> float:
     """The epsilon `high`, which suffices, lowered as far as it is still proved to suffice."""
     low, step = high, 4 * ULP * (high + ULP)

@@ -167,12 +167,36 @@ def _slope(start: tuple[float, float, float], x: float, y: float) -> float:
     return (y - start[1]) / run if run else math.inf
 
 
-def pair_through(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
-    """The symmetric (p, q) whose delta, as a function of e^epsilon, is the lower convex hull of points, (n,) each.
+def pair_through(epsilons: Array, deltas: Array, back: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+    """(p, q) whose delta, as a function of e^epsilon, is the lower convex hull of points, (n,) each.
 
-    A hockey stick is convex in e^epsilon, so one below the points lies below the hull. The last delta becomes infinite
-    loss.
+    back : points of the delta of q from p; None for those of p from q. The first deltas of both, the total variation,
+    are equal. A hockey stick is convex in e^epsilon, so one below the points lies below the hull. The last delta
+    becomes infinite loss.
     """
+    sides = [_hull(epsilons, deltas), _hull(*back) if back else _hull(epsilons, deltas)]
+    variation = max(float(d[0]) for _, d in sides)
+    for _, d in sides:
+        d[0] = variation
+    masses = [_steps(*side) for side in sides]
+    excess = math.fsum(float(total) for p, q, lost in masses[:1] for total in (lost, *p)) - 1
+    excess += math.fsum(float(q) for q in masses[1][1])
+    if excess > 0 and all(len(t) > 1 for t, _ in sides):
+        # The delta at 0 lies above the chord between its neighbors, which bounds a convex curve there, too.
+        (t, _), (s, _) = sides
+        for _, d in sides:
+            d[0] = variation - excess / (t[1] / (t[1] - 1) + 1 / (s[1] - 1))
+        masses = [_steps(*side) for side in sides]
+    (p, q, lost), (other, own, missed) = masses
+    middle = max(0.0, 1 - lost - math.fsum(p.tolist()) - math.fsum(own.tolist()))
+    return (
+        np.concatenate([[lost], p, [middle], own[::-1], [0.0]]),
+        np.concatenate([[0.0], q, [middle], other[::-1], [missed]]),
+    )
+
+
+def _hull(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
+    """The corners (e^epsilon, delta) of the lower convex hull of points."""
     t = np.exp(epsilons)
     hull = [0]
     for i in range(1, len(t)):
@@ -182,12 +206,12 @@ def pair_through(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
                 break
             hull.pop()
         hull.append(i)
-    t, d = t[hull], np.minimum.accumulate(deltas[hull])
+    return t[hull], np.minimum.accumulate(deltas[hull])
+
+
+def _steps(t: Array, d: Array) -> tuple[Array, Array, float]:
+    """(p, q, infinite): the masses with ratios above one, the largest first, and the mass that only p has."""
     # The slope of delta at ratio t is minus the probability, under q, of larger ratios.
     beyond = np.append((d[:-1] - d[1:]) / np.diff(t), 0.0)
     q = np.maximum(beyond[:-1] - beyond[1:], 0.0)
-    p, q = (t[1:] * q)[::-1], q[::-1]
-    infinite = float(d[-1])
-    middle = max(0.0, 1 - infinite - math.fsum(p.tolist()) - math.fsum(q.tolist()))
-    forward = np.concatenate([[infinite], p, [middle], q[::-1], [0.0]])
-    return forward, forward[::-1]
+    return (t[1:] * q)[::-1], q[::-1], float(d[-1])

@@ -261,7 +261,8 @@ def test_gaussians_beside_other_mechanisms():
         found = mixed.approximate_dp(delta)
         assert alone.approximate_dp(delta).value <= found.value
         assert found.value <= alone.approximate_dp(delta).value + math.log(3) + 1e-2
-        assert (found.lower, found.exact) == (0.0, False)
+        assert 0 < found.lower <= found.value
+        assert not found.exact
 
 
 @pytest.mark.parametrize(("own", "other"), [(0.9, 0.1), (0.5, 0.2), (1.0, 0.3), (0.6, 0.0)])

@@ -138,7 +138,7 @@ def test_what_is_refused():
     with pytest.raises(InvalidInput, match="delta"):
         shuffled(CHANNELS["two"], 10).epsilon_at(1.5)
     with pytest.raises(InvalidInput, match="epsilon"):
-        shuffled(CHANNELS["two"], 10).delta_at(-1)
+        shuffled(CHANNELS["two"], 10).delta_at(-math.inf)
 
 
 def test_the_table_and_labels():

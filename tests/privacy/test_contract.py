@@ -264,7 +264,7 @@ def test_zero_entries_give_infinity_or_a_number_never_nan(name):
 
 
 BAD = [
-    (lambda q: hockey_stick(q, -0.1), "epsilon"),
+    (lambda q: hockey_stick(q, -float("inf")), "epsilon"),
     (lambda q: hockey_stick(q, float("nan")), "epsilon"),
     (lambda q: hockey_stick(q, "1"), "epsilon"),
     (lambda q: approximate_dp(q, -0.1), "delta"),

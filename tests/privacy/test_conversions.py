@@ -7,9 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 from ldpopt.errors import InvalidInput
+from ldpopt.mechanisms import gaussian
 from ldpopt.numbers.rounding import up
 from ldpopt.privacy import MCDP, TV, ZCDP, ApproximateDP, ApproximateZCDP, FinitePair, Guarantee, PureDP, RenyiDP
 from ldpopt.privacy import conversions as c
+from ldpopt.privacy.least_divergence import largest_delta, least_divergence
 
 EPSILONS = [1e-6, 0.1, 1.0, 3.0, 20.0]
 ORDERS = np.concatenate([1 + np.geomspace(1e-6, 1, 40), np.geomspace(2.1, 500, 60)])
@@ -226,3 +228,49 @@ def test_the_three_way_bound_asks_for_no_less_than_the_best_order(rho, delta, xi
     found = c.zcdp_to_approximate_sharp(ZCDP(xi, rho), delta).epsilon
     assert 0 <= found <= c.zcdp_to_approximate(ZCDP(xi, rho), delta).epsilon
     assert c.zcdp_delta(ZCDP(xi, rho), found * (1 - 1e-8)).delta >= delta * (1 - 1e-12)
+
+
+def best_over_orders(xi, rho, epsilon):
+    """The least delta of [CKS, Prop 12] over a fine grid of orders."""
+    orders = [1 + mpmath.mpf(10) ** (mpmath.mpf(k) / 40) for k in range(-160, 320)]
+    return min(mpmath.exp((a - 1) * (xi + a * rho - epsilon)) / a * (1 - 1 / a) ** (a - 1) for a in orders)
+
+
+SETTINGS = [(1 / 32, 0.0), (0.1, 2.0), (0.5, 5.0), (1e-4, 0.01), (10.0, 3.0), (1e-8, 1e-3)]
+CONVERTED = [(2.0, 0.0, 0.5), (1.01, 0.1, 0.2), (40.0, 1.0, 1.5), (3.0, 9.0, 2.0)]
+
+
+@pytest.mark.parametrize(("rho", "epsilon"), SETTINGS)
+def test_the_sharp_delta_lies_between_the_gaussian_and_the_closed_form(rho, epsilon):
+    """Gaussian noise of this rho is a lower bound; the best order of the closed form and [BS, Lemma 3.6] are above."""
+    claim = ZCDP(0.0, rho)
+    found = c.zcdp_delta_sharp(claim, epsilon).delta
+    with mpmath.workdps(40):
+        closed = best_over_orders(0, mpmath.mpf(rho), mpmath.mpf(epsilon))
+    assert gaussian(1 / math.sqrt(2 * rho)).pair.hockey_stick(epsilon).lower <= found
+    assert found <= min(1.0, float(closed) * (1 + 1e-3))
+    assert found <= c.zcdp_delta(claim, epsilon).delta
+    assert c.zcdp_to_approximate_sharp(claim, found).epsilon >= epsilon * (1 - 1e-7) or found < 1e-12
+
+
+def test_the_sharp_delta_at_its_ends():
+    """At epsilon 0 and sigma 4: 0.1248, where the closed form gives 0.1508; rho = 0 is pure; infinite claims give 1."""
+    assert c.zcdp_delta_sharp(ZCDP(0.0, 1 / 32), 0.0).delta == pytest.approx(0.12478, abs=1e-5)
+    with mpmath.workdps(40):
+        assert float(best_over_orders(0, mpmath.mpf(1) / 32, 0)) == pytest.approx(0.1508, abs=1e-4)
+    assert c.zcdp_delta_sharp(ZCDP(0.5, 0.0), 0.5).delta == 0.0
+    assert c.zcdp_delta_sharp(ZCDP(1.0, 0.0), 0.0).delta == pytest.approx(math.tanh(0.5), rel=1e-12)
+    assert c.zcdp_delta_sharp(ZCDP(0.0, math.inf), 3.0).delta == 1.0
+    assert c.zcdp_delta_sharp(ZCDP(-0.05, 0.1), 1.0).delta <= c.zcdp_delta_sharp(ZCDP(0.0, 0.1), 1.0).delta
+    outer = c.approximate_zcdp_to_approximate_sharp(ApproximateZCDP(1e-6, 0.0, 0.1), 2.0).delta
+    assert outer <= c.approximate_zcdp_to_approximate(ApproximateZCDP(1e-6, 0.0, 0.1), 2.0).delta
+    with pytest.raises(InvalidInput, match="epsilon"):
+        c.zcdp_delta_sharp(ZCDP(0.0, 1.0), -1.0)
+
+
+@pytest.mark.parametrize(("order", "epsilon", "divergence"), CONVERTED)
+def test_the_largest_delta_of_one_order_is_the_inverse(order, epsilon, divergence):
+    """At the delta found, the least divergence is the one given, from above."""
+    delta = largest_delta(order, epsilon, divergence)
+    assert least_divergence(order, epsilon, delta) >= divergence
+    assert least_divergence(order, epsilon, delta * (1 - 1e-9)) < divergence

@@ -166,11 +166,11 @@ def test_infinite_losses():
 
 
 def test_bad_input():
-    """Lengths, sums, negative epsilon and orders below one are refused."""
+    """Lengths, sums, an infinite epsilon and orders below one are refused."""
     for call in (
         lambda: FinitePair([0.5, 0.5], [1.0]),
         lambda: FinitePair([0.5, 0.6], [0.5, 0.5]),
-        lambda: FinitePair([1.0], [1.0]).hockey_stick(-1),
+        lambda: FinitePair([1.0], [1.0]).hockey_stick(-math.inf),
         lambda: FinitePair([1.0], [1.0]).renyi(0.5),
     ):
         with pytest.raises(InvalidInput):

@@ -247,7 +247,7 @@ def membership(kind: str, first: float, k: float, second: float = 0.0) -> list[R
     erasure = 1 - (eta - second) / ((1 - second) * math.tanh(first / 2))
     law = np.exp(trinomial_log_pmf(count, first, max(0.0, erasure)))  # of the number of hits minus misses
     exact = float(1 - (1 - second) ** count * (1 - np.maximum(law - law[::-1], 0.0).sum()))
-    return [FOLD(exact, k_fold(first, second, eta, count).total_variation)]
+    return [FOLD(exact, k_fold(first, second, eta, count).total_variation().value)]
 
 
 SUM = Part("(79) as printed: Σ max ≤ log 2ε/(e^ε+1)", Subject.STEP, cells=("epsilon", "seed"))

@@ -1,0 +1,46 @@
+"""One real number to nearly all digits of a float64: a formula over balls, with more bits until its ball is narrow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ldpopt.numbers.enclosures.exact import above, below, precision
+
+if TYPE_CHECKING:
+    from flint import arb
+
+START_BITS, MAX_BITS = 64, 4096
+"""The precision of the first attempt, doubled up to the last one."""
+
+GUARD_BITS = 64
+"""Bits beyond the accuracy that a formula aims at: they cover exponents of up to 2**40 and the sums of its terms."""
+
+NARROW = 2.0**-46
+"""An enclosure is narrow enough if its width is at most this share of its size."""
+
+
+def enclosed(formula: Callable[[int], arb], narrow: float = NARROW) -> tuple[float, float]:
+    """Return floats (low, high) around the number that a formula gives at every precision.
+
+    Parameters
+    ----------
+    formula : maps the bits of accuracy that it shall aim at to a ball around the number.
+    narrow : the relative width at which the attempts end; they also end at `MAX_BITS`.
+
+    >>> from flint import arb
+    >>> low, high = enclosed(lambda bits: (1 + arb(1e-30)).log())
+    >>> low <= 1e-30 <= high, high / low - 1 < 1e-13
+    (True, True)
+    """
+    low, high, bits = -math.inf, math.inf, START_BITS
+    while bits <= MAX_BITS:
+        with precision(bits + GUARD_BITS):
+            ball = formula(bits)
+            if ball.is_finite():
+                low, high = max(low, below(ball)), min(high, above(ball))
+        if math.isfinite(high - low) and high - low <= narrow * max(abs(low), abs(high)):
+            break
+        bits *= 2
+    return low, high
