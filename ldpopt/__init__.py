@@ -29,7 +29,8 @@ _HOMES = {
         "SQUARED_HELLINGER", "TOTAL_VARIATION",
     ),
     "ldpopt.errors": (
-        "BudgetExceeded", "CertificateError", "DroppedResult", "InvalidInput", "LdpoptError", "SolverError",
+        "BudgetExceeded", "CertificateError", "DroppedResult", "InvalidInput", "LdpoptError", "NotChecked",
+        "SolverError",
     ),
     "ldpopt.frontiers": ("frontier", "sweep"),
     "ldpopt.mechanisms": (

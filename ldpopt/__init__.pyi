@@ -62,6 +62,7 @@ from ldpopt.errors import CertificateError as CertificateError
 from ldpopt.errors import DroppedResult as DroppedResult
 from ldpopt.errors import InvalidInput as InvalidInput
 from ldpopt.errors import LdpoptError as LdpoptError
+from ldpopt.errors import NotChecked as NotChecked
 from ldpopt.errors import SolverError as SolverError
 from ldpopt.frontiers import frontier as frontier
 from ldpopt.frontiers import sweep as sweep
@@ -144,6 +145,7 @@ __all__ = [
     "MVOptimal",
     "Marginals",
     "MutualInformation",
+    "NotChecked",
     "Outputs",
     "PrivateSampling",
     "RenyiLDP",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 __all__ = [
-    "BudgetExceeded", "CertificateError", "DroppedResult", "InvalidInput", "LdpoptError", "Phrase", "SolverError",
+    "BudgetExceeded", "CertificateError", "DroppedResult", "InvalidInput", "LdpoptError", "NotChecked", "Phrase",
+    "SolverError",
     "invalid",
 ]  # fmt: skip
 
@@ -30,6 +31,10 @@ class CertificateError(LdpoptError, RuntimeError):
 
 class DroppedResult(UserWarning):
     """The new value that a method of an immutable object returned was dropped, so that the call had no effect."""
+
+
+class NotChecked(LdpoptError, RuntimeError):
+    """A proof was not checked: that exceeds the budget, or this arithmetic cannot check it. It may hold or not."""
 
 
 class Phrase(str):

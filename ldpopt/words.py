@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
@@ -21,7 +21,7 @@ from ldpopt.values.labels import Label, as_text
 
 __all__ = [
     "ARITHMETIC", "ENGLISH", "Words", "english", "guarantee_in_words", "guessed_right", "label_in_words",
-    "proof_in_words", "recomputed_in", "reports_in_words", "verdict",
+    "proof_in_words", "recomputed_in", "reports_in_words", "unchecked_in_words", "verdict",
 ]  # fmt: skip
 
 
@@ -127,9 +127,10 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
     >>> proof_in_words(design, design.verify())[-1]
     'So it is within ... of the best: certified, to 1e-06.'
     """
-    if not verification:
-        stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which is not proved."
-        return [stated, *verification.failures]
+    if not verification.proved:
+        found = "is not proved" if verification.failures else "was not checked"
+        stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which {found}."
+        return [stated, *verification.reasons]
     told = [
         f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {limit.bound!r} is "
         "allowed."
@@ -169,6 +170,17 @@ def recomputed_in(design: Design, exact: bool) -> str:
     return ARITHMETIC[exact] + taken_on_trust(believed(design.utility, design.constraints))
 
 
+def unchecked_in_words(design: Design) -> str:
+    """The sentence, after a blank, that names the parts of a design which no check looks at; empty for none."""
+    parts = design.unchecked_parts
+    return f" Not checked: {listed_in_words(parts)}." if parts else ""
+
+
+def listed_in_words(names: Sequence[str]) -> str:
+    """Names with commas between, and "and" before the last."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def verdict(design: Design) -> str:
     """A sentence about whether the design's proof holds, after it was recomputed.
 
@@ -180,8 +192,10 @@ def verdict(design: Design) -> str:
     if design.certificate is None:
         return "no proof asked for"
     checked = design.verify()
-    if not checked:
+    if checked.failures:
         return "PROOF FAILED: " + "; ".join(checked.failures)
+    if checked.unchecked:
+        return "; ".join(checked.unchecked)
     trusted = taken_on_trust(checked.trusted)
     if design.relative_gap <= CERTIFIED_GAP:
         return f"optimal, proof checked{trusted}"

@@ -1,10 +1,11 @@
 """Check a design file of ldpopt without ldpopt: the standard library alone, rational arithmetic, enclosed logarithms.
 
-    python -m ldpopt_check FILE [--json] [--bits N] [--budget T]    exit 0: all claims hold; 1: one does not; 2: bad or
-                                                                   unsupported input, or too much work
+    python -m ldpopt_check FILE [--json] [--bits N] [--budget T]    exit 0: all claims hold; 1: one does not; 2: not a
+                                                                   design file; 3: not covered, or too much work
 
-Three files, each complete for its kind: here are numbers, the strict reading of a file and its claims about the
-channel, in `proofs` the theorems that prove a bound for every channel, in `__main__` the command.
+Four files, each complete for its kind: here are numbers, the strict reading of a file and its claims about the
+channel, in `proofs` the theorems that prove a bound for every channel, in `screen` what is settled in floats of many
+inputs, in `__main__` the command.
 
 What a file claims. Q is a channel (row x: the law of the report if the answer is x); p0, p1, a prior and the rows of Q
 are divided by their sums. Numbers are doubles, hence rational.
@@ -38,13 +39,20 @@ MOST_WORK = 4e5  # units of about 50 microseconds: twenty seconds
 
 
 class BadInput(Exception):
-    """The file is not a design file, or this program cannot judge it."""
+    """The file is no design file, or this program does not judge it."""
+
+
+class NotCovered(BadInput):
+    """It may be a design file whose claims hold, or one whose claims do not: this program does not say."""
 
 
 def need(condition, otherwise, kind=BadInput):
     """Refuse the file unless a condition holds."""
     if not condition:
         raise kind(otherwise)
+
+
+cover = partial(need, kind=NotCovered)
 
 
 class Budget:
@@ -57,10 +65,8 @@ class Budget:
         """Refuse what takes more than is left."""
         self.left -= work
         times = math.ceil(min(1e12, (self.whole - self.left) / MOST_WORK))
-        told = (
-            f"not checked, as that may take {20 * times:,} seconds, longer than the budget; --budget {times} allows it"
-        )
-        need(self.left > 0, told)
+        told = f"that may take {20 * times:,} seconds, longer than the budget; --budget {times} allows it"
+        cover(self.left > 0, told)
 
 
 # --- Numbers: a real number is known by two rationals around it -----------------------------------------------------
@@ -184,12 +190,56 @@ FAMILIES = {
 def divergence(f):
     """g of an f-divergence, as an interval, 0 at a = b."""
     name, c = f["name"], rational(f.get("parameter", 1))
-    need(abs(c) <= 100 and (c > 0 or name == "alpha"), "a parameter of this size is not supported")
+    cover(abs(c) <= 100 and (c > 0 or name == "alpha"), "a parameter of this size is not supported")
     g = NAMED.get(name) or partial(FAMILIES[name], c)
     return lambda a, b, bits: exactly(0, bits) + (g(a, b, bits) if a != b else 0)
 
 
 # --- Reading: whatever is not exactly as expected is refused ----------------------------------------------------------
+
+
+class Object(dict):
+    """An object of the file that knows which of its keys were read."""
+
+    def __init__(self, pairs, read=()):
+        super().__init__(pairs)
+        self.read = read if isinstance(read, set) else set(read)
+
+    def __getitem__(self, key):
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key, otherwise=None):
+        """The value of a key that may be missing."""
+        self.read.add(key)
+        return super().get(key, otherwise)
+
+
+def watched(x):
+    """The same JSON with every object as an `Object`. Lists of numbers and of lists hold no objects."""
+    if isinstance(x, dict):
+        return Object((key, watched(one)) for key, one in x.items())
+    return [watched(one) for one in x] if isinstance(x, list) and any(isinstance(one, dict) for one in x) else x
+
+
+def compared(x):
+    """An object that is compared as a whole."""
+    x.read.update(x) if isinstance(x, Object) else None
+    return x
+
+
+def unread(x, path=""):
+    """The places of a file that say something, and were not read."""
+    if isinstance(x, Object):
+        for key, one in x.items():
+            place = f"{path}.{key}" if path else key
+            if key in x.read:
+                yield from unread(one, place)
+            elif one not in (None, "", [], {}):
+                yield place
+    elif isinstance(x, list) and x and isinstance(x[0], Object):
+        for at, one in enumerate(x):
+            yield from unread(one, f"{path}[{at}]")
 
 
 def double(x):
@@ -198,8 +248,29 @@ def double(x):
 
 
 def label(x):
-    """Whether x is a label: a text, a number, or a list of them."""
-    return type(x) is str or double(x) or (type(x) is list and all(map(label, x)))
+    """Whether x is a label: a text, a number, true or false, or a list of them."""
+    return type(x) in (str, bool) or double(x) or (type(x) is list and all(map(label, x)))
+
+
+def name_of(x):
+    """The label for which x stands. Numbers are equal by value; true is 1, and false is 0."""
+    return tuple(map(name_of, x)) if type(x) is list else x
+
+
+def names_of(labels):
+    """The labels of a list, which are distinct."""
+    names = tuple(map(name_of, labels))
+    need(len(set(names)) == len(names), "labels must be distinct")
+    return names
+
+
+def agree(what, stated, names, by_name=False):
+    """Refuse labels other than these, in this order. None stated: 0, 1, ..; then these may be other words, none of them
+    from 0, 1, .., unless something goes by them."""
+    expected, places = names_of(range(len(names)) if stated is None else stated), range(len(names))
+    apart = not by_name and expected == tuple(places) and not set(names).intersection(places)
+    shown = ("0, 1, .." if stated is None else json.dumps(stated)[:200], json.dumps(names)[:200])
+    need(expected == names or apart, f"{what}: the labels are {shown[0]} and, of the channel, {shown[1]}")
 
 
 def kinds(**fields):
@@ -247,13 +318,13 @@ PROOFS = kinds(
 )
 RELAXED = {"kind": "Relaxation", "squares": ROWS, "spans": [double], "products": (None, ROWS)}
 PROBLEM = {"utility", "constraints", "channel", "edges"}  # What a certificate within another says of its own problem.
-SAID = {"lower": (None, *EXTENDED), "exact": (None, bool), "reference": (None, str), "witness": (None, dict)}
+OLDER = {"lower", "exact", "reference", "witness"}  # Of guarantees in older files; `ldpopt verify` checks them.
 DESIGN = {
     **{"schema": "ldpopt-design", "version": 1, "edges": (None,), "method": str, "reference": str, "note": str},
     **{"value": EXTENDED, "lower_bound": EXTENDED, "upper_bound": EXTENDED, "certified": bool, "tolerance": double},
     **{"utility": UTILITIES, "channel": {"inputs": [label], "outputs": [label], "matrix": ROWS}},
     **{"constraints": [CONSTRAINTS], "certificate": PROOFS},
-    "guarantees": [{"notion": str, "value": EXTENDED, "parameters": (None, {}, {"epsilon": double}), **SAID}],
+    "guarantees": [{"notion": str, "value": EXTENDED, "parameters": (None, {}, {"epsilon": double})}],
 }
 RESPONDENTS = {
     **{"schema": "ldpopt-respondents", "version": 1, "kind": "RespondentsBound", "epsilon": EXTENDED, "least": int},
@@ -268,21 +339,34 @@ def fits(x, form):
         if not isinstance(x, dict) or not set(x) <= set(form):
             return False
         lacking = all(isinstance(form[key], tuple) and None in form[key] for key in set(form) - set(x))
-        return lacking and all(fits(x[key], form[key]) for key in x)
+        if isinstance(x, Object):  # To compare with the only value that is allowed is to read.
+            x.read.update(key for key, one in x.items() if isinstance(form[key], str | int) and one == form[key])
+        return lacking and all(fits(one, form[key]) for key, one in x.items())
+    if form == [double] and isinstance(x, list) and x:  # Quickly, of many.
+        sized = set(map(type, x)) <= {int, float} and min(x) > -(2**1023) and max(x) < 2**1023
+        return sized and all(map(math.isfinite, x))
     if isinstance(form, list):
         return isinstance(x, list) and bool(x) == bool(form) and all(fits(y, form[0]) for y in x)
     if isinstance(form, tuple):
         return any(fits(x, one) for one in form)
     if isinstance(form, type):
-        return type(x) is form
+        return type(x) is form or (form is dict and isinstance(x, dict))
     return form(x) if callable(form) else type(x) is type(form) and x == form
+
+
+VARIED = {"utility", "constraints", "certificate"}  # What may be of kinds that this program does not know.
 
 
 def formed(x, form):
     """Refuse an object of another form."""
     need(isinstance(x, dict) and set(x) == set(form), f"its keys must be {', '.join(form)}")
-    for key in form:
-        need(fits(x[key], form[key]), f"{key} is malformed, or of a kind that is not supported")
+    for key, one in x.items():
+        listed = one if key == "guarantees" and isinstance(one, list) else ()
+        older = any(isinstance(each, dict) and OLDER & set(each) for each in listed)
+        cover(not older, "what older files state of guarantees beside their values is not supported")
+        kind = NotCovered if key in VARIED and isinstance(one, dict | list) else BadInput
+        need(fits(one, form[key]), f"{key} is malformed, or of a kind that is not supported", kind)
+        x.read.update([key] if isinstance(form[key], str | int) else [])
 
 
 def rational(x):
@@ -318,19 +402,26 @@ class Cap:
         kind, graph = form["kind"], form.get("graph")
         self.form, self.epsilon = form, rational(form.get("epsilon", 0))
         self.cap = rational(form.get("eta", form.get("delta", 0)))
-        need(0 <= self.epsilon <= 1000 and 0 <= self.cap <= 1, "such caps are not supported")
-        need(self.epsilon > 0 or kind == "TotalVariation", "epsilon = 0 is not supported")
-        need(self.cap > 0 or kind != "ApproximateLDP", "delta = 0 is not supported")
+        cover(0 <= self.epsilon <= 1000 and 0 <= self.cap <= 1, "such caps are not supported")
+        cover(self.epsilon > 0 or kind == "TotalVariation", "epsilon = 0 is not supported")
+        cover(self.cap > 0 or kind != "ApproximateLDP", "delta = 0 is not supported")
         self.notion = {"LocalDP": "local_dp", "TotalVariation": "total_variation"}.get(kind, "hockey_stick")
         self.limit = self.epsilon if kind == "LocalDP" else self.cap
         self.pure, self.edges = kind == "LocalDP" and not graph, {} if graph else None
-        position = {json.dumps(one): x for x, one in enumerate(labels)}
-        need({json.dumps(node) for node in (graph or {}).get("nodes", ())} <= set(position), "a node is no input")
-        for edge in (graph or {}).get("edges", ()):
+        if not graph:
+            return
+        position, nodes, met = {one: x for x, one in enumerate(labels)}, set(map(name_of, graph["nodes"])), set()
+        need(nodes <= set(position), "a node is no input")
+        for edge in graph["edges"]:
             need(fits(edge, list) and len(edge) == 3 and double(edge[2]), "an edge is malformed")
-            need(edge[2] > 0 and self.epsilon * rational(edge[2]) <= 2000, "an edge of this weight is not supported")
-            ends = tuple(position.get(json.dumps(end)) for end in edge[:2])
-            need(None not in ends, "an edge is between other inputs")
+            need(edge[2] > 0, "an edge has a weight that is not positive")
+            cover(self.epsilon * rational(edge[2]) <= 2000, "an edge of this weight is not supported")
+            between = tuple(map(name_of, edge[:2]))
+            need(nodes >= set(between), "an edge is not between nodes")
+            ends = tuple(position[end] for end in between)
+            pair = ends if graph["directed"] else tuple(sorted(ends))
+            need(graph["multiple"] or pair not in met, 'an edge is there twice, though "multiple" is false')
+            met.add(pair)
             for way in {ends, ends if graph["directed"] else ends[::-1]} if ends[0] != ends[1] else ():
                 self.edges[way] = min(self.edges.get(way, math.inf), rational(edge[2]))
 
@@ -391,18 +482,26 @@ class Design:
         self.value, self.lower, self.upper = (rational(file[x]) for x in ("value", "lower_bound", "upper_bound"))
         self.certified, self.tolerance, self.proof = file["certified"], rational(file["tolerance"]), file["certificate"]
         self.spend, self.utility, channel = budget.spend, file["utility"], file["channel"]
-        self.rows = [law(row) for row in channel["matrix"]]
-        self.k, self.m = len(self.rows), len(self.rows[0])
-        for names, sizes in (("inputs", {self.k}), ("outputs", {len(row) for row in self.rows})):
-            own = {len(channel[names]), len({json.dumps(one) for one in channel[names]})}
-            need(len(own | sizes) == 1, f"{names}: rows and distinct labels must be equally many")
-        for part in (self.utility, *self.utility.get("utilities", ())):
-            need(part.get("inputs") in (None, channel["inputs"]), "the inputs of utility and channel differ")
+        groups = {}
+        for x, row in enumerate(map(tuple, channel["matrix"])):
+            groups.setdefault(row, []).append(x)
+        self.distinct, self.groups = [law(row) for row in groups], list(groups.values())
+        self.k, self.m = len(channel["matrix"]), len(self.distinct[0])
+        self.rows = [None] * self.k
+        for row, members in zip(self.distinct, self.groups, strict=True):
+            for x in members:
+                self.rows[x] = row
+        inputs, outputs = map(names_of, (channel["inputs"], channel["outputs"]))
+        need(len(inputs) == self.k, "inputs: rows and labels must be equally many")
+        need({len(outputs)} == {len(row) for row in groups}, "outputs: columns and labels must be equally many")
         self.kind, sized = self.utility["kind"], partial(law, size=self.k)
+        self.match_labels(inputs, outputs, any(form.get("graph") for form in file["constraints"]))
         self.error = self.kind == "FisherInformation"
         self.logarithmic = self.error and self.utility["criterion"]["kind"] == "DOptimal"
-        self.caps = [Cap(one, channel["inputs"]) for one in file["constraints"]]
-        self.stated = [(x["notion"], x.get("parameters") or {}, rational(x["value"])) for x in file["guarantees"]]
+        self.caps = [Cap(one, inputs) for one in file["constraints"]]
+        self.stated = [
+            (x["notion"], compared(x.get("parameters") or {}), rational(x["value"])) for x in file["guarantees"]
+        ]
         self.parts = []  # (weight, g, law, other law) of a divergence, (weight, None, law, None) of information
         if self.error:
             self.prior = sized(self.utility["prior"])
@@ -421,6 +520,17 @@ class Design:
                 pair = (sized(one["p0"]), sized(one["p1"])) if of_two else (sized(one["prior"]), None)
                 self.parts.append((weight, divergence(one["f"]) if of_two else None, *pair))
 
+    def match_labels(self, inputs, outputs, by_name):
+        """Refuse a utility with other labels than those of the channel."""
+        each = [part.get("inputs") for part in self.utility.get("utilities", ())]
+        stated = next((one for one in each if one is not None), None) if each else self.utility.get("inputs")
+        for one in (stated, *(one for one in each if one is not None)):
+            agree("inputs", one, inputs, by_name)
+        if self.kind == "ExpectedLoss":
+            decisions = self.utility.get("decisions")
+            square = decisions is None and stated is not None and len(inputs) == len(self.utility["loss"][0])
+            agree("decisions", stated if square else decisions, outputs)
+
     def epsilon(self):
         """The least epsilon between all inputs, or infinity."""
         return min([math.inf, *(one.epsilon for one in self.caps if one.pure)])
@@ -431,8 +541,8 @@ class Design:
 
     def posed(self, proof, **own):
         """The design of another problem, with a certificate that was within another. What that says is not read."""
-        proof = {key: one for key, one in proof.items() if key not in PROBLEM}
-        need(fits(proof, PROOFS), "a certificate within another is malformed, or of a kind that is not supported")
+        proof = Object(((key, one) for key, one in proof.items() if key not in PROBLEM), proof.read)
+        cover(fits(proof, PROOFS), "a certificate within another is malformed, or of a kind that is not supported")
         other = copy(self)
         vars(other).update(own, proof=proof)
         return other
@@ -447,7 +557,7 @@ class Design:
             if not stated <= cap.limit:
                 yield f"the {notion} guaranteed exceeds its cap"
             for what, limit in (("its cap", cap.limit), ("the guarantee", stated)):
-                if cap.exceeded(limit, self.rows, bits):
+                if cap.exceeded(limit, self.rows if cap.edges is not None else self.distinct, bits):
                     yield f"the {notion} of the channel exceeds {what}"
 
     def worths(self, column, bits):
@@ -460,6 +570,10 @@ class Design:
             found.append(weight * sum(told, exactly(0, bits)))
         return found if self.kind == "WorstOf" else [sum(found, exactly(0, bits))]
 
+    def grouped(self, law):
+        """The masses of the inputs with each row."""
+        return tuple(sum(law[x] for x in members) for members in self.groups)
+
     def kept(self, bits):
         """Claim 2: what the channel keeps, or its error."""
         if self.kind == "ExpectedLoss":
@@ -467,7 +581,11 @@ class Design:
             return exactly(-max(dot(p, paid) for p in self.priors), bits)
         if self.error:
             return proofs.criterion(self, bits)
-        each = zip(*(self.worths(column, bits) for column in zip(*self.rows, strict=True) if any(column)), strict=True)
+        one = copy(self)  # Inputs of equal rows are as one.
+        one.parts = [(weight, g, *(law and self.grouped(law) for law in laws)) for weight, g, *laws in self.parts]
+        each = zip(
+            *(one.worths(column, bits) for column in zip(*self.distinct, strict=True) if any(column)), strict=True
+        )
         sums = [sum(one, exactly(0, bits)) for one in each]
         return Interval(min(x.lo for x in sums), min(x.hi for x in sums), bits)
 
@@ -486,18 +604,25 @@ def outward(found):
     return tuple(end if end == x else math.nextafter(end, way) for end, x, way in near)
 
 
-Result = namedtuple("Result", "failures value bound certified")  # Sentences, two pairs of floats, the file's claim.
+# Sentences, two pairs of floats, the file's claim, and the places of the file that nothing was computed of.
+Result = namedtuple("Result", "failures value bound certified unchecked", defaults=((),))
 NOTHING = namedtuple("Nothing", "lo hi")(-math.inf, math.inf)
 
 
 def check(document, bits=128, budget=1.0):
     """Check the claims of a file, given as parsed JSON; BadInput if they cannot be judged."""
+    document = watched(document)
     if isinstance(document, dict) and document.get("schema") == RESPONDENTS["schema"]:
-        formed(document := {"kernel": None, "rows": None, "relaxed": None, **document}, RESPONDENTS)
-        return proofs.respondents(document, bits, Budget(budget))
+        for key in ("kernel", "rows", "relaxed"):
+            document.setdefault(key, None)
+        formed(document, RESPONDENTS)
+        found = proofs.respondents(document, bits, Budget(budget))
+        return found._replace(unchecked=(*unread(document),))
     d = Design(document, Budget(budget))
     inner, k, m = d.k * d.m if d.kind in ("MutualInformation", "WeightedSum") else d.m, d.k, d.m
-    d.spend(len(set(d.rows)) ** 2 * m / 20 + k * m / 5 + inner + (k**2 * m / 5 + k**4 / 10 if d.error else 0))
+    inner += 4 * m * len(d.parts)
+    n = len(d.distinct)
+    d.spend(n**2 * m / 20 + n * m / 5 + k / 10 + inner + (k**2 * m / 5 + k**4 / 10 if d.error else 0))
     failures, near = [f"Claim 1: {x}." for x in d.broken_caps(bits)], d.lower if d.error else d.upper
     found = [NOTHING, NOTHING]
     for at, (find, stated) in enumerate(((d.kept, d.value), (partial(proofs.proved, d), near))):
@@ -518,7 +643,7 @@ def check(document, bits=128, budget=1.0):
         ("Claim 5: `certified` is not as the gap and the tolerance have it.", d.certified is honest),
     )
     failures += [claim for claim, holds in claims if not holds]
-    return Result(failures, outward(value), outward(bound), d.certified)
+    return Result(failures, outward(value), outward(bound), d.certified, (*unread(document),))
 
 
 from ldpopt_check import proofs  # noqa: E402 (it takes the numbers above)

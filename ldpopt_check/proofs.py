@@ -88,7 +88,9 @@ from operator import ge, mul
 from ldpopt_check import (
     RELAXED,
     Interval,
+    Object,
     Result,
+    cover,
     dot,
     exactly,
     exp_bound,
@@ -103,6 +105,7 @@ from ldpopt_check import (
     shortened,
     shortest,
 )
+from ldpopt_check.screen import Screen, plane
 
 
 class Unproved(ArithmeticError):
@@ -121,11 +124,11 @@ def proved(d, bits):
     two, one = ("Divergence",), ("Divergence", "MutualInformation")
     summed, estimated = (*one, "WeightedSum", "WorstOf"), ("FisherInformation",)
     listed = 20 * k**2 + k**3 / 10 if relaxation(d.k, proof.get("relaxed")) else sets * (1 + k**2 / 100)
-    dominance = len(proof.get("points") or ()) * (len(proof.get("points") or ()) + k) / 10
+    dominance = (len(proof["points"]) + k) / 4 if proof.get("points") else 0
     prove_it, about, work = {  # What shows it, for which utilities, in how many units of 50 microseconds.
         "Contraction": (contraction if d.kind in one else parts, summed, k),
-        "EnvelopeDual": (envelope, two, dominance or (20000 + 0.15 * k**2 if k > 60 else 2 * k**2)),
-        "PatternDual": (columns_paid, summed, (20 + k**2 / 10) * sets),
+        "EnvelopeDual": (envelope, two, dominance or envelope_work(k)),
+        "PatternDual": (columns_paid, summed, (18 + k**2 / 10 + 4 * len(d.parts)) * sets),
         "PolicyDual": (columns_paid, summed, k),
         "LevelDual": (columns_paid, summed, 25 * columns),
         "LevelVariationDual": (columns_paid, summed, 25 * columns),
@@ -217,11 +220,19 @@ def dominated(d, bits):
     caps, (_, g, *laws) = [cap for cap in d.caps if cap.edges is None], d.parts[0]
     need({len(pair) for pair in d.proof["points"]} == {2}, "points must be pairs")
     points = [law(xs, slack=math.inf) for xs in zip(*d.proof["points"], strict=True)]
-    kinks, pairs = [s for s, _, _ in by_ratio(*points)], [[*zip(*one, strict=True)] for one in (points, laws)]
-    above, below = ([sum(max(0, (1 - s) * a - s * b) for a, b in one) for s in kinks] for one in pairs)
+    kinks = [s for s, _, _ in by_ratio(*points)]
+    above, below = (parts_above(kinks, by_ratio(*one)) for one in (points, laws))
     prove(caps and all(map(ge, above, below)), "the points do not dominate the hypotheses")
-    inner = d.proof.get("of_points", {**d.proof, "points": None})
+    inner = d.proof.get("of_points", Object({**d.proof, "points": None}, d.proof.read))
     return proved(d.posed(inner, caps=caps, k=len(points[0]), parts=[(1, g, *points)]), bits)
+
+
+def parts_above(kinks, sorted_by_ratio):
+    """sum ((1-s) a - s b)_+ for each s: of the masses with a ratio above s, which are the last ones."""
+    ratios, *masses = zip(*sorted_by_ratio, strict=True)
+    a, b = ([*accumulate(one[::-1], initial=Fraction(0))] for one in masses)
+    numbers = (len(ratios) - bisect_right(ratios, s) for s in kinks)
+    return [(1 - s) * a[n] - s * b[n] for s, n in zip(kinks, numbers, strict=True)]
 
 
 # --- Two hypotheses ---------------------------------------------------------------------------------------------------
@@ -230,7 +241,8 @@ def dominated(d, bits):
 def by_ratio(p0, p1):
     """(P0/(P0+P1), P0, P1) of the inputs with positive mass, sorted by P0/P1. The row of another input changes no
     marginal, and may be a copy of any other row."""
-    return sorted((a / (a + b), a, b) for a, b in zip(p0, p1, strict=True) if a + b)
+    found = [(a / (a + b), a, b) for a, b in zip(p0, p1, strict=True) if a + b]
+    return sorted(found, key=lambda one: (float(one[0]), one))  # Floats of rationals are in order; ties are settled.
 
 
 def contraction(d, bits):
@@ -244,7 +256,7 @@ def contraction(d, bits):
 
 
 def envelope(d, bits):
-    """Theorem 2. For many inputs the chords of g between some ratios, which are above it, screen the pairs of cuts."""
+    """Theorem 2. For many inputs boxes of blocks are screened, and few blocks are left."""
     if d.proof.get("points") is not None:
         return dominated(d, bits)
     (_, g, *laws), (e, eta) = d.parts[0], plain(d, bits)
@@ -254,44 +266,42 @@ def envelope(d, bits):
     prove(level >= 0, "the level is negative")
     p0, p1 = ([0, *accumulate(p)] for p in masses)
     cuts = [i for i in range(n + 1) if i in (0, n) or s[i - 1] < s[i]]  # Equal ratios stay together.
-    screen = Chords(g, t, (p0, p1), u, level, bits) if n > 60 and t * 10**300 > 1 else None
-    # A block that surely pays asks for no larger kappa than the 1 that `factor` begins with.
-    blocks = ((i, j) for at, i in enumerate(cuts) for j in cuts[at + 1 :] if not (screen and screen.pays(i, j)))
-    each = ((g(t + p0[j] - p0[i], t + p1[j] - p1[i], bits), t * level + u[j] - u[i]) for i, j in blocks)
-    return factor(each, bits) * (level + eta * max(0, u[n] - u[0] - level))
+    blocks, kappa, spend = combinations(cuts, 2), Fraction(1), Prepaid(envelope_work(n), d.spend)
+    if n > 60 and t * 10**300 > 1 and max(level * t, *map(abs, u)) < 10**300:
+        kappa += Fraction(SCREENED if bits <= 128 else 0)  # Ties are settled by a factor that is as large as rounding.
+        blocks = Screen(g, t, (p0, p1), u, level, cuts, kappa, bits, spend).unsettled()
+    found = factor(((g(t + p0[j] - p0[i], t + p1[j] - p1[i], bits), t * level + u[j] - u[i]) for i, j in
+                    spending(blocks, spend)), bits)  # fmt: skip
+    return Interval(found.lo, max(found.hi, kappa), bits) * (level + eta * max(0, u[n] - u[0] - level))
 
 
-class Chords:
-    """Whether u_j - u_i + t A surely pays for the block i..j-1, in floats: g is convex, so below its chord between two
-    ratios. Sums and products of a few floats are rounded by 2^-53 each, and a share of 2^-44 of all terms is for that;
-    intervals of ratios reach farther than their cuts by more than ratios are rounded."""
-
-    def __init__(self, g, t, sums, u, level, bits, number=4000):
-        reach = 1.001 * math.log1p(float(1 / t)) + 1e-9  # (t + a)/(t + b) lies between t/(t + 1) and its inverse
-        self.cuts, wide = [math.exp(reach * (2 * i / number - 1)) for i in range(number + 1)], 1 + Fraction(2) ** -30
-        self.t, self.sums, self.u = float(t), [list(map(float, one)) for one in sums], list(map(float, u))
-        self.charge, self.planes = float(t * level), []
-        for one, other in pairwise(self.cuts):
-            rays = [(r / (1 + r), 1 / (1 + r)) for r in (Fraction(one) / wide, Fraction(other) * wide)]
-            self.planes.append([float(x) for x in plane(*((ray, g(*ray, bits).hi) for ray in rays), bits)])
-
-    def pays(self, i, j):
-        """Whether it surely does."""
-        (p0, p1), u, t = self.sums, self.u, self.t
-        a, b = t + (p0[j] - p0[i]), t + (p1[j] - p1[i])
-        at = bisect_right(self.cuts, a / b) - 1 if min(a, b) >= 1e-5 else -1  # Differences of sums are off by 2^-52.
-        if not 0 <= at < len(self.planes):
-            return False
-        x, y = self.planes[at]
-        loss = 2.0**-44 * ((abs(x) + abs(y)) * (a + b + 1) + self.charge + abs(u[i]) + abs(u[j]))
-        return x * a + y * b + loss < self.charge + (u[j] - u[i]) - loss
+SCREENED = 2.0**-42  # What the package states its bounds weaker by is four times this.
 
 
-def plane(first, second, bits):
-    """(alpha, beta) of the linear function alpha a + beta b with given values on two rays (a, b)."""
-    ((a, b), f), ((c, e), h) = first, second
-    apart = a * e - c * b
-    return shortened((f * e - h * b) / apart, 2 * bits, True), shortened((h * a - f * c) / apart, 2 * bits, True)
+def envelope_work(n):
+    """What the blocks of n inputs usually take; what they take beyond is spent when it shows."""
+    return min(2.0 * n**2, 15.0 * n)
+
+
+class Prepaid:
+    """Work of which some is paid for."""
+
+    def __init__(self, left, spend):
+        self.left, self.further = left, spend
+
+    def __call__(self, work):
+        """Take from what is paid for, and spend the rest."""
+        self.left -= work
+        if self.left < 0:
+            self.further(-self.left)
+            self.left = 0
+
+
+def spending(blocks, spend):
+    """The blocks, each of which costs the work of its logarithms."""
+    for block in blocks:
+        spend(4)
+        yield block
 
 
 # --- Columns ----------------------------------------------------------------------------------------------------------
@@ -370,7 +380,7 @@ def columns_paid(d, bits):
         every, charge = linked(d, ratios(d, bits), bool(prices) and Fraction(1)), total(prices) * d.eta()
     else:
         each = [cap for cap in d.caps if cap.notion == "hockey_stick"]
-        need(len(each) == 1, "columns of levels for other than one ApproximateLDP are not supported")
+        cover(len(each) == 1, "columns of levels for other than one ApproximateLDP are not supported")
         e, more = exp_bound(each[0].epsilon, bits, True), prices_of(proof.get("spreads", [[0] * k] * k), k, "spreads")
         every, charge = levels(k, e, bool(more)), total(prices) * each[0].cap + total(more) * d.eta()
     each = ((d.worths(c, bits), dot(rows, c) + charged(c, prices, e) + charged(c, more)) for c in every)
@@ -422,7 +432,7 @@ def information(d, bits):
     rows = shaped([d.proof["rows"]], 1, n + 1, "rows")[0]
     prices, own = prices_of(d.proof["pairs"], n + 1, "pairs"), [p[x] for x in whole]
     rest = 1 - sum(own)
-    need(d.proof["pairs"][n][n] == 0 or rest == 0, "prices within the rest are not supported")
+    cover(d.proof["pairs"][n][n] == 0 or rest == 0, "prices within the rest are not supported")
     for inside in product((0, 1), repeat=n):
         mass = at = dot(own, inside)
         paid = [t * sum(rows) + dot(rows, c) + charged(c, prices) for c in ((*inside, 0), (*inside, 1))]
@@ -503,7 +513,7 @@ def eliminated(matrix, right):
     """(det, matrix^-1 right) by exact elimination of a symmetric positive definite matrix."""
     a, det = [[*row, *more] for row, more in zip(matrix, right, strict=True)], Fraction(1)
     for i, own in enumerate(a):
-        need(own[i] > matrix[i][i] / 2**96, "a channel that does not tell all proportions apart is not supported")
+        cover(own[i] > matrix[i][i] / 2**96, "a channel that does not tell all proportions apart is not supported")
         det *= own[i]
         own[:] = [x / own[i] for x in own]
         for row in (row for row in a if row is not own and row[i]):  # Where it is 0, nothing is to be taken away.
@@ -535,7 +545,7 @@ def functions(d):
     elif weights and isinstance(weights[0], list):
         full = shaped(weights, k, k, "the weights")
         weights = [full[x].pop(x) for x in range(k)]
-        need(not any(map(any, full)), "full matrices of weights: not supported")
+        cover(not any(map(any, full)), "full matrices of weights: not supported")
     sizes = [Fraction(w) for w in weights or [1] * k]
     need(len(sizes) == len(units) and min(sizes) >= 0 < max(sizes), "weights must be >= 0, one for each function")
     return [(w, unit) for w, unit in zip(sizes, units, strict=True) if w]  # Weight 0: its variance does not count.
@@ -693,7 +703,7 @@ def equivalence(d, bits):
     """Theorem 5. A column is base + rise; entries are in whole numbers where they can be."""
     k, kind, p, proof = d.k, d.utility["criterion"]["kind"], d.prior, d.proof
     of_shares = any(isinstance(w, list) for w in d.utility["criterion"].get("weights") or ())
-    need(kind != "Marginals" or not of_shares, "marginals with a weight for each share: not supported")
+    cover(kind != "Marginals" or not of_shares, "marginals with a weight for each share: not supported")
     prove(law(proof["prior"], k) == p, "the bound is for another prior")
     rows, prices = shaped([proof["rows"]], 1, k, "rows")[0], prices_of(proof["pairs"], k, "pairs")
     asked = functions(d) if kind in ("AOptimal", "COptimal", "Marginals") else []
@@ -701,7 +711,7 @@ def equivalence(d, bits):
     if kind == "DOptimal":
         kernel = [[*row[:-1], -sum(row[:-1])] for row in kernel]
     if any(cap.edges is not None for cap in d.caps):
-        need(not proof.get("relaxed"), "relaxations along graphs are not supported")
+        cover(not proof.get("relaxed"), "relaxations along graphs are not supported")
         every = linked(d, ratios(d, bits), bool(prices) and Fraction(1))
         most = dearest(p, kernel, rows, prices, ((min(c), [one - min(c) for one in c]) for c in every), bits)
     else:
@@ -780,7 +790,7 @@ def respondents(file, bits, budget):
     need(len({len(part) for part in parts}) == 1, "pilots, targets, variances and weights differ in number")
     budget.spend(sum(len(p) * len(rows) * (len(p) + len(rows)) for p, rows in zip(*parts[:2], strict=True)))
     epsilon, (root, paid, low, even) = rational(file["epsilon"]), (exactly(0, bits), Fraction(0), Fraction(0), 0)
-    need(0 <= epsilon <= 1000 or epsilon == math.inf, "such an epsilon is not supported")
+    cover(0 <= epsilon <= 1000 or epsilon == math.inf, "such an epsilon is not supported")
     for pilot, rows, tau, weights in zip(*parts, strict=True):
         p, tau, weights = law(pilot), rational(tau), rational(weights)
         f = shaped(rows, len(rows), len(p), "targets")
@@ -800,7 +810,7 @@ def respondents(file, bits, budget):
         with suppress(ArithmeticError):  # Then the kernel proves nothing.
             low = max(low, together(file, epsilon, bits))
     least, said = math.ceil(low), file["least"]
-    need(said <= least or judged, "a kernel for more than 12 cells with a relaxation of this kind is not supported")
-    need(said <= least or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
+    cover(said <= least or judged, "a kernel for more than 12 cells with a relaxation of this kind is not supported")
+    cover(said <= least or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
     failures = [] if said <= least else [f"the number proved is {least:,}, not {said:,}"]
     return Result(failures, outward(exactly(said, bits)), outward(exactly(low, bits)), not failures)

@@ -145,12 +145,13 @@ def _proof(pasted: Pasted, measured: tuple[Guarantee, ...], stated: Mapping[str,
 def _checked(design: Design) -> dict[str, Any]:
     check, exact = verify_design(design)
     said = proof_in_words(design, check)
-    if check:
+    if check.proved:
         tight = "" if design.certified else ", of a bound that is not tight"
         recomputed = f"Every claim in the file was recomputed in {recomputed_in(design, exact)}."
         return {"badge": _badge("green", f"The proof holds{tight}", [recomputed]), "proof": said}
-    if design.certificate is None and len(check.failures) == 1:
-        return {"badge": _badge("grey", "The design carries no proof", list(check.failures)), "proof": []}
+    if check.outcome == "not checked":
+        text = "The design carries no proof" if design.certificate is None else "The proof was not checked"
+        return {"badge": _badge("grey", text, list(check.unchecked)), "proof": []}
     return {"badge": _badge("red", "The proof fails", said), "proof": []}
 
 

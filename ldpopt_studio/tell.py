@@ -188,11 +188,12 @@ def warm() -> None:
 def proof(design: Design, checked: Verification) -> dict[str, Any]:
     """The badge. It is green only if the kernel has verified this design and the design is certified."""
     return {
-        "verified": bool(checked),
-        "certified": bool(checked) and design.certified,
+        "outcome": checked.outcome,
+        "verified": checked.proved,
+        "certified": checked.proved and design.certified,
         "tolerance": design.tolerance,
         "argument": design.certificate.argument if design.certificate else "",
-        "failures": list(checked.failures),
+        "failures": list(checked.reasons),
     }
 
 

@@ -136,8 +136,8 @@ def disagreement(design: Design, folder: Path) -> str:
         other = checker.check(read(path))
     except checker.BadInput as error:
         return f"the checker cannot judge it: {error}"
-    if not found:
-        return f"the kernel refuses: {found.failures}"
+    if not found.proved:
+        return f"the kernel refuses: {found.reasons}"
     if other.failures:
         return f"the checker refuses: {other.failures}"
     for what, ours, stated, (low, high) in (
@@ -155,7 +155,7 @@ def accepted_by(document: Document, folder: Path) -> list[str]:
     path.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
     said = []
     with suppress(InvalidInput):
-        said += ["the kernel"] * bool(load_design(path).verify())
+        said += ["the kernel"] * load_design(path).verify().proved
     with suppress(checker.BadInput):
         said += ["the checker"] * (not checker.check(read(path)).failures)
     return said

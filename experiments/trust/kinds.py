@@ -1,11 +1,14 @@
-"""Designs of every kind that `ldpopt_check` covers, and files with one number changed: two programs, the same verdicts.
+"""Designs of every kind that `ldpopt_check` covers, and changed files of them: three checks, the same verdicts.
 
     python experiments/trust/kinds.py [--designs N] [--mutants N a design] [--first N] [--csv FILE]
 
-Honest designs must be accepted by both, with `certified` as it stands in the file. Of a changed file, the verdicts must
-be the same, but for what the checker says it does not support; where float64 leaves a claim open, the kernel's exact
-arithmetic decides. Design number N and its mutants depend on N alone, so that a long run can be cut into parts: each
-adds its counts to the file. Every disagreement is printed with what was changed. Exit code 1 if there is one.
+Honest designs must be accepted by `verify`, `verify --exact` and the checker, with `certified` as it stands in the
+file. Of a changed file, the verdicts must be the same, but for what a check says it does not cover; where float64
+leaves a claim open, the kernel's exact arithmetic decides. Half of the changes are of one number or two, half of what a
+file says beside its numbers: labels, decisions, edges, lower ends and witnesses. By some of these a file is false or
+none, whatever its numbers are, so that no check may accept it. Design number N and its mutants depend on N alone, so
+that a long run can be cut into parts: each adds its counts to the file. Every disagreement is printed with what was
+changed. Exit code 1 if there is one.
 """
 
 from __future__ import annotations
@@ -110,7 +113,83 @@ def honest(number: int) -> tuple[str, Document] | None:
         document = json.loads(optimal_channel(utility, constraints).to_json())
     except LdpoptError:
         return None
+    if number % 2:
+        document = named(document)
     return f"{kind}, {(document['certificate'] or {}).get('kind')}", document
+
+
+def named(document: Document) -> Document:
+    """The same file with words for the labels of answers, and of decisions."""
+    changed = copy.deepcopy(document)
+    words = [f"answer {x}" for x in range(len(changed["channel"]["inputs"]))]
+    utility, channel = changed["utility"], changed["channel"]
+    for part in utility.get("utilities", [utility]):
+        part["inputs"] = words
+    channel["inputs"] = words
+    if "decisions" in utility:
+        utility["decisions"] = channel["outputs"] = [f"decision {y}" for y in range(len(channel["outputs"]))]
+    for constraint in changed["constraints"]:
+        if graph := constraint.get("graph"):
+            graph["nodes"] = [words[node] for node in graph["nodes"]]
+            graph["edges"] = [[words[one], words[other], weight] for one, other, weight in graph["edges"]]
+    return changed
+
+
+def restated(document: Document, rng: np.random.Generator) -> tuple[Document, str, bool] | None:
+    """The file with something changed beside its numbers, what was changed, and whether that alone makes it false;
+    None where there is nothing of the chosen kind to change.
+    """
+    changed = copy.deepcopy(document)
+    utility, channel = changed["utility"], changed["channel"]
+    graphs = [one["graph"] for one in changed["constraints"] if one.get("graph")]
+    which = str(rng.choice(["inputs", "utility", "decisions", "word", "edge", "parallel", "claim", "name", "again"]))
+    if which in ("inputs", "word", "again"):
+        labels = list(channel["inputs"])
+        order = rng.permutation(len(labels))
+        while (order == np.arange(len(labels))).all():
+            order = rng.permutation(len(labels))
+        channel["inputs"] = [labels[x] for x in order]
+        if which == "word":
+            channel["inputs"] = [labels[0], *labels[2:], "another word"]
+        if which == "again":
+            channel["inputs"] = [*labels[:-1], labels[0]]
+        return changed, f"inputs of the channel: {which}", True
+    if which == "utility":
+        part = utility.get("utilities", [utility])[-1]
+        if part.get("inputs") is None:
+            return None
+        part["inputs"] = [*part["inputs"][1:], part["inputs"][0]]
+        return changed, "inputs of the utility, turned", True
+    if which == "decisions" and utility.get("decisions"):
+        channel["outputs"] = [*channel["outputs"][1:], channel["outputs"][0]]
+        return changed, "outputs of the channel, turned", True
+    if which in ("edge", "parallel") and graphs and graphs[0]["edges"]:
+        one, other, weight = graphs[0]["edges"][int(rng.integers(len(graphs[0]["edges"])))]
+        longer = weight * float(rng.choice([1.0, 1.5, 0.5]))
+        graphs[0]["edges"].append([other, one, longer])
+        graphs[0]["multiple"] = which == "parallel"
+        return changed, f"an edge of weight {longer} beside one of {weight}, {which}", which == "edge"
+    if which == "claim" and changed["guarantees"]:
+        guarantee = changed["guarantees"][int(rng.integers(len(changed["guarantees"])))]
+        value = guarantee["value"] if isinstance(guarantee["value"], float) else 1.0
+        claims: list[tuple[str, Any]] = [
+            ("lower", value * 1.01 + 1e-9), ("lower", 1e300), ("reference", "[Nobody]"),
+            ("witness", {"inputs": channel["inputs"][:1] * 2, "outputs": []}),
+        ]  # fmt: skip
+        key, claim = claims[int(rng.integers(len(claims)))]
+        guarantee[key] = claim
+        return changed, f"{key} of a guarantee: {claim}", True
+    if which == "name":
+        changed["note"] = "another note"
+        return changed, "the note", False
+    return None
+
+
+def changed_file(document: Document, rng: np.random.Generator) -> tuple[Document, str, bool]:
+    """A changed file, what was changed, and whether it is surely false."""
+    if rng.uniform() < 0.5 and (found := restated(document, rng)) is not None:
+        return found
+    return *mutant(document, rng), False
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -176,11 +255,14 @@ def verdicts(document: Document) -> str:
 
 
 def both(document: Document) -> str:
-    """What the kernel and the checker say of a file as it is."""
+    """What the kernel, in both arithmetics, and the checker say of a file as it is."""
     try:
-        ours = bool(verify_design(parse_design(json.dumps(document)))[0])
+        design = parse_design(json.dumps(document))
+        ours, exact = verify_design(design)[0].proved, design.verify(exact=True)
     except LdpoptError:
-        ours = False
+        ours, exact = False, None
+    if exact is not None and exact.outcome != "not checked" and exact.proved is not ours:
+        return f"accepted by the kernel{' in balls' * exact.proved} alone"
     try:
         theirs = not checker.check(document).failures
     except checker.BadInput as reason:
@@ -208,10 +290,12 @@ def main() -> int:
             continue
         kind, document = found
         rng = np.random.default_rng([SEED, number, 1])
-        files = [("design", document, "")]
-        files += [("mutant", *mutant(document, rng)) for _ in range(given.mutants)]
-        for what, file, change in files:
+        files = [("design", document, "", False)]
+        files += [("mutant", *changed_file(document, rng)) for _ in range(given.mutants)]
+        for what, file, change, false in files:
             verdict = verdicts(file)
+            if false and verdict != "refused by both":
+                verdict = f"false, and accepted, though not by that alone: {verdict}"
             counts[kind, what, verdict.partition(":")[0]] += 1
             if "alone" in verdict or "not covered" in verdict or (what == "design" and "refused" in verdict):
                 print(f"{what} of {number} ({kind}): {verdict} ({change})", flush=True)

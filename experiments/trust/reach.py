@@ -55,8 +55,8 @@ def judged(kind: str, name: str, k: int, number: int, limit: float) -> dict[str,
         return {"certified": 0, "search seconds": time.process_time() - begun, "note": str(error)}
     row: dict[str, Any] = {"search seconds": time.process_time() - begun, "gap": design.relative_gap}
     verified, row["verify seconds"] = timed(design.verify)
-    row["certified"] = int(design.certified and bool(verified))
-    if design.certified and not verified:
+    row["certified"] = int(design.certified and verified.proved)
+    if design.certified and not verified.proved:
         row["wrong"] = str(verified)
     if not design.certified:
         row["note"] = design.note

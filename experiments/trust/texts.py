@@ -54,7 +54,7 @@ def honest() -> list[dict[str, Any]]:
         logarithmic = getattr(design.utility, "logarithmic", False)
         certified = is_certified(design.value, bound, design.tolerance, error, logarithmic)
         own = replace(design, lower_bound=lower, upper_bound=upper, certified=certified)
-        if abs(own.value) > 1e-9 and own.verify():
+        if abs(own.value) > 1e-9 and own.verify().proved:
             found.append(json.loads(own.to_json()))
     return found
 
@@ -123,7 +123,7 @@ def forged(document: dict[str, Any], rng: np.random.Generator) -> tuple[str, str
 def kernel(text: str, exact: bool) -> bool:
     """Whether `verify` believes it."""
     try:
-        return bool(parse_design(text).verify(exact))
+        return parse_design(text).verify(exact).proved
     except LdpoptError:
         return False
 

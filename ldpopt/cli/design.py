@@ -15,7 +15,7 @@ import typer
 
 from ldpopt.cli.outputs import Command, claim, kind_of, progress, promise, say, write_all
 from ldpopt.cli.parameters import PairFlags, declared, number, numbers, options, seconds
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import InvalidInput, NotChecked, Phrase, invalid
 from ldpopt.files import strict
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ def _as_json(design: Design, paths: list[Path]) -> None:
         "limits": bounds,
         **design.to_dict(),
         "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
-        "verified": bool(design.verify()),
+        "verified": (verification := design.verify()).proved,
+        "outcome": verification.outcome,
         "files": [str(path) for path in paths],
         "channel": strict.json_value(design.channel.to_json(design.guarantees)),
         "design": strict.json_value(design.to_json()),
@@ -275,44 +276,63 @@ def check(
 @options("""
     file: FILE | Design file (`Design.save`, --save-design), or proof of the respondents needed (`survey plan --proof`).
     exact: --exact | Compute in balls of 256 bits what float64, rounded outward, does not settle alone.
-    budget: --budget TIMES | How many times ten seconds and 500 MB the check may take, as computed before it begins.
+    budget: --budget TIMES | How many times ten seconds and 2 GB the check may take, as computed before it begins.
     """)
 def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = False) -> None:
     """Check the proof in a design file: recompute every claim, without any solver.
 
-    Exit code 0: every claim holds. 1: one does not hold, or is not checked within the budget, and the output says
-    which. 2: not a design file.
+    Exit code 0: proved, every claim holds. 1: refuted, a claim does not hold. 2: not a design file.
+    3: not checked, as the budget or the arithmetic does not allow it, or the file has no proof. The output says which.
     """
+    from ldpopt.design.certificates.base import unchecked
     from ldpopt.design.design import Design
     from ldpopt.design.load import load_proof, verify_design
-    from ldpopt.words import ARITHMETIC, proof_in_words, recomputed_in
+    from ldpopt.words import ARITHMETIC, proof_in_words, recomputed_in, unchecked_in_words
 
     with progress("verifying"):
-        design = load_proof(file, budget)
-        outcome, exact = verify_design(design, exact, budget)
-    if not isinstance(design, Design):
-        claims = {"verified": bool(outcome), "failures": list(outcome.failures), "arithmetic": ARITHMETIC[exact]}
+        try:
+            design = load_proof(file, budget)
+            verification, exact = verify_design(design, exact, budget)
+        except NotChecked as error:
+            design, verification = None, unchecked(str(error))
+    claims = _outcome(verification, ARITHMETIC[exact])
+    if design is None:
+        print(strict.json_text(claims), end="") if json else say(*verification.unchecked)
+    elif not isinstance(design, Design):
         if json:
-            recomputed = {"bound": _plain(outcome.bound)}
+            recomputed = {"bound": _plain(verification.bound)}
             print(strict.json_text(claims | {"least": design.least, "recomputed": recomputed}), end="")
         else:
-            say(design.sentence, *(f"- {line}" for line in outcome.failures), f"Computed in {ARITHMETIC[exact]}.")
+            say(design.sentence, *(f"- {line}" for line in verification.reasons), f"Computed in {ARITHMETIC[exact]}.")
     elif json:
-        print(strict.json_text(_verification(design, outcome, recomputed_in(design, exact))), end="")
+        print(strict.json_text(_verification(design, verification, recomputed_in(design, exact))), end="")
     else:
-        said = "Every claim was recomputed in {}, and the proof holds." if outcome else "Computed in {}."
-        lines = [f"- {line}" if line in outcome.failures else line for line in proof_in_words(design, outcome)]
-        say(*lines, said.format(recomputed_in(design, exact)))
-    if not outcome:
-        raise typer.Exit(1)
+        said = "Every claim was recomputed in {}, and the proof holds." if verification.proved else "Computed in {}."
+        lines = [f"- {line}" if line in verification.reasons else line for line in proof_in_words(design, verification)]
+        say(*lines, said.format(recomputed_in(design, exact)) + unchecked_in_words(design))
+    if code := EXIT_CODES[verification.outcome]:
+        raise typer.Exit(code)
+
+
+EXIT_CODES = {"proved": 0, "refuted": 1, "not checked": 3}
+"""The exit code of `verify` for each outcome."""
+
+
+def _outcome(verification: Verification, arithmetic: str) -> dict[str, object]:
+    return {
+        "outcome": verification.outcome,
+        "verified": verification.proved,
+        "failures": list(verification.failures),
+        "not_checked": list(verification.unchecked),
+        "arithmetic": arithmetic,
+    }
 
 
 def _verification(design: Design, outcome: Verification, arithmetic: str) -> dict[str, object]:
     names = ("value", "lower_bound", "upper_bound", "relative_gap", "tolerance")
     return {
-        "verified": bool(outcome),
-        "failures": list(outcome.failures),
-        "arithmetic": arithmetic,
+        **_outcome(outcome, arithmetic),
+        "unchecked_parts": list(design.unchecked_parts),
         "utility": design.utility.name,
         **{name: _plain(getattr(design, name)) for name in names},
         "certified": design.certified,

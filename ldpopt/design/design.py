@@ -6,7 +6,7 @@ Whether a gap between value and bound counts as certified is decided here and no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from ldpopt.design.certificates.base import (
     believed,
     taken_on_trust,
 )
-from ldpopt.design.certificates.numbers import expect, expect_each
+from ldpopt.design.certificates.numbers import expect, expect_each, require
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.files.atomic import write_text
 from ldpopt.numbers.tolerances import COARSE_GAP
@@ -31,6 +31,24 @@ from ldpopt.values.results import Pictured
 
 if TYPE_CHECKING:
     from os import PathLike
+
+
+CHECKED = frozenset({
+    "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "guarantees", "certificate",
+    "certified", "tolerance", "edges",
+})  # fmt: skip
+"""The parts of a design that `Design.verify` recomputes or computes with."""
+
+
+def claims_beside_the_value(stated: Guarantee, measured: Guarantee) -> list[str]:
+    """The fields of a guarantee, other than its value, that claim more than was measured."""
+    holds = {
+        "lower": stated.lower <= measured.lower,
+        "witness": stated.witness in (None, measured.witness),
+        "exact": measured.exact or not stated.exact,
+        "reference": stated.reference in ("", measured.reference),
+    }
+    return [name for name, one in holds.items() if not one]
 
 
 def gap_between(value: float, bound: float) -> float:
@@ -119,16 +137,19 @@ class Design(Pictured):
         return relative_gap(self.value, self.bound, self.utility.logarithmic)
 
     def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
-        """Recompute all that the design claims, without any solver; false where a claim does not hold.
+        """Recompute all that the design claims, without any solver. The result's `outcome` says whether it is proved.
 
         The numbers of the certificate are checked as a proof about the design's own utility, constraints and channel,
         whatever the certificate says it was for. Then the value, both bounds, the guarantees and `certified` must be as
         stated. exact : compute in ball arithmetic of 256 bits, not in outward rounded float64 (`Certificate.verify`).
-        budget : a check that takes more than this many times ten seconds or 500 MB is not begun, and fails.
+        budget : a check that takes more than this many times ten seconds or 2 GB is not begun. `InvalidInput` unless it
+        is positive.
 
-        A design without a certificate never verifies, as nothing about the optimum is proved, and its failures say so.
-        The failures also name every other claim that does not hold; a value or a guarantee that they do not name holds.
-        A design with a part of the wrong kind, such as text for a number, fails like any other.
+        The outcome is "refuted" where a claim does not hold. `failures` names each such claim, and a value or a
+        guarantee that they do not name holds. A design with a part of the wrong kind, such as text for a number, is
+        refuted, too. The outcome is "not checked" where no claim was found false, and one was not checked: the budget
+        does not allow it, this arithmetic cannot compute it, or there is no certificate, so that nothing about the
+        optimum is proved.
 
         >>> from ldpopt import LocalDP, optimal_channel
         >>> from ldpopt.design import Divergence
@@ -148,11 +169,17 @@ class Design(Pictured):
         verified = proof.verify(exact, budget)
         return replace(verified, failures=(*verified.failures, *self._broken(verified)))
 
+    @property
+    def unchecked_parts(self) -> tuple[str, ...]:
+        """The names of the parts that say something which `verify` does not check."""
+        return tuple(part.name for part in fields(self) if part.name not in CHECKED and getattr(self, part.name))
+
     def _stated(self) -> None:
         """Raise `Unproved` unless every claim has the type it should have, so that it can be compared."""
         for name in ("value", "lower_bound", "upper_bound", "tolerance"):
             expect(getattr(self, name), float, name)
         expect(self.certified, bool, "certified")
+        require(self.edges is None or self.utility.continuous, "cut points are stated, and answers are no real numbers")
         for guarantee in expect_each(self.guarantees, Guarantee, "the guarantees"):
             expect(guarantee.notion, str, "the notion of a guarantee")
             for parameter in guarantee.parameters.values():
@@ -162,7 +189,7 @@ class Design(Pictured):
         """The claims that the recomputed numbers do not confirm."""
         error, broken = self.utility.error, []
         # Where a number could not be computed, the failures that were found say why.
-        told = bool(verified.failures)
+        told = bool(verified.reasons)
         if not (verified.value <= self.value if error else verified.value >= self.value) and not (
             told and math.isnan(verified.value)
         ):
@@ -185,6 +212,11 @@ class Design(Pictured):
             broken.append("the guarantees stated are of other notions than the constraints")
         if len(stated) != len(measured) or not all(a <= b for a, b in zip(measured, stated, strict=True)):
             broken.append(f"the guarantees measured are {measured}, not {stated}")
+        broken += [
+            f"the {name} of a guarantee is not that of the channel: {getattr(claim, name)!r}"
+            for claim, found in zip(self.guarantees, verified.guarantees, strict=False)
+            for name in claims_beside_the_value(claim, found)
+        ]
         if not all(a <= c.bound for a, c in zip(stated, self.constraints, strict=False)):
             broken.append("a guarantee is stated that exceeds its cap")
         honest = is_certified(self.value, self.bound, self.tolerance, error, self.utility.logarithmic)

@@ -6,15 +6,19 @@ A bound on respondents is read from a file of schema ``ldpopt-respondents``.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.channel import Channel
+from ldpopt.design.certificates.base import REFUTED, Certificate, Verification
 from ldpopt.design.codec.kinds import FILE, RESPONDENTS, SCHEMA, VERSION, expect_keys
 from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
-from ldpopt.design.work import PARSED, Work
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.design.problems.labelling import require_one_labelling
+from ldpopt.design.work import TEXT, Work, number_of_times, parsing
+from ldpopt.errors import InvalidInput, LdpoptError, NotChecked, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import PathLike, naming, read_text
 from ldpopt.privacy import Guarantee
@@ -68,8 +72,9 @@ def load_respondents(path: PathLike) -> RespondentsBound:
 def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound:
     """The design or the bound on respondents in a file, whichever it states.
 
-    budget : a file that takes more than this many times 500 MB to read is refused.
+    budget : a file that takes more than this many times 2 GB to read is not read; that raises `NotChecked`.
     """
+    budget = number_of_times(budget)
     with naming(path):
         text = _text(path, budget)
         return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else parse_design(text)
@@ -90,10 +95,11 @@ def _text(path: PathLike, budget: float = math.inf) -> str:
         size = Path(path).stat().st_size
     except (OSError, TypeError, ValueError):
         size = 0  # reading it says why
-    refused = Work(0.0, PARSED * size).refused(budget)
-    if refused:
-        raise InvalidInput(refused)
-    return read_text(path)
+    refused = Work(0.0, TEXT * size).refused(budget)
+    text = "" if refused else read_text(path)
+    if refused := refused or parsing(text).refused(budget):
+        raise NotChecked(refused)
+    return text
 
 
 def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
@@ -136,13 +142,21 @@ def _design(data: dict[str, Any]) -> Design:
     rows = utility.size if not utility.continuous else channel.shape[0] if edges is None else len(edges) + 1
     if channel.shape[0] != rows:
         raise invalid(FILE, f"{rows} inputs", channel.shape[0], "channel")
+    if edges is not None and not utility.continuous:
+        raise invalid(FILE, "null, as the answers are not real numbers", "cut points", "edges")
+    try:
+        require_one_labelling(utility, problem["constraints"], channel)
+    except InvalidInput as error:
+        raise InvalidInput(f"{FILE}: {error}") from None
     certificate = reader.read(data["certificate"], Certificate | None, "certificate", problem)
     return Design(
         utility=utility,
         constraints=problem["constraints"],
         channel=channel,
         **{name: real(data[name], name) for name in ("value", "lower_bound", "upper_bound", "tolerance")},
-        guarantees=reader.read(data["guarantees"], tuple[Guarantee, ...], "guarantees"),
+        guarantees=_measured(
+            reader.read(data["guarantees"], tuple[Guarantee, ...], "guarantees"), problem["constraints"], channel
+        ),
         method=reader.read(data["method"], str, "method"),
         reference=reader.read(data["reference"], str, "reference"),
         note=reader.read(data["note"], str, "note"),
@@ -150,6 +164,22 @@ def _design(data: dict[str, Any]) -> Design:
         certified=reader.read(data["certified"], bool, "certified"),
         edges=edges,
     )
+
+
+def _measured(stated: tuple[Guarantee, ...], constraints: tuple[Any, ...], channel: Channel) -> tuple[Guarantee, ...]:
+    """The guarantees with what a file leaves to be measured, where that is little work: all but their values."""
+    if len(stated) != len(constraints):
+        return stated
+    guarantees = []
+    for guarantee, constraint in zip(stated, constraints, strict=True):
+        bare = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
+        if guarantee == bare and not constraint.work(channel).refused(1.0):
+            with suppress(LdpoptError):
+                measured = constraint.measure(channel)
+                if (measured.notion, measured.parameters) == (guarantee.notion, guarantee.parameters):
+                    guarantee = replace(measured, value=guarantee.value)
+        guarantees.append(guarantee)
+    return tuple(guarantees)
 
 
 def verify_design(
@@ -171,7 +201,7 @@ def verify_design(
     (True, False)
     """
     verified = statement.verify(exact, budget)
-    if verified or exact:
+    if exact or verified.outcome != REFUTED:
         return verified, exact
     closer = statement.verify(True, budget)
-    return (closer, True) if closer else (verified, False)
+    return (closer, True) if closer.proved else (verified, False)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ldpopt.divergences.base import FDivergence
 from ldpopt.divergences.rules import Rule, mirror_of, own_rule, rule_of
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import NotChecked
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.values.distribution import Array
 
@@ -88,8 +88,7 @@ def _at(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:
 def _rule(f: FDivergence, arith: Arithmetic) -> Rule:
     if f.recipe is None:
         if arith.exact:
-            expected = "a named divergence, since one's own function is known in float64 only"
-            raise invalid("divergence", expected, Phrase(f.name))
+            raise NotChecked(f"not covered: exact arithmetic needs a named divergence, {f.name} is known in float64")
         return own_rule(f)
     return rule_of(*f.recipe)
 

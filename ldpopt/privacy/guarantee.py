@@ -54,10 +54,10 @@ class Guarantee(Result):
 
     notion: str
     value: float
-    lower: float
-    witness: Witness | None
-    exact: bool
-    reference: str
+    lower: float = 0.0
+    witness: Witness | None = None
+    exact: bool = False
+    reference: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     def _is_limit(self, name: str) -> bool:

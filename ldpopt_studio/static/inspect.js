@@ -250,7 +250,7 @@ function outcome(host) {
         figure("ε", found.epsilon, found.promise[0]), figure("η", found.eta, found.promise[1]),
         ...(compared ? [
           figure("kept", compared.value, `${compared.divergence} of ${compared.whose}`),
-          figure("the best keeps", compared.optimum, compared.verified ? "within the same ε and η, proof checked" : "the proof of the best failed"),
+          figure("the best keeps", compared.optimum, compared.verified ? "within the same ε and η, proof checked" : compared.outcome === "refuted" ? "the proof of the best failed" : "the proof of the best was not checked"),
           figure("share of the best", compared.share === null ? "–" : percent(compared.share, 4), compared.certified ? "no channel within these limits keeps more than 100 %" : ""),
         ] : [figure("compared", "–", found.no_comparison)]));
       const small = found.inputs.length <= MOST_DRAWN && found.outputs.length <= MOST_DRAWN;

@@ -66,16 +66,16 @@ export function verdict(root, { label, working }) {
 
     /** The badge of a checked proof, with the `gap` in words. It is green only if the design is certified. */
     judged(proof, gap) {
-      const kind = !proof.verified ? "bad" : proof.certified ? "good" : "near";
+      const kind = proof.outcome === "refuted" ? "bad" : !proof.verified ? "none" : proof.certified ? "good" : "near";
       badge.className = `badge ${kind}`;
-      badge.textContent = { good: "optimal, proof checked", near: `proof checked: within ${gap} of the optimum`, bad: "the proof failed" }[kind];
-      badge.title = kind === "bad" ? proof.failures.join("; ") : proof.argument;
+      badge.textContent = { good: "optimal, proof checked", near: `proof checked: within ${gap} of the optimum`, bad: "the proof failed", none: "proof not checked" }[kind];
+      badge.title = !proof.verified ? proof.failures.join("; ") : proof.argument;
       return kind;
     },
 
     /** The list below the figures, and the failures of a proof. */
     say(kind, proof, ...sentences) {
-      words.replaceChildren(...sentences.filter(Boolean).map((one) => h("li", {}, one)), kind === "bad" ? h("li", { class: "error" }, proof.failures.join("; ")) : "");
+      words.replaceChildren(...sentences.filter(Boolean).map((one) => h("li", {}, one)), !proof.verified ? h("li", { class: "error" }, proof.failures.join("; ")) : "");
     },
   };
 }

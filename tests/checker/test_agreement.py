@@ -3,7 +3,7 @@
 import importlib.util
 import json
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 import mpmath
@@ -28,6 +28,7 @@ from ldpopt.design.design import is_certified
 from ldpopt.design.files import design_text
 from ldpopt.design.load import load_respondents
 from ldpopt_check import proofs
+from ldpopt_check.screen import Screen
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "experiments" / "trust"
 
@@ -84,19 +85,20 @@ def test_blocks_of_large_files_are_screened_rightly(monkeypatch):
     """For 61 inputs, with honest and with lower potentials: what is said to be paid for is so by another library."""
     p0, p1 = np.random.default_rng(3).dirichlet(np.ones(61), 2)
     design = ldpopt.optimal_channel(ldpopt.Divergence(ldpopt.KL, p0, p1), [ldpopt.LocalDP(1.0)])
-    seen, pays = [], proofs.Chords.pays
-    monkeypatch.setattr(proofs.Chords, "pays", lambda own, i, j: seen.append((own, i, j)) or pays(own, i, j))
+    seen, pays = [], Screen.pays
+    monkeypatch.setattr(Screen, "pays", lambda own, *both: seen.append((own, *both)) or pays(own, *both))
     assert agreement.checker.check(json.loads(design_text(design))).failures == []
     own = seen[0][0]
-    u, settled = own.u, 0
+    u, settled, t = own.u, 0, mpmath.mpf(own.t)
     for factor in (1.0, 0.99, 0.9):
-        own.u = [one * factor for one in u]
-        for _, i, j in seen[::5]:
-            t, (q0, q1) = mpmath.mpf(own.t), own.sums
-            a, b = t + q0[j] - q0[i], t + q1[j] - q1[i]
-            paid = pays(own, i, j)
-            settled += paid
-            assert not paid or a * mpmath.log(a / b) - (a - b) <= own.charge + own.u[j] - own.u[i]
+        own.u, own.ranges = [one * factor for one in u], {}
+        for _, first, second in seen:
+            if not pays(own, first, second):
+                continue
+            for i, j in product(range(first[0], first[1] + 1), range(second[0], second[1] + 1)):
+                a, b = t + own.a[j] - own.a[i], t + own.b[j] - own.b[i]
+                settled += 1
+                assert a * mpmath.log(a / b) - (a - b) <= own.charge + own.kappa * (own.u[j] - own.u[i])
     assert settled > 400
 
 

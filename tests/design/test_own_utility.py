@@ -18,7 +18,7 @@ from ldpopt.design import (
     TotalVariation,
     optimal_channel,
 )
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, NotChecked
 from ldpopt.mechanisms import randomized_response
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-utility.md"
@@ -86,8 +86,11 @@ def test_what_contracts_is_bounded_by_full_disclosure():
 def test_exact_arithmetic_asks_for_enclosed_columns(page):
     """A function that is known in floats only is no ground for exact arithmetic, and the check says so."""
     checked = page["design"].certificate.verify(exact=True)
-    assert not checked
+    assert (checked.outcome, checked.failures) == ("not checked", ())
+    assert "not covered" in str(checked)
     assert "float64" in str(checked)
+    with pytest.raises(NotChecked, match="neither true nor false"):
+        bool(checked)
     with pytest.raises(InvalidInput, match="utility"):
         optimal_channel(page["Guessing"], LocalDP(1.0))
 

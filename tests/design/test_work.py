@@ -1,19 +1,31 @@
 """Tests of `ldpopt.design.work`: what a check costs is known before it begins, and more than allowed is not begun."""
 
 import json
+import time
 
+import networkx as nx
 import numpy as np
 import pytest
 from design_files import NAMES, OUTPUTS, SETS, design
 
-from ldpopt import Channel, Divergence, LocalDP
+from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.cli.program import app
-from ldpopt.design import ConcentratedLDP, Contraction, EnvelopeDual, Outputs, RenyiLDP, Unbounded
+from ldpopt.design import (
+    ConcentratedLDP,
+    Contraction,
+    EnvelopeDual,
+    Outputs,
+    RenyiLDP,
+    Unbounded,
+    WeightedSum,
+    WorstOf,
+)
+from ldpopt.design.columns.policy import PolicyColumns, most_columns, policy_limits
 from ldpopt.design.files import design_text
 from ldpopt.design.load import load_proof, parse_design, verify_design
-from ldpopt.design.work import MEMORY, OPERATIONS, PARSED, Work, of_pairs, size
+from ldpopt.design.work import MEMORY, OPERATIONS, Work, of_pairs, parsing, size
 from ldpopt.divergences import KL
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, NotChecked
 
 
 @pytest.mark.parametrize("name", [*NAMES, *OUTPUTS, *SETS])
@@ -27,7 +39,9 @@ def test_every_kind_of_certificate_says_what_it_takes(name):
     assert 0 < floats.operations + floats.floats < OPERATIONS / 2
     assert floats.operations <= balls.operations
     assert floats.refused(1.0) == ""
-    assert "a budget of" in made.verify(budget=1e-9).failures[0]
+    refused = made.verify(budget=1e-9)
+    assert refused.outcome == "not checked"
+    assert "a budget of" in refused.unchecked[0]
 
 
 def wide(k, m, *constraints, **parts):
@@ -51,12 +65,29 @@ def wide(k, m, *constraints, **parts):
 def test_what_takes_too_long_is_not_begun(proof):
     """Many rows, constraints or points fail at once, with a sentence that says what would be allowed."""
     found = proof.verify()
-    assert not found
-    assert found.failures[0].startswith("not checked: that takes up to")
-    assert "a budget of" in found.failures[0]
+    assert (found.outcome, found.failures) == ("not checked", ())
+    assert found.unchecked[0].startswith("not checked: that takes up to")
+    assert "a budget of" in found.unchecked[0]
+    with pytest.raises(NotChecked, match="neither true nor false"):
+        bool(found)
 
 
-def test_a_budget_counts_times_ten_seconds_and_500_megabytes():
+def test_only_what_is_exceeded_is_named():
+    """A check of few operations that needs much memory is not refused for its operations, nor the other way round."""
+    assert Work(10.0, 3 * MEMORY).refused(1.0).count("operations") == 0
+    assert Work(3 * OPERATIONS, 10.0).refused(1.0).count("MB") == 0
+    both = Work(3 * OPERATIONS, 3 * MEMORY).refused(1.0)
+    assert ("operations" in both, "MB" in both) == (True, True)
+
+
+@pytest.mark.parametrize("budget", [-1, 0, float("nan"), float("inf"), "2", True, None])
+def test_a_budget_is_a_positive_number(budget):
+    """Any other budget is refused, not taken for a small or a large one."""
+    with pytest.raises(InvalidInput, match="budget"):
+        design("potentials").verify(budget=budget)
+
+
+def test_a_budget_counts_times_ten_seconds_and_two_gigabytes():
     """The sentence names the least whole budget that would be enough, for operations and for memory."""
     assert Work(3.2 * OPERATIONS).refused(1.0).endswith("a budget of 4 allows it")
     assert Work(3.2 * OPERATIONS).refused(4.0) == ""
@@ -76,11 +107,12 @@ def test_files_are_refused_by_their_size_before_they_are_read(tmp_path):
     """A file whose objects might not fit into memory is refused, unless a larger budget is given."""
     path = tmp_path / "large.json"
     with path.open("w") as file:
-        file.write("[" + " " * int(1.2 * MEMORY / PARSED) + "]")
-    with pytest.raises(InvalidInput, match="a budget of 2 allows it"):
-        load_proof(path)
+        file.write("[" + "[]," * 1000 + "[]]")
+    few = parsing(path.read_text()).memory / MEMORY
+    with pytest.raises(NotChecked, match="a budget of 1 allows it"):
+        load_proof(path, budget=0.9 * few)
     with pytest.raises(InvalidInput, match="schema"):
-        load_proof(path, budget=2)
+        load_proof(path, budget=1.1 * few)
 
 
 def test_balls_are_tried_only_where_they_are_within_the_budget():
@@ -89,14 +121,65 @@ def test_balls_are_tried_only_where_they_are_within_the_budget():
     data["upper_bound"] = data["value"]
     broken = parse_design(json.dumps(data))
     assert verify_design(broken) == verify_design(broken, budget=1e9) or not verify_design(broken)[0]
-    assert "not checked" in verify_design(broken, exact=True, budget=1e-9)[0].failures[0]
+    assert "not checked" in verify_design(broken, exact=True, budget=1e-9)[0].unchecked[0]
 
 
 def test_the_command_takes_a_budget(tmp_path):
     """`ldpopt verify --budget` allows more or less, and says so of a file that takes too much."""
     path = tmp_path / "design.json"
     design("potentials").save(path)
-    for budget, code in (("1", 0), ("1e-7", 2), ("-1", 2)):
+    for budget, code in (("1", 0), ("1e-7", 3), ("-1", 2), ("nan", 2)):
         with pytest.raises(SystemExit) as ended:
             app(["verify", str(path), "--budget", budget], standalone_mode=True)
         assert ended.value.code == code
+
+
+@pytest.mark.parametrize(
+    "graph", [nx.path_graph(5), nx.cycle_graph(5), nx.complete_graph(4), nx.star_graph(4)], ids=str
+)
+@pytest.mark.parametrize("flat", [False, True])
+def test_extreme_columns_are_no_more_than_counted(graph, flat):
+    """The bound on their number, from trees of edges, holds for graphs with few and many edges."""
+    for weight, edge in enumerate(graph.edges):
+        graph.edges[edge]["weight"] = 1 + weight / 7
+    constraints = [LocalDP(1.0, graph)]
+    limits = policy_limits(constraints, tuple(graph.nodes))
+    listed = PolicyColumns(limits, flat).count
+    assert 0 < listed <= most_columns(len(graph), constraints, flat)
+
+
+@pytest.mark.parametrize("alternatives", [2, 9])
+def test_designs_of_many_alternatives_verify_by_default(alternatives):
+    """What a list of extreme columns takes is not that of the longest list there may be."""
+    rng = np.random.default_rng(9)
+    p0, *others = rng.dirichlet(np.ones(6), 1 + alternatives)
+    made = optimal_channel(WorstOf(KL, p0, others), LocalDP(1.0, nx.path_graph(6)))
+    assert made.certified
+    assert made.verify().outcome == "proved"
+
+
+def test_many_parts_of_a_sum_take_what_is_announced():
+    """Divergences of one f are computed together, and what each takes for itself is counted."""
+    rng = np.random.default_rng(0)
+    parts = [Divergence(KL, *rng.dirichlet(np.ones(2), 2)) for _ in range(2000)]
+    utility = WeightedSum(rng.uniform(0.1, 1.0, 2000), parts)
+    made = parse_design(design_text(optimal_channel(utility, LocalDP(1.0))))
+    begun = time.process_time()
+    assert made.verify()
+    seconds = time.process_time() - begun
+    work = made.certificate.of(made.utility, made.constraints, made.channel).cost()
+    assert seconds < 3 * (work.operations + work.floats) / 1e8 + 1  # of a busy machine
+    assert work.memory < 1e8
+
+
+@pytest.mark.parametrize("k", [1000, pytest.param(100_000, marks=pytest.mark.full)])
+def test_large_designs_verify_by_default(k, tmp_path):
+    """A file of many answers is read and checked within the budget, in the memory that is announced."""
+    rng = np.random.default_rng(1)
+    made = optimal_channel(
+        Divergence(KL, rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))), [LocalDP(1.0), TotalVariation(0.2)]
+    )
+    assert made.certified
+    made.save(tmp_path / "design.json")
+    found, exact = verify_design(load_proof(tmp_path / "design.json"))
+    assert (found.outcome, exact) == ("proved", False)

@@ -53,7 +53,7 @@ def made(name):
 def accepted(forged):
     """Whether verify() says yes; an error of the package is a no, and what cannot be made is not verified."""
     try:
-        return forged is not None and bool(forged.verify())
+        return forged is not None and forged.verify().proved
     except LdpoptError:
         return False
 

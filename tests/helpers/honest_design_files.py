@@ -165,7 +165,7 @@ def honest(f, p0, p1, epsilon=None, eta=None, points=None):
         if epsilon is not None:
             constraints.append({"kind": "LocalDP", "epsilon": epsilon})
             own = math.nextafter(float(mpmath.log(max(ratios))), math.inf)
-            guarantees.append({"notion": "local_dp", "value": own, "exact": True, "witness": None})
+            guarantees.append({"notion": "local_dp", "value": own})
         if eta is not None:
             constraints.append({"kind": "TotalVariation", "eta": eta})
             guarantees.append({"notion": "total_variation", "value": math.nextafter(float(tv), math.inf)})

@@ -196,8 +196,8 @@ def _certified(
         if not lost <= allowed:
             made.append(("certified", f"certified value {value!r}, a feasible channel has {mpmath.nstr(attained, 15)}"))
     try:
-        if not design.verify():
-            made.append(("verify", f"verify() of a certified design fails: {design.verify().failures[:2]}"))
+        if not (found := design.verify()).proved:
+            made.append(("verify", f"verify() of a certified design is {found.outcome}: {found.reasons[:2]}"))
     except Exception as raised:
         made.append(("verify", f"verify() of a certified design raises {type(raised).__name__}: {raised}"))
     return made

@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
             question, limit = drawn(np.random.default_rng([given.seed, k, turn]), k)
             best = optimal_channel(question, limit)
             kept = of_shapes(question, limit)
-            certified = best.certified and bool(best.verify())
+            certified = best.certified and best.verify().proved
             proved += certified
             if certified and best.upper_bound > 1e-12:
                 losses.append(1 - kept / best.upper_bound)

@@ -19,12 +19,13 @@ from ldpopt.channel import Channel
 from ldpopt.design.certificates.numbers import Unproved, expect, expect_each, increasing, require
 from ldpopt.design.constraints.base import Constraint, Measured
 from ldpopt.design.constraints.hockey_stick import TotalVariation
+from ldpopt.design.problems.labelling import require_one_labelling
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import ColumnUtility, Utility
-from ldpopt.design.work import PARSED, Work, size
+from ldpopt.design.work import Work, number_of_times, size
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import InvalidInput, LdpoptError
+from ldpopt.errors import InvalidInput, LdpoptError, NotChecked
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure, arithmetic
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.values.distribution import Array
@@ -52,18 +53,27 @@ class Bounded:
         return self.bound
 
 
+PROVED, REFUTED, NOT_CHECKED = "proved", "refuted", "not checked"
+"""The outcomes of a check: all claims hold; one does not, or its proof proves less; no claim was found false, and one
+was not checked."""
+
+
 @dataclass(frozen=True, eq=False)
 class Verification(Bounded, Result):
-    """The result of a check, all of it recomputed. It counts as true exactly when nothing failed.
+    """The result of a check, all of it recomputed.
 
     value : the channel's utility, rounded down; an error, rounded up. bound : no channel within the constraints is
     better. epsilon, total_variation : of the channel, rounded up; epsilon in nats. failures : the claims that do not
     hold, a sentence each. guarantees : one measure of the channel for each constraint. trusted : what was believed of
     functions and classes that are not the package's own, such as that an own f is convex; empty for all else.
+    unchecked : why a claim was not checked, a sentence each; empty if all claims were.
+
+    `outcome` is "proved", "refuted" or "not checked". `bool` is True for the first and False for the second. For the
+    third it raises `NotChecked`, as nothing is known then.
 
     >>> found = Verification(0.1, 0.1, 1.0, 0.3, ("the value is 0.1, not 0.2",))
-    >>> bool(found)
-    False
+    >>> found.outcome, bool(found)
+    ('refuted', False)
     """
 
     value: float
@@ -73,12 +83,32 @@ class Verification(Bounded, Result):
     failures: tuple[str, ...]
     guarantees: tuple[Guarantee, ...] = ()
     trusted: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """``"proved"``, ``"refuted"`` or ``"not checked"``."""
+        if self.failures:
+            return REFUTED
+        return NOT_CHECKED if self.unchecked else PROVED
+
+    @property
+    def proved(self) -> bool:
+        """Whether all claims were checked and hold."""
+        return self.outcome == PROVED
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the outcome is not "proved": the claims that do not hold, then those that were not checked."""
+        return (*self.failures, *self.unchecked)
 
     def __bool__(self) -> bool:
-        return not self.failures
+        if self.outcome == NOT_CHECKED:
+            raise NotChecked(f"{'; '.join(self.unchecked)}. That is neither true nor false: ask for `outcome`")
+        return self.proved
 
     def __repr__(self) -> str:
-        verdict = "verified" if self else "FAILED: " + "; ".join(self.failures)
+        verdict = ": ".join([self.outcome, "; ".join(self.reasons)] if self.reasons else [self.outcome])
         verdict += taken_on_trust(self.trusted)
         return (
             f"Verification({verdict}: value {self.value:.9g}, bound {self.bound:.9g}, "
@@ -104,6 +134,11 @@ def believed(utility: Any, constraints: Sequence[Any] = ()) -> tuple[str, ...]:
         for inner in (*(part.parts() if isinstance(part, Utility) else ()), getattr(part, "criterion", None)):
             trusted += believed(inner) if inner is not None else ()
     return tuple(dict.fromkeys(trusted))
+
+
+def unchecked(reason: str) -> Verification:
+    """The result of a check that was not begun."""
+    return Verification(math.nan, math.nan, math.nan, math.nan, (), unchecked=(reason,))
 
 
 def taken_on_trust(trusted: Sequence[str]) -> str:
@@ -192,8 +227,7 @@ class Certificate(Bounded, Kind, Result, ABC):
         checks = (constraint.work(channel) for constraint in self.constraints if isinstance(constraint, Measured))
         own = self.utility.work(channel) + self.begun()
         laws = Work() if self.cells is None else self.cells.work()
-        start = Work(0.0, PARSED * 8 * size(channel.matrix))
-        return sum((*checks, laws, TotalVariation(1.0).work(channel), own.in_balls if exact else own), start)
+        return sum((*checks, laws, TotalVariation(1.0).work(channel), own.in_balls if exact else own), Work())
 
     @property
     @abstractmethod
@@ -206,9 +240,13 @@ class Certificate(Bounded, Kind, Result, ABC):
         expect_each(self.constraints, Constraint, "the constraints")
 
     def check_claim(self) -> Channel:
-        """The channel. Raises `Unproved` unless the problem and the channel are objects of these kinds."""
+        """The channel. Raises `Unproved` unless problem and channel are of these kinds, and have the same labels."""
         self.check_problem()
         channel: Channel = expect(self.channel, Channel, "the channel")
+        try:
+            require_one_labelling(self.utility, self.constraints, channel)
+        except InvalidInput as error:
+            raise Unproved(str(error)) from None
         return channel
 
     def checked_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -238,7 +276,7 @@ class Certificate(Bounded, Kind, Result, ABC):
         self.check_problem()
         try:
             return Bound(self.proved(arithmetic))
-        except Unproved as error:
+        except (Unproved, NotChecked) as error:
             return Bound(-math.inf if self.utility.error else math.inf, str(error))
 
     @property
@@ -288,18 +326,19 @@ class Certificate(Bounded, Kind, Result, ABC):
 
         exact : compute in ball arithmetic of 256 bits instead of float64 rounded outward, which then only settles
         comparisons. Both are proofs; balls lose fewer digits. budget : how many times the usual work and memory
-        (`work`) are allowed; more is not begun.
+        (`work`) are allowed; more is not begun, and the outcome is "not checked".
         """
+        budget = number_of_times(budget)
         value = bound = math.nan
         try:
             channel = self.check_claim()
-            refused = self.cost(exact).refused(budget)
-            require(not refused, refused)
+            if refused := self.cost(exact).refused(budget):
+                return unchecked(refused)
             guarantees = tuple(constraint.measure(channel) for constraint in self.constraints)
         except LdpoptError as error:
             return Verification(value, bound, math.nan, math.nan, (str(error),))
         ground = arithmetic(exact)
-        failures: list[str] = []
+        failures, left_out = list[str](), list[str]()
         for constraint, guarantee in zip(self.constraints, guarantees, strict=True):
             if not guarantee.value <= constraint.bound:
                 failures.append(f"the channel's {guarantee.title} is {guarantee.value!r}, not {constraint.bound!r}")
@@ -310,11 +349,13 @@ class Certificate(Bounded, Kind, Result, ABC):
             bound = self.proved(ground)
             if not (value >= bound if self.utility.error else value <= bound):
                 failures.append(f"the value {value!r} is on the wrong side of the bound {bound!r}")
+        except NotChecked as reason:
+            left_out.append(str(reason))
         except LdpoptError as error:
             failures.append(str(error))
         epsilon, eta = float(local_dp(channel)), float(total_variation(channel))
         trusted = believed(self.utility, self.constraints)
-        return Verification(value, bound, epsilon, eta, tuple(failures), guarantees, trusted)
+        return Verification(value, bound, epsilon, eta, tuple(failures), guarantees, trusted, tuple(left_out))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bound={self.bound:.9g})"
@@ -327,8 +368,8 @@ class Unbounded(Certificate):
     argument = "nothing is proved"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Raises `Unproved`, as there is no bound."""
-        raise Unproved(
+        """Raises `NotChecked`, as there is no bound."""
+        raise NotChecked(
             "there is no certificate, so that nothing about the optimum is proved; what is said of the channel itself "
             "is recomputed, and holds unless another failure names it"
         )

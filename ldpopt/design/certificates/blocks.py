@@ -38,7 +38,7 @@ BAND = 32  # Blocks of up to this many inputs are looked at one by one, with sum
 LEAF = 8  # So are those of rectangles with this many first and last inputs.
 ENTRIES = 1 << 18  # How many numbers of rectangles are held at a time.
 ROOM = 2.0**-44  # The share by which the factor is raised before rectangles are compared with it.
-MOST_LOOKS, EACH = 3e7, 500.0  # The most looks at blocks and squares, and so many more for each input.
+MOST_LOOKS, EACH = 3e7, 100.0  # The most looks at blocks and squares, and so many more for each input.
 TOO_LITTLE = "the potentials pay so little that too many blocks would have to be looked at"
 LARGER = 2.0**-1000  # Differences of exact sums are taken to be off by this, too.
 
@@ -84,7 +84,7 @@ def _two(x: int) -> tuple[float, float, int]:
 
 def looking(n: int) -> Work:
     """What `SortedBlocks` takes at most for n inputs."""
-    return (Work.on(n, 2000.0) + Work.on(min(float(n) ** 2, MOST_LOOKS + EACH * n), 8.0, ENTRIES)).in_floats
+    return (Work.on(n, 700.0) + Work.on(min(float(n) ** 2, MOST_LOOKS + EACH * n), 8.0, ENTRIES)).in_floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,7 @@ class EnvelopeDual(Certificate):
         """The points are sorted and shown to dominate, and their blocks are looked at; some in balls."""
         n = self.answers if self.points is None else size(self.points) // 2
         again = Work.on(min(float(n) ** 2, MOST_AGAIN), 100.0) + Work.on(n, 3.0)
-        shown = dominance(n, self.answers) if self.points is not None else Work.on(n, 700.0).in_floats
+        shown = dominance(n, self.answers) if self.points is not None else Work.on(n, 150.0).in_floats
         return shown + looking(n) + again
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:

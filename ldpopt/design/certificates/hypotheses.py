@@ -80,7 +80,7 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
 
 def dominance(n: int, k: int) -> Work:
     """What it takes to show that n points dominate hypotheses on k inputs, both of which are sorted."""
-    return (Work.on(n + k, 1500.0) + Work(300.0 * min(EXACT_WORK, (n + k) ** 2))).in_floats
+    return (Work.on(n + k, 150.0) + Work(300.0 * min(EXACT_WORK, (n + k) ** 2))).in_floats
 
 
 def dominating(points: Any, p0: Array, p1: Array) -> tuple[Array, Array]:

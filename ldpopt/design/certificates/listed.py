@@ -194,7 +194,7 @@ class PatternDual(ListedDual):
     def work(self) -> Work:
         """All patterns of up to `MAX_INPUTS` inputs."""
         k = min(self.answers, MAX_INPUTS)
-        return Work.on(2.0**k, 60.0 * self.criteria + 12.0 * k, BLOCK * (k + self.criteria))
+        return Work.on(2.0**k, 60.0 * self.criteria + 12.0 * k, min(BLOCK, 2**k) * (k + self.criteria))
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
@@ -227,12 +227,12 @@ class PolicyDual(ListedDual):
 
     def work(self) -> Work:
         """The extreme columns are listed, and each is priced."""
-        from ldpopt.design.columns.extreme import LABELED
-        from ldpopt.design.columns.policy import listing
+        from ldpopt.design.columns.policy import listing, most_columns
 
         each = 60.0 * self.criteria + 12.0 * self.answers
-        priced = Work.on(LABELED, each, BLOCK * self.answers).in_floats
-        return listing(self.answers, self.constraints) + priced + Work.on(BLOCK, each)
+        columns = most_columns(self.answers, self.constraints, bool(np.any(self.pairs)))
+        priced = Work.on(columns, each, min(BLOCK, columns) * self.answers).in_floats
+        return listing(self.answers, self.constraints) + priced + Work.on(min(BLOCK, columns), each)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ldpopt.design.certificates.base import Certificate, Verification
+from ldpopt.design.certificates.base import Certificate, Verification, unchecked
 from ldpopt.design.certificates.equivalence import EquivalenceDual
 from ldpopt.design.certificates.numbers import Unproved, expect, nonnegative, real_array, require, weights_array
 from ldpopt.design.columns.policy import pricing
@@ -55,7 +55,7 @@ from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.marginals import Marginals
-from ldpopt.design.work import Work, size
+from ldpopt.design.work import Work, number_of_times, size
 from ldpopt.files.atomic import write_text
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
 from ldpopt.values.distribution import Array
@@ -310,13 +310,14 @@ class RespondentsBound(Kind, Result):
         return f"No {promise}survey of fewer than {self.least:,} people meets all targets by unbiased estimates."
 
     def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
-        """Recompute the number; false where it is below `least`. exact : in balls of 256 bits. budget : how many times
-        the usual work is allowed.
+        """Recompute the number; refuted where it is below `least`.
+
+        exact : in balls of 256 bits. budget : how many times the usual work is allowed.
         """
         value: Any = self.least
         try:
-            refused = self.cost(exact).refused(budget)
-            require(not refused, refused)
+            if refused := self.cost(exact).refused(number_of_times(budget)):
+                return unchecked(refused)
             proved = self.proved(arithmetic(exact))
             least = nonnegative(value, "the number of respondents")
         except Unproved as error:

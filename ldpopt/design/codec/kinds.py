@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, get_args, get_type_hints
@@ -28,6 +29,8 @@ from ldpopt.values.labels import Label, distinct_labels, from_jsonable, to_jsona
 
 UNTAGGED = (Guarantee, Witness)
 """The classes of fields that can hold nothing else, so that a file does not name their kind."""
+MEASURED_AGAIN = frozenset({"lower", "witness", "exact", "reference"})
+"""The fields of a guarantee that are not written: whoever checks a file measures them. Older files state them."""
 PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
 """The fields of a certificate that a file states only where they differ from those of its holder."""
 
@@ -173,6 +176,10 @@ def graph_in(data: dict[str, Any], where: str) -> Any:
         edges.append((*ends, number(edge[2], f"{FILE}: {where}.edges")))
     import networkx as nx
 
+    pairs = [tuple(edge[:2]) if data["directed"] else frozenset(edge[:2]) for edge in edges]
+    if not data["multiple"] and len(count := Counter(pairs)) < len(pairs):
+        twice = next(edge for edge, pair in zip(data["edges"], pairs, strict=True) if count[pair] > 1)
+        raise invalid(FILE, 'each edge once, as "multiple" is false', twice, f"{where}.edges")
     graph = {(0, 0): nx.Graph, (1, 0): nx.DiGraph, (0, 1): nx.MultiGraph, (1, 1): nx.MultiDiGraph}[
         data["directed"], data["multiple"]
     ]()

@@ -21,6 +21,7 @@ from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import is_frozen
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.privacy import Guarantee
 
 
 def encode(value: Any, where: str) -> Any:
@@ -59,6 +60,8 @@ def record(value: Any, where: str) -> dict[str, Any]:
     written: dict[str, Any] = {} if kind in UNTAGGED else {"kind": kind.__name__}
     for name in known.fields(kind):
         part = getattr(value, name)
+        if kind is Guarantee and name in known.MEASURED_AGAIN:
+            continue
         if isinstance(part, Certificate):
             written[name] = certificate(part, value, f"{where}.{name}")
         elif part is None and usual[name] is None and not isinstance(value, Utility):

@@ -291,9 +291,28 @@ def listing(k: int, constraints: Sequence[Any]) -> Work:
     return Work(steps, 100.0 * float(k) ** 2).in_floats
 
 
+def most_columns(k: int, constraints: Sequence[Any], flat: bool) -> float:
+    """A number of extreme columns that is not exceeded, up to `LABELED`, of which no more are listed.
+
+    The support of such a column is connected by a tree of pairs that are at their limit, one way or the other, on edges
+    of the graphs. flat : whether pairs of equal entries connect it, too; then any pair may do so.
+    """
+    if any(isinstance(c, LocalDP) and c.listed is None for c in constraints) or flat:
+        pairs, ways = k * (k - 1) // 2, 3 if flat else 2
+    else:
+        listed = (c.listed.listed for c in constraints if isinstance(c, LocalDP) and c.listed is not None)
+        pairs, ways = len({frozenset(edge[:2]) for edges in listed for edge in edges}), 2
+    most = float(k)
+    for edges in range(1, min(k, pairs + 1)):
+        most += math.comb(pairs, edges) * float(ways) ** edges
+        if most >= LABELED:
+            return float(LABELED)
+    return most
+
+
 def pricing(k: int, rows: float, constraints: Sequence[Any], relaxed: Any) -> Work:
     """What `Columns.most` takes at most for a kernel (rows, k), as it is limited in what it looks at."""
-    form = Work.on(float(k) ** 2, 10.0 * rows + 20.0 * k)
+    form = Work.on(float(k) ** 2, 2.0 * rows + 4.0 * k)
     if _along_graphs(constraints):
         faces = float(min(k * k, 2 * PRODUCTS)) + k if isinstance(relaxed, PolicyRelaxation) else 0.0
         products = Work.on(faces**2, 20.0 + k / 4, faces**2 * (1 + k / 50))

@@ -78,6 +78,11 @@ class Measured(Kind, ByValue, ABC):
     """The field that is the cap; a constraint without one says what `bound` is."""
 
     @property
+    def input_labels(self) -> tuple[Label, ...] | None:
+        """The labels of the inputs, in the order in which it goes by them; None where it names none."""
+        return None
+
+    @property
     def symmetric(self) -> bool:
         """Whether all inputs are treated alike, so that inputs of equal likelihood ratio may be merged."""
         return True
@@ -98,13 +103,14 @@ class Measured(Kind, ByValue, ABC):
     def measure(self, channel: Channel) -> Guarantee:
         """The capped measure of a channel; the constraint holds when its value is at most `bound`."""
 
-    effort: ClassVar[tuple[float, float]] = (0.0, 0.0)
-    """Of a measure of pairs of rows: the operations on each entry of a pair, and the most entries that are compared."""
+    effort: ClassVar[tuple[float, ...]] = (0.0, 0.0)
+    """Of a measure of pairs of rows, what `of_pairs` takes: the operations on each entry of a pair, the most entries
+    that are compared, and, if they are not the usual ones, the operations and bytes of the screen for each pair."""
 
     def work(self, channel: Channel) -> Work:
         """What `measure` takes at most."""
         k, m = channel.shape
-        return of_pairs(k, m, *self.effort) if self.effort[0] else Work.on(k * m, 50.0).in_floats
+        return of_pairs(k, m, *self.effort) if self.effort[0] else Work.on(k * m, 10.0).in_floats
 
     def centred(self) -> Measured:
         """A tighter constraint, whose channels lie well inside this one; by default this one itself."""

@@ -241,7 +241,7 @@ class TotalVariation(Excesses, eta=unit_interval):
 
     def work(self, channel: Channel) -> Work:
         """Pairs of different rows are compared."""
-        return Work.on(channel.matrix.size, 50.0).in_floats + of_pairs(
+        return Work.on(channel.matrix.size, 10.0).in_floats + of_pairs(
             distinct(channel.matrix), channel.shape[1], *self.effort
         )
 

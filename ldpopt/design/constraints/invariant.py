@@ -12,30 +12,41 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.constraints.base import AlphabetConstraint
-from ldpopt.design.utilities.laws import law
+from ldpopt.design.utilities.laws import labelled_laws, law
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.rounding import ULP
 from ldpopt.numbers.tolerances import INVARIANT
 from ldpopt.privacy import Guarantee
-from ldpopt.values.distribution import Array, distribution
+from ldpopt.values.distribution import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Invariant(AlphabetConstraint, p=distribution):
+class Invariant(AlphabetConstraint):
     """p Q = p: reports have the same law as answers, so that tables need no correction [PRAM, section 3].
 
     p : distribution of shape (k,). The channel has k outputs, labelled like its inputs. The equation must hold to 1e-13
     in every entry.
+    inputs : labels of the k answers, those of a pandas Series by default. They must be those of the utility, in order.
 
     >>> Invariant([0.5, 0.5]).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
     0.0
     """
 
     p: Any
+    inputs: tuple[Label, ...] | None = None
     symmetric = False  # outputs are named like inputs, so that no two inputs are alike
     balances = True  # `mend` scales rows and columns in turn, and keeps zeros
     bound = INVARIANT
+
+    def __post_init__(self) -> None:
+        (p,), inputs = labelled_laws([("p", self.p)], self.inputs, least=1)
+        vars(self).update(p=p, inputs=inputs)
+
+    @property
+    def input_labels(self) -> tuple[Label, ...] | None:
+        """The labels of the answers of p."""
+        return self.inputs
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest entry of |p Q - p|; inf for a channel of another shape."""

@@ -151,6 +151,11 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
         return f"LocalDP(epsilon={self.epsilon!r}, graph={f'<{self.graph}>' if self.graph is not None else None})"
 
     @property
+    def names_inputs(self) -> bool:
+        """Whether it goes by the labels of inputs, as a policy graph does."""
+        return self.listed is not None
+
+    @property
     def symmetric(self) -> bool:
         """Whether every pair of inputs is compared, as it is without a graph."""
         return self.listed is None

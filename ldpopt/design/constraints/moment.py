@@ -285,7 +285,7 @@ class ConcentratedLDP(ColumnConstraint):
     asks = (Asked("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
     preference = 30
     private = True
-    capped, effort = "rho", (600.0, 2.0**14)
+    capped, effort = "rho", (600.0, 2.0**14, 300.0, 110.0)
 
     def __post_init__(self) -> None:
         rho = between(self.rho, "rho", f"a number in [{MINIMUM_RHO:g}, 100]", MINIMUM_RHO, 100.0)

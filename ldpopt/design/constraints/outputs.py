@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel
+from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import AlphabetConstraint, Measured
 from ldpopt.design.registry import Asked
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.privacy import Guarantee
 from ldpopt.privacy.guarantee import Witness
 from ldpopt.values.distribution import Array, Index, positive_integer
+from ldpopt.values.labels import distinct_labels, matrix_labels
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Support(AlphabetConstraint):
     """Q[x, y] = 0 wherever `mask` is False.
 
     mask : boolean array (k, m), with at least one True in every row.
+    inputs, reports : labels of the rows and of the columns, those of a pandas frame by default. The inputs must be
+        those of the utility, in order; the outputs of a designed channel get the labels of the columns.
 
     Pure LDP between all inputs allows no output that is possible for only some of them [GI, Def 6]: together with
     `LocalDP`, an output with a False in its column never occurs. Total variation, (epsilon, delta)-LDP and
@@ -68,17 +71,31 @@ class Support(AlphabetConstraint):
     """
 
     mask: Any
+    inputs: tuple[Label, ...] | None = None
+    reports: tuple[Label, ...] | None = None
     symmetric = False  # the mask says for each input which outputs it allows
     bound = 0.0  # forbidden reports must have probability zero
 
     def __post_init__(self) -> None:
-        mask = np.array(self.mask)
+        given, inputs, reports = matrix_labels(self.mask, self.inputs, self.reports, "mask")
+        mask = np.array(given)
         if mask.dtype != bool or mask.ndim != 2:
             raise invalid("mask", "a boolean array (k, m)", Phrase(f"{mask.dtype} of {mask.ndim} dimensions"))
         if len(empty := np.flatnonzero(~mask.any(axis=1)) if mask.size else np.zeros(1)):
             raise InvalidInput(f"mask: expected an allowed output for every input, got none for input {empty[0]}")
         mask.setflags(write=False)
-        object.__setattr__(self, "mask", mask)
+        sides = ((inputs, mask.shape[0], "inputs"), (reports, mask.shape[1], "reports"))
+        inputs, reports = (None if side[0] is None else distinct_labels(*side) for side in sides)
+        vars(self).update(mask=mask, inputs=inputs, reports=reports)
+
+    @property
+    def input_labels(self) -> tuple[Label, ...] | None:
+        """The labels of the rows of the mask."""
+        return self.inputs
+
+    def output_labels(self, inputs: Sequence[Label]) -> tuple[Label, ...] | None:
+        """The labels of the columns of the mask."""
+        return self.reports
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest probability of a forbidden report; inf for a channel of another shape."""

@@ -23,6 +23,7 @@ from ldpopt.design.constraints.base import (
 )
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.constraints.terms import Term
+from ldpopt.design.problems.labelling import require_one_labelling
 from ldpopt.design.problems.reduction import Cells, Pair, Reduction, reduce
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
@@ -104,6 +105,7 @@ class Problem:
             expected = "a Divergence, a MutualInformation or another utility (docs/add-a-utility.md)"
             raise invalid("utility", expected, type(utility).__name__)
         problem = cls(utility, listed(constraints), utility, deadline=deadline)
+        require_one_labelling(utility, problem.constraints)
         return problem._cut() if utility.continuous else problem
 
     def _cut(self) -> Problem:

@@ -18,12 +18,13 @@ from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import Compared
 from ldpopt.design.work import Work, size
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import NotChecked, invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import ByValue
 
+ONCE = 20_000.0  # Operations for each utility, however few its numbers.
 TRUSTED = 2.0**-40  # The relative error that a value of a user's own float function is taken to have at most.
 
 
@@ -105,7 +106,7 @@ class Utility(Kind, ByValue, ABC):
 
     def work(self, channel: Channel) -> Work:
         """What `enclosed_value` takes at most, in floats; and what posing it again takes."""
-        own = Work.on(channel.matrix.size, 60.0) + Work.on(size(self), 60.0 + channel.shape[1])
+        own = Work(floats=ONCE) + Work.on(channel.matrix.size, 20.0) + Work.on(size(self), 20.0 + channel.shape[1])
         return sum((part.work(channel) for part in self.parts()), own)
 
     def parts(self) -> Sequence[Utility]:
@@ -243,7 +244,9 @@ def probed(utility: ColumnUtility, ratios: Sequence[float] | None = None) -> Non
 def trusted(values: Array, arithmetic: Arithmetic, name: str) -> Enclosure:
     """Values of a user's own float function, enclosed as if right to the relative error `TRUSTED`."""
     if arithmetic.exact:
-        raise InvalidInput(f"exact arithmetic: expected a utility of this package, got {name}, known in float64 only")
+        raise NotChecked(
+            f"not covered: exact arithmetic needs a utility of this package, and {name} is known in float64"
+        )
     slack = TRUSTED * np.abs(values)
     return arithmetic.between(values - slack, values + slack)
 

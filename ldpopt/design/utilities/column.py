@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Label
+from ldpopt.channel import Channel, Label
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of, gradients_of
-from ldpopt.design.utilities.divergence import Divergence, tangents
+from ldpopt.design.utilities.divergence import Divergence, enclosed_divergences, tangents
 from ldpopt.design.utilities.laws import Compared, labelled_laws, law
+from ldpopt.design.work import Work
 from ldpopt.divergences import KL, FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.errors import Phrase, invalid
@@ -51,6 +52,11 @@ class MutualInformation(ColumnUtility):
     def size(self) -> int:
         """The number k of inputs."""
         return len(self.prior)
+
+    def work(self, channel: Channel) -> Work:
+        """A logarithm is taken of every entry."""
+        entries = channel.matrix.size
+        return super().work(channel) + Work.on(entries, 60.0, 3.0 * entries)
 
     def _mixture(self, matrix: Array) -> Array:
         """P.s; for a constant column the constant itself, without rounding."""
@@ -245,8 +251,20 @@ class WeightedSum(ColumnUtility):
         return float(sum(w * part.unprivate for w, part in self._weighted if w > 0))
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """The weighted sum of the parts' columns, enclosed."""
-        total: Enclosure = reduce(operator.add, (part.enclosed_columns(base, rise) * w for w, part in self._weighted))
+        """The weighted sum of the parts' columns, enclosed: divergences of one f together, as they may be many."""
+        alike: dict[Any, list[tuple[float, Divergence]]] = {}
+        sums: list[Enclosure] = []
+        for weight, part in self._weighted:
+            if type(part) is Divergence:
+                alike.setdefault(part.f, []).append((weight, part))
+            else:
+                sums.append(part.enclosed_columns(base, rise) * weight)
+        for group in alike.values():
+            left = np.array([weight for weight, _ in group])
+            for values in enclosed_divergences([part for _, part in group], base, rise):
+                sums.append(_sum_of_rows(values * left[: values.shape[0], None])[None, :])
+                left = left[values.shape[0] :]
+        total: Enclosure = reduce(operator.add, sums)
         return total
 
     def parts(self) -> Sequence[Utility]:
@@ -259,3 +277,15 @@ class WeightedSum(ColumnUtility):
         for weight, bound in zip(self.weights, bounds, strict=True):
             total = total + arithmetic.of(bound) * weight if weight > 0 else total
         return total
+
+
+ADDED = 64  # How many numbers are added at once: what rounding may do to a sum grows with their number.
+
+
+def _sum_of_rows(values: Enclosure) -> Enclosure:
+    """(n,) the sum over the first axis of (parts, n), of a few at a time."""
+    while (parts := values.shape[0]) > ADDED:
+        starts = range(0, parts, ADDED)
+        values = values.arithmetic.stack([values[start : start + ADDED].sum(axis=0) for start in starts])
+    total: Enclosure = values.sum(axis=0)
+    return total

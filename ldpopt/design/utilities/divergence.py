@@ -5,6 +5,7 @@ A tangent is a linear function of a column that touches the divergence at a give
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -171,6 +172,19 @@ class Divergence(ColumnUtility, f=f_divergence):
     def __repr__(self) -> str:
         size = "continuous" if self.continuous else f"{len(self.p0)} inputs"
         return f"Divergence({self.f.name}, {size})"
+
+
+CELLS = 2**18
+"""How many values of divergences are computed at a time."""
+
+
+def enclosed_divergences(parts: Sequence[Divergence], base: Enclosure, rise: Enclosure) -> Iterator[Enclosure]:
+    """Values (some parts, n), enclosed, of divergences of one f at the columns base + rise, part after part."""
+    step = max(1, CELLS // max(base.shape[0], 1))
+    for some in (parts[start : start + step] for start in range(0, len(parts), step)):
+        laws = Laws.of(np.stack([part.p0 for part in some]), np.stack([part.p1 for part in some]), base.arithmetic)
+        m0, m1 = base + laws.p0 @ rise, base + laws.p1 @ rise
+        yield enclosed_excess(parts[0].f, laws.apart @ rise, m1, m0)
 
 
 def marginal_divergence(f: FDivergence, p0: Array, p1: Array, matrix: Array) -> float:

@@ -50,7 +50,7 @@ def labelled_laws(
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """Two laws on k inputs, enclosed: `p0`, `p1` and `apart` = p0 - p1, shape (k,) each."""
+    """Two laws on k inputs, enclosed: `p0`, `p1` and `apart` = p0 - p1, shape (k,) each; of many pairs (pairs, k)."""
 
     p0: Enclosure
     p1: Enclosure
@@ -58,16 +58,23 @@ class Laws:
 
     @classmethod
     def of(cls, p0: Array, p1: Array, arithmetic: Arithmetic) -> Laws:
-        """The laws proportional to two arrays of floats."""
+        """The laws proportional to two arrays of floats, (k,) or (pairs, k) each."""
         first, second = arithmetic.of(p0), arithmetic.of(p1)
         # p / T = p - p (T - 1)/T, with T - 1 exact: a difference of 1e-9 keeps its digits.
-        off = [arithmetic.of(1 - 1 / exact_sum(p)) for p in (p0, p1)]
+        off = [_sums_above_one(p, arithmetic) for p in (p0, p1)]
         law0, law1 = first - first * off[0], second - second * off[1]
         return cls(law0, law1, first - second - (first * off[0] - second * off[1]))
 
     def take(self, order: Index) -> Laws:
         """The masses of the inputs in `order`, in this order."""
         return Laws(self.p0[order], self.p1[order], self.apart[order])
+
+
+def _sums_above_one(p: Array, arithmetic: Arithmetic) -> Enclosure:
+    """(T - 1)/T for the sum T of each law, to broadcast against the laws."""
+    if p.ndim == 1:
+        return arithmetic.of(1 - 1 / exact_sum(p))
+    return arithmetic.stack([1 - 1 / exact_sum(one) for one in p])[:, None]
 
 
 def law(p: Array, arithmetic: Arithmetic) -> Enclosure:

@@ -111,7 +111,7 @@ class Judge:
     def design(self, forged: Any) -> tuple[str, str]:
         """The same for what `forged.verify()` says."""
         try:
-            if not forged.verify():
+            if not forged.verify().proved:
                 return "refused", ""
         except LdpoptError:
             return "refused", ""
