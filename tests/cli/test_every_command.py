@@ -85,7 +85,7 @@ def test_a_command_of_an_application_names_the_extra_that_it_needs(tmp_path, mon
     code, said = every_command.here(("survey", "new", "people.csv"))
     assert (code, said.count("\n")) == (1, 1)
     assert "python -m pip install 'ldpopt[survey]'" in said
-    monkeypatch.setattr("ldpopt.cli.outputs.entry_points", lambda group: [])
+    monkeypatch.setattr("ldpopt.cli.outputs._registered", lambda: {})
     for command in ("survey", "studio"):
         code, said = every_command.here((command,))
         assert (code, said.count("\n")) == (1, 1)

@@ -181,7 +181,7 @@ class MergedExchange(
     >>> from ldpopt import ApproximateLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
     >>> u = Divergence(KL, [0.5, 0.25, 0.15, 0.1], [0.1, 0.2, 0.3, 0.4])
-    >>> made = optimal_channel(u, ApproximateLDP(1.0, 0.01), method=MergedExchange(3, points=3))
+    >>> made = optimal_channel(u, ApproximateLDP(1.0, 0.01), method=MergedExchange(3))
     >>> made.value <= made.upper_bound < 1.1 * made.value
     True
     """
