@@ -55,7 +55,8 @@ def ways_of(survey: PlannedSurvey) -> dict[str, float]:
 def planned(state: State, report: Report) -> dict[str, Any]:
     """The plan for the questions of a state: the people that each way of asking needs, the fewest first, its booklets.
 
-    least : no private survey of fewer people reaches the half-widths. file : a description that plans the same.
+    least : no private survey of fewer people reaches the half-widths if the answers are independent.
+    file : a description that plans the same.
     """
     spec, survey = planned_of(state, report)
     booklets = {tuple(part.name for part in asked.answers): asked.probability for asked in survey.plan.questions}

@@ -202,7 +202,7 @@ def booklets_file(spec: SurveySpec) -> str:
 
 
 def booklets_command(spec: SurveySpec) -> str:
-    """The commands that plan it, and write the proof of how many people any survey needs."""
+    """The commands that plan it, and write the proof of the people that any survey of independent answers needs."""
     file_made = here("survey.toml", booklets_file(spec))
     return f"{file_made}ldpopt survey plan survey.toml --out plan.json --proof bound.json\n"
 

@@ -21,7 +21,7 @@ def draw() -> Any:
             "ε split over the questions": ([one.split for one in planned], SECOND, "-."),
             "one question at random": ([one.one_question for one in planned], GREY, ":"),
             "booklets (the plan)": ([one.respondents for one in planned], FIRST, "-"),
-            "least of any survey": ([one.least for one in planned], GREEN, "--"),
+            "least for independent answers": ([one.least for one in planned], GREEN, "--"),
         }
         for name, (values, colour, style) in lines.items():
             ax.loglog(COUNTS, values, style, color=colour, lw=1.8, label=name)

@@ -29,9 +29,10 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 
 class Outcome(Enum):
-    """The result of comparing a claim with exact values: it holds, holds loosely, or fails.
+    """The result of comparing a claim with exact values: it holds, holds loosely, fails, or is vacuous.
 
-    A bound holds if it is attained, and holds loosely if it is right but not attained at the computed points.
+    A bound holds if it is attained, and holds loosely if it is right but not attained at the computed points. A claim
+    is vacuous if its hypotheses contradict each other, so that it speaks of nothing.
 
     >>> Outcome("holds loosely")
     <Outcome.LOOSELY: 'holds loosely'>
@@ -40,6 +41,7 @@ class Outcome(Enum):
     HOLDS = "holds"
     LOOSELY = "holds loosely"
     FAILS = "fails"
+    VACUOUS = "vacuous"
 
 
 class Subject(Enum):

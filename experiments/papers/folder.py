@@ -183,8 +183,12 @@ def main(script: str) -> None:
     print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")
 
 
-PLURAL = {"holds": "hold", "holds loosely": "hold loosely", "fails": "fail"}
-COLOURS = {"holds": "#00664b", "holds loosely": "#7a5200", "fails": "#a62a00"}
+CLAUSES = {
+    "holds": ("holds", "hold"), "holds loosely": ("holds loosely", "hold loosely"), "fails": ("fails", "fail"),
+    "vacuous": ("is vacuous", "are vacuous"),
+}  # fmt: skip
+"""The verb of one claim and that of several, by outcome."""
+COLOURS = {"holds": "#00664b", "holds loosely": "#7a5200", "fails": "#a62a00", "vacuous": "#4b4b8f"}
 
 
 def index_page(folder: Path, beside: Path | None = None) -> str:
@@ -201,6 +205,7 @@ def index_page(folder: Path, beside: Path | None = None) -> str:
     return render(
         "index.html", "experiments.papers", title="The papers, recomputed", verdicts=verdicts, colours=COLOURS,
         place="" if beside is None else f"{folder.relative_to(beside).as_posix()}/".removeprefix("./"),
-        counts=", ".join(f"{counts[outcome]} {plural}" for outcome, plural in PLURAL.items() if counts[outcome]),
+        counts=", ".join(f"{counts[outcome]} {verbs[counts[outcome] > 1]}" for outcome, verbs in CLAUSES.items()
+                         if counts[outcome]),
         papers=dict.fromkeys(reference(key) for claim, _ in verdicts for key in cited(claim.source)), files=FILES,
     )  # fmt: skip

@@ -23,12 +23,14 @@ from ldpopt.values.distribution import Array
 def outcome_of(*ratios: Array, tolerance: float = CLAIM_ATTAINED) -> Outcome:
     """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
 
-    It fails if a ratio is below 1, holds if all are 1, and holds loosely otherwise.
+    It fails if a ratio is below 1, holds if each array of ratios attains 1, and holds loosely otherwise.
     """
-    every = np.concatenate([np.ravel(part) for part in ratios])
+    arrays = [np.ravel(part) for part in ratios]
+    every = np.concatenate(arrays)
     if not len(every) or np.isnan(every).any() or every.min() < 1 - tolerance:
         return Outcome.FAILS
-    return Outcome.HOLDS if every.max() <= 1 + tolerance else Outcome.LOOSELY
+    attained = all(part.min(initial=np.inf) <= 1 + tolerance for part in arrays)
+    return Outcome.HOLDS if attained else Outcome.LOOSELY
 
 
 def holds_if(condition: object) -> Outcome:
@@ -149,6 +151,23 @@ def refuted(
         values = computed(table, figures)
         failed = wrong(values)
         return verdict(*((Outcome.FAILS, detail) if failed else (otherwise, "No counterexample here.")), values)
+
+    return judge
+
+
+def vacuous(
+    detail: str, figures: Quantities, contradictory: Callable[[dict[str, Any]], Any]
+) -> Callable[[Table], Verdict]:  # fmt: skip
+    """The `judge` of a claim whose hypotheses contradict each other if `contradictory` is true of the figures.
+
+    Without a contradiction the outcome is `Outcome.FAILS`: this judge sees no inequality that could hold.
+    """
+
+    def judge(table: Table) -> Verdict:
+        values = computed(table, figures)
+        if contradictory(values):
+            return verdict(Outcome.VACUOUS, detail, values)
+        return verdict(Outcome.FAILS, "No contradiction here, and no inequality was computed.", values)
 
     return judge
 

@@ -16,11 +16,11 @@ export function protocols(host) {
   });
 }
 
-/** Bars of the people for each way of asking several questions. data: {rows, open}, `open` a lower bound for any survey. */
+/** Bars of the people for each way of asking several questions. data: {rows, open}, `open` a lower bound for any survey of independent answers. */
 export function ways(host) {
   return picture(host, {
     title: "People needed, by who is asked what", file: "questionnaire", draw: (data, width) => drawProtocols(data, width, "lower bound"),
-    describe: ({ rows, open }) => `${rows[0].name} needs the fewest, ${shown(rows[0].needed)}; no private survey of fewer than ${shown(open)} people reaches the half-widths.`,
+    describe: ({ rows, open }) => `${rows[0].name} needs the fewest, ${shown(rows[0].needed)}; no private survey of fewer than ${shown(open)} people reaches the half-widths if the answers are independent.`,
     table: ({ rows, open }) => ({ head: ["way of asking", "people needed", "times the lower bound for any private survey"], rows: rows.map((one) => [one.name, one.needed, one.needed / open]) }),
   });
 }

@@ -1,4 +1,4 @@
-// Several questions as a questionnaire: booklets, one question each or a split of ε, beside a lower bound for any survey.
+// Several questions as a questionnaire: booklets, one question each or a split of ε, beside a lower bound for any survey of independent answers.
 
 import { ways } from "./ask_pictures.js";
 import { download, lines } from "./charts.js";
@@ -49,7 +49,7 @@ export function questionnaire(host, studio) {
     const chosen = told.ways.find((one) => one.optimal), split = told.ways.find((one) => one.name === "a split of ε");
     const beside = split.needed === "inf" ? "no number reaches it by a split of ε" : `a split of ε needs ${shown(split.needed / told.respondents, 3)} times as many`;
     const name = chosen.name[0].toUpperCase() + chosen.name.slice(1);
-    said.textContent = `${name}: ${shown(told.respondents)} people${chosen === split ? "" : `; ${beside}`}. No private survey of fewer than ${shown(told.least)} reaches the half-widths.`;
+    said.textContent = `${name}: ${shown(told.respondents)} people${chosen === split ? "" : `; ${beside}`}. No private survey of fewer than ${shown(told.least)} reaches the half-widths if the answers are independent.`;
     list.replaceChildren(...told.booklets.slice(0, SHOWN).map((one) => h("li", {}, `${one.share === "1" ? "everybody" : `${one.share} of the people`}: ${one.questions.join(", ")}`)),
       told.booklets.length > SHOWN ? h("li", { class: "note" }, `and ${told.booklets.length - SHOWN} more booklets`) : "");
   }, 250);

@@ -230,7 +230,7 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     shuffled: --shuffled RESPONDENTS 1.. | Also say what is guaranteed if a shuffler hides who of so many sent which
       report.
     delta: --delta DELTA | Delta of that guarantee, in [0, 1].
-    proof: --proof | File for the proof of how many respondents any survey needs; `ldpopt verify` checks it.
+    proof: --proof | File for the proof of the respondents that any survey of independent answers needs.
     """)
 def plan(
     survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,

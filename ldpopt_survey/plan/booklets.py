@@ -44,7 +44,7 @@ ALONE = 1.0
 """Up to this epsilon one question at random was the best wherever that could be certified, so nothing else is tried."""
 
 NEAR_LEAST = 1.005
-"""Longer booklets are not tried where the respondents are this near the least number that any survey needs."""
+"""Longer booklets are not tried where the respondents are this near the least number for independent answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class BookletPlanner:
     def plan(self, longest: int, least: float, deadline: Deadline) -> Questionnaire:
         """The booklets of up to `longest` units that need the fewest respondents.
 
-        least : respondents below which no survey can do, where it is known, or 0.
+        least : respondents below which no survey of independent answers can do, where it is known, or 0.
         """
         shortest = [self._booklet((unit,), deadline) for unit in self.units]
         shortest += [self._booklet(pair, deadline, _table_targets(pair)) for pair in self.pairs]

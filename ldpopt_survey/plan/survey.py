@@ -37,9 +37,11 @@ class PlannedSurvey(Pictured):
     split : if everybody is asked everything and epsilon is split; inf if that is too little for each question.
     one_question : if each respondent is asked one of the questions that share the budget.
     invited : how many people to invite for the respondents, by the description's nonresponse and design effect.
-    proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets at the pilot,
-        by unbiased estimates. Without a pilot answers are taken as even, which for yes/no questions is the least
-        favourable case. `proof.verify()` recomputes it.
+    proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets by unbiased
+        estimates if the shares are those of the pilot and the answers to different questions are independent. So no
+        survey that meets the targets at every joint distribution of the answers needs fewer; at a dependent one another
+        survey may. Without a pilot answers are taken as even, which for yes/no questions is the least favorable case.
+        `proof.verify()` recomputes it.
     """
 
     plan: Plan
@@ -55,7 +57,7 @@ class PlannedSurvey(Pictured):
 
     @property
     def least(self) -> int:
-        """The proved number of people whom any survey needs; 0 where nothing is proved."""
+        """The proved number of people whom any survey of independent answers needs; 0 where nothing is proved."""
         return 0 if self.proof is None else self.proof.least
 
     def _drawn(self) -> tuple[Any, ...]:
@@ -86,7 +88,8 @@ class PlannedSurvey(Pictured):
         if self.plan.booklets or any(q.parts for q in self.plan.questions):
             others = [("split over the questions", self.split), ("one question each", self.one_question)]
             known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
-            least = f"any survey needs {self.least:,}, proved" if self.least else "nothing is proved of others"
+            needed = f"any survey needs {self.least:,} if the answers are independent, proved"
+            least = needed if self.least else "nothing is proved of others"
             asked = "asked one booklet" if self.plan.booklets else "asked everything"
             lines.append(f"  {self.respondents:,} respondents, each {asked} ({known}; {least})")
         if self.invited > self.respondents:
@@ -248,7 +251,7 @@ class _Planning:
         return BookletPlanner(self.shared, self.epsilons[1], self.eta, self.spec.together, self.searched)
 
     def proof(self, epsilon: float | None) -> RespondentsBound:
-        """The proof of what any survey within epsilon needs, by the best channel of all where that is known."""
+        """The proof of what any survey of independent answers needs, by the best channel of all where that is known."""
         bound, counted = respondents_bound(self.units, epsilon), tuple(unit for unit in self.units if unit.targets)
         if epsilon is None or self.respondents <= NEAR_LEAST * bound.least:
             return bound
@@ -287,7 +290,9 @@ class _Planning:
         proof = self.proof(None if spec.delta else spec.epsilon or plan.epsilon)
         if self.respondents < (least := proof.least):
             got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
-            raise SolverError(f"plan: expected at least {least:,} respondents, as any survey needs, got {got}")
+            raise SolverError(
+                f"plan: expected at least {least:,} respondents, as any survey of independent answers needs, got {got}"
+            )
         people = invited(spec, self.respondents)
         return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, one_question, proof, people)
 

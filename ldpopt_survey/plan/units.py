@@ -1,4 +1,4 @@
-"""Questions with targets -> the units that are asked together, and the respondents that any survey needs [Scarf]."""
+"""Questions with targets -> the units that are asked together, and the respondents that independent answers need."""
 
 from __future__ import annotations
 

@@ -80,3 +80,17 @@ def test_extremes_fail_closed(epsilon, goal):
     for matrix in (rows, randomized_response(3, 5.0).matrix, randomized_response(2, 1e-6).matrix):
         bound = AnyCrowd.of(matrix, 10**4)
         assert bound is None or 0 <= bound.delta(epsilon, goal) <= 1
+
+
+def test_without_anybody_left_nothing_is_bounded():
+    """With R above n - 2 there are no others left: the integral alone would be 0, and the package says 1 instead."""
+    rows = randomized_response(3, 1.0).matrix
+    crowd = AnyCrowd.of(rows, 200)
+    assert crowd is not None
+    truth = exact_delta(rows, [199, 0, 0], 0.05)
+    assert 0 < truth <= crowd.delta(0.05, truth) < 1
+    for helpers in (150, 199, 1000):
+        crowd = AnyCrowd(rows, 200)
+        crowd.helpers = helpers
+        assert crowd.delta(0.05, truth) == 1.0
+    assert AnyCrowd.of(np.array([[0.5, 0.5, 0.0], [0.4, 0.4, 0.2]]), 200) is None  # min Q = 0

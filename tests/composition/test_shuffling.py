@@ -117,7 +117,7 @@ def test_never_weaker_than_without_shuffling():
 
 
 def test_what_variation_ratio_understates():
-    """[WangVR]'s counts of two clones and the rest give 0.00331 for 4-ary responses; 0.00418 is reached."""
+    """[WangVR]'s counts of two clones and the rest give 0.00331 for 4-ary responses; 0.00418 is reached [FMT]."""
     e = math.e
     matrix, n, epsilon = randomized_response(4, 1.0).matrix, 4, 0.8
     clone = 1 / (e + 3)

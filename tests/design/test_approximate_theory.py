@@ -107,6 +107,23 @@ def test_c_the_coin_is_optimal_for_every_hockey_stick_and_for_two_inputs():
         assert optimum(f, p0, p1, e, delta) == pytest.approx(coin, rel=1e-7, abs=1e-12)
 
 
+def test_c_the_polygon_of_a_binary_report():
+    """Its vertices, from all pairs of its edges in fractions, are silence and the disclosing coin, and no others."""
+    one = Fraction(1)
+    for e, delta in ((Fraction(5, 2), Fraction(1, 10)), (Fraction(11, 10), Fraction(3, 4)), (Fraction(20), one / 1000)):
+        edges = [(-e, one, delta), (-one, e, e - 1 + delta), (-one, 0 * one, 0 * one), (0 * one, one, one),
+                 (one, -one, 0 * one)]  # fmt: skip
+        vertices = set()  # of (l, u), where a l + b u <= c for each edge (a, b, c)
+        for (a, b, c), (a2, b2, c2) in itertools.combinations(edges, 2):
+            if determinant := a * b2 - a2 * b:
+                low, high = (c * b2 - c2 * b) / determinant, (a * c2 - a2 * c) / determinant
+                if all(x * low + y * high <= z for x, y, z in edges):
+                    vertices.add((low, high))
+        pure = [(0 * one, 0 * one), (one, one), (1 / (e + 1), e / (e + 1))]
+        coins = {((1 - delta) * low, delta + (1 - delta) * high) for low, high in pure}
+        assert vertices == coins | set(pure[:2])
+
+
 @pytest.mark.parametrize("e", [Fraction(11, 10), Fraction(3), Fraction(50)])
 def test_d_the_exchange(e):
     """(d) A + A' = (e + 1) S + (e^2 - e) sum of e_x over the middle block, and no pair's excess grows by it."""

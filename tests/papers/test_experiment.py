@@ -7,7 +7,7 @@ import pytest
 
 from experiments.papers import EXPERIMENTS, Outcome, Table, experiment_named
 from experiments.papers.laws import worst_pair
-from experiments.papers.statements import Ends, bounded, decided, equal, outcome_of, refuted
+from experiments.papers.statements import Ends, bounded, decided, equal, outcome_of, refuted, vacuous
 from ldpopt.errors import InvalidInput
 from ldpopt.values.references import cited
 
@@ -19,9 +19,12 @@ def test_a_table_survives_csv():
 
 
 def test_outcomes():
-    """Below one fails, at one holds, above holds loosely; no ratio or no number at all fails."""
+    """Below one fails; a bound that is attained holds, one that is not holds loosely; without a number it fails."""
     assert outcome_of(np.array([1.0, 1.0])) is Outcome.HOLDS
-    assert outcome_of(np.array([1.0, 1.2])) is Outcome.LOOSELY
+    assert outcome_of(np.array([1.0, 1.2])) is Outcome.HOLDS
+    assert outcome_of(np.array([1.1, 1.2])) is Outcome.LOOSELY
+    assert outcome_of(np.array([1.0, 1.2]), np.array([1.1])) is Outcome.LOOSELY
+    assert outcome_of(np.array([1.0, 1.2]), np.array([])) is Outcome.LOOSELY
     assert outcome_of(np.array([0.99, 1.2])) is Outcome.FAILS
     assert outcome_of(np.array([np.nan, 1.2])) is Outcome.FAILS
     assert outcome_of(np.array([])) is Outcome.FAILS
@@ -36,7 +39,7 @@ def test_verdicts_name_their_figures():
         {"_top": lambda table: table.top("claimed / exact"), "rows": lambda table: len(table.rows)},
     )
     verdict = judge(rows)
-    assert verdict.outcome is Outcome.LOOSELY
+    assert verdict.outcome is Outcome.HOLDS
     assert verdict.detail == "1.00 to 2.5, 2 at 3: Lemma 3.7, ε = 0.1 1 to 2.5."
     assert verdict.figures == {"Lemma 3.7, ε = 0.1, smallest": 1.0, "Lemma 3.7, ε = 0.1, largest": 2.5, "rows": 2}
     assert judge(Table(tuple(row | {"claimed": 0.5} for row in rows.rows))).outcome is Outcome.FAILS
@@ -52,6 +55,13 @@ def test_verdicts_that_are_decided_or_refuted():
         wrong = refuted("{off:.0e}", {"off": value}, lambda figures: not figures["off"] <= 1e-9)(Table(()))
         assert (wrong.outcome is Outcome.FAILS) is (outcome is Outcome.FAILS)
     assert refuted("wrong", {}, lambda figures: False)(Table(())).detail == "No counterexample here."
+
+
+def test_verdicts_that_are_vacuous():
+    """A contradiction of the hypotheses makes a claim vacuous; without one, or with NaN, it does not hold."""
+    for value, outcome in ((2.0, Outcome.VACUOUS), (0.5, Outcome.FAILS), (math.nan, Outcome.FAILS)):
+        judge = vacuous("{least}", {"least": value}, lambda figures: figures["least"] > 1)
+        assert judge(Table(())).outcome is outcome
 
 
 def test_the_search_finds_a_known_extreme():

@@ -36,7 +36,7 @@ def test_a_run_leaves_parameters_rows_picture_verdict_and_description(tmp_path):
     assert json.loads((tmp_path / NAME / "verdict.json").read_text("utf-8"))["outcome"] == "fails"
     page = index_page(tmp_path)
     assert page.count("<h2 id=") == 1
-    assert "Of 1 claims 1 fail." in page
+    assert "Of 1 claims 1 fails." in page
     assert f'href="{NAME}/rows.csv"' in page
     assert f'src="{NAME}/picture.png"' in page
 

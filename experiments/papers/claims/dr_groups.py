@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
 from experiments.papers.drawing import COLOURS, curves, level, marks, panel, picture
-from experiments.papers.experiment import Axis, Row, Subject, Table, grid
+from experiments.papers.experiment import Axis, Cell, Row, Subject, Table, grid
 from experiments.papers.laws import kl, random_law, rr, tilted
 from experiments.papers.statements import Part, claim, off_by, refuted
 from ldpopt.mechanisms import gaussian
@@ -292,26 +292,34 @@ PROVED = Part("Lemma 4.2 as proved, 3τ₁²τ₂", cells=("seed", "spread"))
 STANDARD = Part("Lemma 4.3", cells=("seed", "spread"))
 SQUARE = Part("Claim 4.4", Subject.STEP, cells=("seed", "spread"))
 SERIES = Part("Claim 4.5", Subject.STEP, cells=("seed", "spread", "scale"))
-FACT = Part("Fact 4.1, a and b at least 0", Subject.STEP, cells=("a", "b", "k"))
-ANY = Part("Fact 4.1 for any two reals", Subject.STEP, cells=("a", "b", "k"))
+FACT = Part("a and b at least 0", Subject.STEP, cells=("a", "b", "k"))
+ANY = Part("any two reals, as printed", Subject.STEP, cells=("a", "b", "k"))
 
 
 @claim(
-    "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5; DR, Fact 4.1]", MEAN, PROVED,
-    STANDARD, SQUARE, SERIES, FACT, ANY, title="Section 4: lemmas of group privacy",
-    ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",
-    points=grid(kind=["chain"], spread=Axis([0.02, 0.05, 0.1, 0.2], [0.05, 0.1]), seed=Axis(40, 2))
-    + grid(lambda row: row["k"] != 1.5 or (row["a"] > 0 and row["b"] >= 0), kind=["reals"], a=[-2.0, 0.5, 1.0, 3.0],
-           b=[-1.0, 0.0, 1.0], k=[1.0, 1.5, 2.0, 3.0, 4.0]),
-    caption="How far each inequality is from equality, for random chains of three laws and for pairs of reals.",
+    "dr-fact-4-1", "[DR, Fact 4.1]", FACT, ANY, title="Fact 4.1",
+    ending="An odd power of a negative sum may exceed the right side. The lemmas that it serves hold: dr-section-4.",
+    points=grid(lambda row: row["k"] != 1.5 or (row["a"] > 0 and row["b"] >= 0), a=Axis([-2.0, 0.5, 1.0, 3.0]),
+                b=Axis([-1.0, 0.0, 1.0]), k=Axis([1.0, 1.5, 2.0, 3.0, 4.0])),
+    subject=Subject.STEP, caption="How far the inequality is from equality, for pairs of reals and their powers.",
 )  # fmt: skip
-def section_4(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: float = 0, k: float = 1) -> list[Row]:
+def powers(a: float, b: float, k: float) -> list[Row]:
+    """(a+b)^k ≤ 2^(k-1)(a^k + b^k) for any two reals and k ≥ 1 (as printed)."""
+    parts = [ANY, FACT] if min(a, b) >= 0 else [ANY]
+    return [part((a + b) ** k, 2 ** (k - 1) * (a**k + b**k)) for part in parts]
+
+
+@claim(
+    "dr-section-4", "[DR, Lemma 4.2; DR, Lemma 4.3; DR, Claim 4.4; DR, Claim 4.5]", MEAN, PROVED, STANDARD, SQUARE,
+    SERIES, title="Section 4: lemmas of group privacy",
+    ending="The printed 2τ₁²τ₂ is one less than what the proof ends with; no chain needs more than the printed one.",
+    points=grid(spread=Axis([0.02, 0.05, 0.1, 0.2], [0.05, 0.1]), seed=Axis(40, 2)),
+    caption="How far each inequality is from equality, for random chains of three laws.",
+)  # fmt: skip
+def section_4(spread: float, seed: float) -> list[Row]:
     """KL(D‖D″) ≤ μ₁ + μ₂ + τ₁τ₂ + 2τ₁²τ₂ + (τ₁+3τ₁²)μ₂ (4.2), and the loss from D to D″ is (2τ + 34τ^1.5)-subgaussian
-    (4.3); (a+b)^k ≤ 2^(k-1)(a^k + b^k) for any two reals (Fact 4.1)."""
-    # A chain of three laws, or two reals; for a lemma, only if its conditions hold.
-    if kind == "reals":
-        parts = [ANY, FACT] if min(a, b) >= 0 else [ANY]
-        return [part((a + b) ** k, 2 ** (k - 1) * (a**k + b**k)) for part in parts]
+    (4.3)."""
+    # A chain of three laws; a lemma is compared only if its conditions hold.
     rng = np.random.default_rng([42, int(seed), int(1000 * spread)])
     p = random_law(rng, int(rng.integers(2, 5)), least=0.02)
     direction = rng.normal(size=len(p))
@@ -334,3 +342,69 @@ def section_4(kind: str, spread: float = 0.0, seed: float = 0, a: float = 0, b: 
             rows.append(SERIES(beyond, (33 * tau1**2.5 + 32 * tau2**2.5) * power**2, scale=scale))
         rows.append(STANDARD(float(mcdp(FinitePair(p, r)).tau.lower), 2 * tau + 34 * tau**1.5))
     return rows or [{"part": "conditions not met", "exact": 0.0, "claimed": 0.0}]
+
+
+GROUP_ALPHA = 2 * 34**4.5
+"""The constant of Theorem 4.1, from the last lines of its proof."""
+MAX_GROUP_STANDARD = 1 / (2 * 34**3)
+"""The largest τ s log³ s for which the proof has this constant."""
+GROUP_STANDARD = Part("the τ of groups", cells=("kind", "size", "share"))
+GROUP_MEAN = Part("the μ of groups", cells=("kind", "size", "share"))
+STANDARD_STEP = Part("s-fold 2τ + 34τ^1.5, from Lemma 4.3", Subject.STEP, cells=("size", "share"))
+MEAN_STEP = Part("s-fold 2μ + τ² + 3.5τ³ + 1.5τ⁴, from Lemma 4.2", Subject.STEP, cells=("size", "share"))
+
+
+def explicit(tau: float, size: float) -> tuple[float, float]:
+    """Compute (mu, tau) of a group by Theorem 4.1 with its constant."""
+    lead, log = size * tau, math.log2(size)
+    return lead**2 / 2 + GROUP_ALPHA * lead**2.5 * log**4.5, lead + GROUP_ALPHA * (lead * log**3) ** 1.5
+
+
+def _loosest(table: Table) -> str:
+    rows = GROUP_STANDARD.of(table).where(kind="Gaussian noise", size=2.0, share=1.0)
+    times = float(rows.ratio("claimed", "exact").max(initial=0.0))
+    return (
+        f"Where τ s log³ s is {MAX_GROUP_STANDARD:.3g}, the largest value allowed, the bound of a pair is {times:,.0f} "
+        f"times its τ; it is within a factor of 2 where s τ log⁹ s ≤ 1/(4·34⁹) = {1 / GROUP_ALPHA**2:.2g}. In equation "
+        "(11) log s must stand for m: at m = 0 the printed 2τ² is less than the 2τ² + 3.5τ³ + 1.5τ⁴ of equation (12)."
+    )
+
+
+@claim(
+    "dr-theorem-4-1", "[DR, Thm 4.1]", GROUP_STANDARD, GROUP_MEAN, STANDARD_STEP, MEAN_STEP, ending=_loosest,
+    title="Theorem 4.1 with its constant",
+    points=grid(kind=["chain"], size=Axis([2, 4, 8, 16], [2, 4]), share=[1.0, 0.01], seed=Axis(20, 2))
+    + grid(kind=["Gaussian noise", "recursion"], size=Axis([2, 4, 16, 2**10, 2**20], [2, 16], "sizes"),
+           share=Axis([1.0, 1e-4, 1e-8, 1e-12], [1.0, 1e-12], "shares"), seed=[0]),
+    caption="How far the bounds on groups are from equality, for chains of random laws, Gaussian noise, and the "
+    "recursion of the proof.",
+)  # fmt: skip
+def groups(kind: str, size: float, share: float, seed: float) -> list[Row]:
+    """If τ s log³ s ≤ 1/(2·34³), log to base 2, every (μ, τ)-CDP mechanism with μ ≤ τ²/2 is for groups of s, a power of
+    2, ((sτ)²/2 + α (sτ)^2.5 log^4.5 s, sτ + α (sτ log³ s)^1.5)-CDP, α = 2·34^4.5."""
+    standard_limit = share * MAX_GROUP_STANDARD / (size * math.log2(size) ** 3)
+    cells: dict[str, Cell] = {"kind": kind, "size": size, "share": share}
+    if kind == "recursion":
+        mu, tau = standard_limit**2 / 2, standard_limit
+        for _ in range(round(math.log2(size))):
+            mu, tau = 2 * mu + tau**2 + 3.5 * tau**3 + 1.5 * tau**4, 2 * tau + 34 * tau**1.5
+        mean, standard = explicit(standard_limit, size)
+        return [STANDARD_STEP(tau, standard, **cells), MEAN_STEP(mu, mean, **cells)]
+    if kind == "Gaussian noise":  # its groups have s²μ and sτ [DR, Thm 3.2]
+        mean, standard = explicit(standard_limit, size)
+        return [
+            GROUP_STANDARD(size * standard_limit, standard, **cells),
+            GROUP_MEAN((size * standard_limit) ** 2 / 2, mean, **cells),
+        ]
+    rng = np.random.default_rng([41, int(seed), int(size)])
+    laws = [random_law(rng, 3, least=0.02)]
+    direction = rng.normal(size=3)
+    for _ in range(int(size)):  # a straight chain, or a bent one; the range of a loss bounds τ [Hoeffding]
+        turn = direction if seed % 2 else direction + 0.5 * rng.normal(size=3)
+        moved = laws[-1] * np.exp(0.99 * standard_limit * turn / np.ptp(turn))
+        laws.append(moved / moved.sum())
+    tau = max(both_ways(p, q)[1] for p, q in pairwise(laws))
+    ends = [mcdp(FinitePair(*pair)) for pair in ((laws[0], laws[-1]), (laws[-1], laws[0]))]
+    mean, standard = explicit(tau, size)
+    return [GROUP_STANDARD(max(float(one.tau.lower) for one in ends), standard, **cells),
+            GROUP_MEAN(max(float(one.mu.lower) for one in ends), mean, **cells)]  # fmt: skip

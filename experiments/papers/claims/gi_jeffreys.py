@@ -15,9 +15,9 @@ import numpy as np
 
 from experiments.papers.drawing import curves, formula, level, marks, panel, picture
 from experiments.papers.envelope import envelope_at
-from experiments.papers.experiment import Axis, Row, Single, Table, Verdict, grid
+from experiments.papers.experiment import Axis, Row, Single, Subject, Table, Verdict, grid
 from experiments.papers.laws import block_values, random_law, tilted, worst_pair
-from experiments.papers.statements import among, bounded, claim, decided, outcome_of
+from experiments.papers.statements import among, bounded, claim, decided, outcome_of, refuted
 from ldpopt.bounds import duchi_jordan_wainwright, ghazi_issa, ghazi_issa_corollary
 from ldpopt.design import Constraint, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import JEFFREYS
@@ -149,6 +149,22 @@ def _of_the_best(rows: Table) -> Any:
     return rows.column("factor") / sharp(rows.column("epsilon"))
 
 
+def factors(epsilon: float, share: float, pair: str, seed: float) -> Row:
+    """Compute the factor that a pair needs in place of min(2, e^ε), and a proved bound on it."""
+    p0, p1 = _pair_of(pair, seed)
+    eta, variation = share * math.tanh(epsilon / 2), float(np.abs(p0 - p1).sum() / 2)
+    if pair == "random" and seed >= 3:  # the value by listing partitions: the envelope's points through (0, 0)
+        blocks = block_values(JEFFREYS, p0, p1, epsilon)
+        gain, more = math.expm1(epsilon), math.exp(epsilon) + np.arange(len(blocks))
+        value = bound = envelope_at(list(zip(gain / more, np.maximum(blocks, 0) / more, strict=True))[1:], eta)
+    else:
+        caps = [LocalDP(epsilon)] if share == 1 else [LocalDP(epsilon), TotalVariation(eta)]
+        design = optimal_channel(Divergence(JEFFREYS, p0, p1), caps)
+        value, bound = design.value, design.upper_bound
+    unit = 2 * math.expm1(epsilon) * eta * variation**2
+    return {"factor": value / unit, "bound": bound / unit}
+
+
 @claim(
     "gi-remark-5", "[GI, Rem 5; KOV14, Cor 9; GI, Thm 7]",
     points=grid(epsilon=Axis([0.05, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0], [0.2, 1.0, 3.0]),
@@ -180,16 +196,30 @@ def _of_the_best(rows: Table) -> Any:
 )  # fmt: skip
 def remark_5(epsilon: float, share: float, pair: str, seed: float) -> Row:
     """The factor min(2, e^ε) of Theorem 7 and Corollary 2 can be replaced by 1 + δ, for every δ > 0, when ε is below a
-    threshold."""
-    p0, p1 = _pair_of(pair, seed)
-    eta, variation = share * math.tanh(epsilon / 2), float(np.abs(p0 - p1).sum() / 2)
-    if pair == "random" and seed >= 3:  # the value by listing partitions: the envelope's points through (0, 0)
-        blocks = block_values(JEFFREYS, p0, p1, epsilon)
-        gain, more = math.expm1(epsilon), math.exp(epsilon) + np.arange(len(blocks))
-        value = bound = envelope_at(list(zip(gain / more, np.maximum(blocks, 0) / more, strict=True))[1:], eta)
-    else:
-        caps = [LocalDP(epsilon)] if share == 1 else [LocalDP(epsilon), TotalVariation(eta)]
-        design = optimal_channel(Divergence(JEFFREYS, p0, p1), caps)
-        value, bound = design.value, design.upper_bound
-    unit = 2 * math.expm1(epsilon) * eta * variation**2
-    return {"factor": value / unit, "bound": bound / unit}
+    threshold. (That it can only there is gi-remark-5-threshold.)"""
+    return factors(epsilon, share, pair, seed)
+
+
+@claim(
+    "gi-remark-5-threshold", "[GI, Rem 5; KOV14, Cor 9]",
+    points=grid(epsilon=Axis([0.05, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0], [0.5, 2.0, 8.0]), pair=["extremal"], seed=[0])
+    + grid(epsilon="epsilon", pair=["random"], seed=Axis(10, 2)),
+    judge=refuted(
+        "There is no threshold: with δ = 0 the bound holds at every ε. The best constant replaces min(2, e^ε) by "
+        "max((e^ε+1)/(e^ε+2), (e^ε+1)/(2e^ε)), below 1 for every ε > 0 (proof: docs/research/binary-share.md). "
+        "Of {_count} pairs none needs more than {needed factor, largest:.6g}, at ε = {_top[epsilon]:g}.",
+        {"best factor, largest": lambda table: float(sharp(table.column("epsilon")).max()),
+         "needed factor, largest": lambda table: table.column("needed").max(),
+         "_top": lambda table: table.top("needed"), "_count": lambda table: len(table.rows)},
+        lambda figures: max(figures["best factor, largest"], figures["needed factor, largest"]) <= 1 + 1e-9),
+    subject=Subject.REMARK,
+    draw=picture(panel("The factor that replaces min(2, e^ε) at every ε", "ε (nats)", "factor",
+                       formula(sharp, "epsilon", "best possible", 0, 200),
+                       formula(np.ones_like, "epsilon", "1: δ = 0", color="0.5", lw=1),
+                       marks("epsilon", "needed", "{pair} pairs", "os", by=("pair",), ms=4), scale="x"),
+                 width=6.0, height=4.2),
+    caption="The factor that each pair needs, and the best possible one: never above 1.",
+)  # fmt: skip
+def threshold(epsilon: float, pair: str, seed: float) -> Row:
+    """For every δ the bound with the factor 1 + δ holds only for ε below some threshold (as printed)."""
+    return {"needed": factors(epsilon, 1.0, pair, seed)["factor"]}

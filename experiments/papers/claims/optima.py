@@ -247,7 +247,8 @@ WAYS = ("split", "half-space", "fakes", "sampled", "one")
     caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",
 )  # fmt: skip
 def asked(m: float, epsilon: float) -> Row:
-    """No ε-LDP protocol estimates m yes/no shares with less than m/(4ρ²) per respondent, ρ² = tanh²(ε/2) up to ln 3."""
+    """At independent even answers no ε-LDP protocol estimates m yes/no shares with less than m/(4ρ²) per respondent, so
+    that none does at every joint distribution of the answers; ρ² = tanh²(ε/2) up to ln 3."""
     m = int(m)
     sampled = max(1, min(m, int(epsilon / 2.5)))
     # Half of the vectors are near a vector of answers; for even m those in the middle are on both sides [DJW].

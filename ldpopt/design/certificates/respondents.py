@@ -205,9 +205,10 @@ class SharedInformation(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class RespondentsBound(Kind, Result):
-    """No epsilon-LDP survey of fewer than `least` people meets all targets by unbiased estimates [Scarf].
+    """A proved number of respondents, for shares as expected and independent answers to different questions [Scarf].
 
-    It is for the pilots, that is, for shares that are as expected.
+    There no epsilon-LDP survey of fewer than `least` people meets all targets by unbiased estimates. Hence no survey of
+    fewer people meets them at every joint distribution of the answers; at a dependent one it may.
 
     epsilon : in nats; inf for a survey without such a promise, of which the variance of the sample alone is known.
     pilots : (k,) for each of several questions with independent answers. targets : (t, k) for each, linear functions of
@@ -305,9 +306,12 @@ class RespondentsBound(Kind, Result):
 
     @property
     def sentence(self) -> str:
-        """What is claimed."""
+        """The claim with its assumptions: the expected shares, and independent answers to different questions."""
         promise = "" if self.epsilon == math.inf else f"{self.epsilon:g}-LDP "
-        return f"No {promise}survey of fewer than {self.least:,} people meets all targets by unbiased estimates."
+        several = isinstance(self.pilots, tuple) and len(self.pilots) > 1
+        law = "the shares are as expected" + (" and the questions' answers are independent" if several else "")
+        claim = f"no {promise}survey of fewer than {self.least:,} people meets all targets by unbiased estimates"
+        return f"If {law}, {claim}."
 
     def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
         """Recompute the number; refuted where it is below `least`.

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from flint import arb
+from scipy.special import ndtri
 
 from ldpopt.design.certificates import respondents
 from ldpopt.design.certificates.respondents import even_limit
@@ -112,36 +113,87 @@ def profile(a):
     return B * density(ndtri(np.minimum(a, 1 - a) / A))
 
 
-@pytest.mark.full
+ROOT, UNIT = arb(2).sqrt(), 1 / (2 * arb.pi()).sqrt()
+
+
+def ball(low, high):
+    """The ball that holds the interval between two floats."""
+    return arb((arb(low) + arb(high)) / 2, (arb(high) - arb(low)) / 2 + arb(2) ** -60)
+
+
+def normal(x):
+    """(density, distribution function) of the normal law on a ball."""
+    return (-x * x / 2).exp() * UNIT, (-x / ROOT).erfc() / 2
+
+
+def difference(x, y, g):
+    """F and its slopes in x and in y on balls: F = g phi(z)^2 - ((Y - X)/2)^2 - g ((phi(x) + phi(y))/2)^2.
+
+    X and Y are the distribution function at x and y, and z is where it is (X + Y)/2.
+    """
+    (dx, px), (dy, py) = normal(x), normal(y)
+    z = -ROOT * (px + py).erfcinv()
+    dz, half, mean = normal(z)[0], (py - px) / 2, (dx + dy) / 2
+    value = g * dz * dz - half * half - g * mean * mean
+    return value, dx * (g * x * mean + half - g * z * dz), dy * (g * y * mean - half - g * z * dz)
+
+
+def proved_cells(g, end, max_cells=10_000):
+    """The number of cells that prove F > 0 for -1 <= y <= end and y - x >= 0.35, all of it in balls; 0 if none do.
+
+    Up to y - x = 5, cells of (y, y - x) are halved until F at the middle is above what its slopes on the cell can take
+    away. Beyond, phi(z) is at least what it is at X = 0, and phi(x) is at most phi(-5).
+    """
+    cells, count = [(-1.0, end, 0.35, 5.0)], 0
+    while cells:
+        low, high, near, far = cells.pop()
+        count += 1
+        middle, width = arb((low + high) / 2), arb((near + far) / 2)
+        y = ball(low, high)
+        _, in_x, in_y = difference(y - ball(near, far), y, g)
+        room = abs(in_x + in_y) * (high - low) / 2 + abs(in_x) * (far - near) / 2
+        if difference(middle - width, middle, g)[0] > room:
+            continue
+        if count > max_cells:
+            return 0
+        if high - low > far - near:
+            cells += [(low, (low + high) / 2, near, far), ((low + high) / 2, high, near, far)]
+        else:
+            cells += [(low, high, near, (near + far) / 2), (low, high, (near + far) / 2, far)]
+    for start in np.arange(-1.0, end, 1e-3):
+        dy, py = normal(ball(start, start + 1e-3))
+        dz = normal(-ROOT * py.erfcinv())[0]
+        if not g * dz * dz - (py / 2) ** 2 - g * ((normal(arb(-5))[0] + dy) / 2) ** 2 > 0:
+            return 0
+        count += 1
+    return count
+
+
 def test_the_profile_satisfies_the_inequality_of_two_halves():
     """f((a+b)/2)^2 >= ((b-a)/2)^2 + ((f(a) + f(b))/2)^2 for a < b <= 1/2, with x = Phi^-1(a/A), y = Phi^-1(b/A).
 
     Where y <= -1 the density is convex between x and y, so that the trapezoid rule is above the integral. Where y > -1,
-    y - x <= 0.35, its error is at most (y-x)^3/12 times the largest -phi''. Elsewhere the difference F, divided by A^2,
-    changes by at most 0.18 a unit of x and of y, so by 0.27 steps from the middle of a cell of (y, y - x), where it is
-    larger than that.
+    y - x <= 0.35, its error is at most (y-x)^3/12 times the largest -phi''. The cells are the rest. All in balls.
     """
-    last, g = float(ndtri(0.5 / A)), (B / A) ** 2
-    assert B * density(last) >= 0.5  # no set of a half has a longer sum, and f(1/2)^2 + 0 is not below f(0)^2 + 1/4
-    assert last**2 >= (g - 1) / g  # so that f(1/2 - u)^2 + u^2 is convex
-    bend = (1 - last**2) * density(last)
-    assert bend * 0.35**2 / 12 <= (g - 1) * density(-1.35)
+    a, b = arb(str(A)), arb(str(B))
+    g, last = (b / a) ** 2, -ROOT * (1 / a).erfcinv()
+    assert b * normal(last)[0] >= arb("0.5")  # no set of a half has a longer sum, and f(1/2)^2 is not below 1/4
+    assert g * last**2 >= g - 1  # so that f(1/2 - u)^2 + u^2 is convex
+    bend = (1 - last**2) * normal(last)[0]
+    assert bend * arb("0.35") ** 2 / 12 <= (g - 1) * normal(arb("-1.35"))[0]
+    end = float(last.upper())
+    assert proved_cells(g, end) > 1000
+    assert proved_cells(arb("1.002"), end) == 0  # with a smaller ratio B/A the inequality is false in some cell
 
-    def above(y, width, step):
-        x = y[:, None] - width
-        z = ndtri((ndtr(x) + ndtr(y)[:, None]) / 2)
-        trapezoid = (density(x) + density(y)[:, None]) / 2
-        return g * density(z) ** 2 - ((ndtr(y)[:, None] - ndtr(x)) / 2) ** 2 - g * trapezoid**2 - 0.27 * step
 
-    for first, end, step in ((0.35, 0.5, 1e-4), (0.5, 1.0, 2e-4), (1.0, 5.0, 4e-4)):
-        width = np.arange(first + step / 2, end + step, step)
-        for start in np.arange(-1, last, 100 * step):
-            y = np.minimum(start + step * (np.arange(100) + 0.5), last)
-            assert above(y, width, step).min() > 0
-    # x < y - 5 <= -5.28: what x adds is smaller than what is left.
-    y = np.arange(-1, last, 5e-4)
-    left = g * density(ndtri(ndtr(y) / 2)) ** 2 - (ndtr(y) / 2) ** 2 - g * ((density(-5) + density(y)) / 2) ** 2
-    assert left.min() > 0.18 * 5e-4 + density(-5)
+def test_the_slopes_by_hand():
+    """Neither slope of F exceeds 0.15 for -1 <= y <= -0.28 and y - x >= 0.35, in balls; 0.0027 is reached."""
+    g = (arb(str(B)) / arb(str(A))) ** 2
+    for low in np.arange(-1.0, -0.28, 0.02):
+        for near in np.arange(0.35, 6.0, 0.05):
+            y = ball(low, min(low + 0.02, -0.28))
+            assert all(abs(slope) <= 0.15 for slope in difference(y - ball(near, near + 0.05), y, g)[1:])
+    assert abs(difference(arb("-2.46"), arb("-0.28"), g)[2]) > 0.0027
 
 
 def test_the_inequality_of_two_halves_at_random():

@@ -85,7 +85,7 @@ def test_a_plan_says_how_many_respondents_it_and_others_need(pilot: tuple[float,
     asked = "one booklet" if planned.plan.booklets else "everything"
     assert f"  {planned.respondents:,} respondents, each asked {asked} (" in repr(planned)
     assert f"split over the questions {planned.split:,.0f}" in repr(planned)
-    assert f"any survey needs {planned.least:,}, proved" in repr(planned)
+    assert f"any survey needs {planned.least:,} if the answers are independent, proved" in repr(planned)
     assert "cells" not in repr(planned)
 
 
