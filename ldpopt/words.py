@@ -171,7 +171,13 @@ def recomputed_in(design: Design, exact: bool) -> str:
 
 
 def unchecked_in_words(design: Design) -> str:
-    """The sentence, after a blank, that names the parts of a design which no check looks at; empty for none."""
+    """The sentence, after a blank, that names the parts of a design which no check looks at; empty for none.
+
+    >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
+    >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
+    >>> unchecked_in_words(design)
+    ' Not checked: method and reference.'
+    """
     parts = design.unchecked_parts
     return f" Not checked: {listed_in_words(parts)}." if parts else ""
 

@@ -35,14 +35,21 @@ def proved_by(kind: Callable[..., Certificate], *numbers: Any) -> Prove:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A channel as a method found it, nearly feasible: `finish` repairs, measures and proves it. matrix : (n, m), one
-    row for each of the n reduced inputs of a pair of hypotheses (`Problem.reduction`), and for each of the k inputs
-    otherwise. method : how it was found, in words for a reader. prove : the certificates that came with it, best first.
-    tolerance : the relative gap that counts as certified; None for the usual one. problem : the problem with the orders
-    that were added for a constraint of infinitely many; None where none were. note : what else a reader should know.
-    shortfall : why the bound may miss the tolerance, told where it does. reference : the papers of the way it was
-    found, where they are not those of the method. apart : its outputs stay as they are, as merging them might break a
-    constraint.
+    """A channel as a method found it, nearly feasible: `finish` repairs, measures and proves it.
+
+    matrix : (n, m), one row for each of the n reduced inputs of a pair of hypotheses (`Problem.reduction`), and for
+        each of the k inputs otherwise.
+    method : how it was found, in words for a reader.
+    prove : the certificates that came with it, best first.
+    tolerance : the relative gap that counts as certified; None for the usual one.
+    problem : the problem with the orders that were added for a constraint of infinitely many; None where none were.
+    note : what else a reader should know.
+    shortfall : why the bound may miss the tolerance, told where it does.
+    reference : the papers of the way it was found, where they are not those of the method.
+    apart : whether its outputs stay as they are, as merging them might break a constraint.
+
+    >>> Candidate(np.eye(2), "full disclosure").tolerance is None
+    True
     """
 
     matrix: Array

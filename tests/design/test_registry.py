@@ -151,7 +151,7 @@ MODULES = """
 import sys
 from ldpopt import Divergence, LocalDP, MutualInformation, optimal_channel
 from ldpopt.divergences import KL
-for utility in (Divergence(KL, [0.8, 0.2], [0.4, 0.6]), MutualInformation([0.5, 0.5])):
+for utility in (Divergence(KL, [0.8, 0.2], [0.4, 0.6]), MutualInformation([0.4, 0.6])):
     optimal_channel(utility, LocalDP(1.0))
     print(sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("ldpopt.design.methods.")))
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import ldpopt
 
 ROOT = Path(ldpopt.__file__).parents[1]
-PAGE = (ROOT / "docs" / "concepts" / "enclosures.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "enclosures.md").read_text("utf-8")
 PACKAGES = ("privacy", "composition", "mechanisms")
 
 QUADRATURE = {"quad", "quad_vec", "dblquad", "nquad", "fixed_quad", "trapezoid", "simpson", "romberg", "integral"}

@@ -11,6 +11,8 @@ from ldpopt.numbers.enclosures.exact import above, below, precision
 if TYPE_CHECKING:
     from flint import arb
 
+__all__ = ["enclosed"]
+
 START_BITS, MAX_BITS = 64, 4096
 """The precision of the first attempt, doubled up to the last one."""
 

@@ -68,7 +68,7 @@ NO_RECORD: tuple[Any, ...] = (
 
 def fails_in_words(certificate: Any) -> bool:
     """Whether a tampered certificate proves nothing and says why: its bound, its words and its check raise nothing."""
-    words = certificate.verify().failures
+    words = certificate.verify().reasons
     error = certificate.utility.error
     assert isinstance(certificate.argument, str)
     return bool(words) and all(words) and certificate.bound == (-np.inf if error else np.inf)
