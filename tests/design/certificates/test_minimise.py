@@ -175,16 +175,6 @@ def test_many_draws_of_what_is_not_convex():
                 holds(outcome)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("name", attack.makers())
-def test_problems_of_every_kind(name):
-    """Random problems of each kind: trees of boxes, infinite ends, restricted adversaries and all others."""
-    rng = np.random.default_rng(7)
-    for _ in range(10):
-        for outcome in attack.of_problem(name, rng, steps=10):
-            holds(outcome)
-
-
 # -- the power of the attack -----------------------------------------------------------------------------------------
 
 

@@ -356,9 +356,7 @@ def makers() -> dict[str, Maker]:
     def dominated(rng: np.random.Generator) -> Any:
         k = _k(rng)
         u = _divergence(rng, k)
-        return lambda: (u, [ld.ApproximateLDP(1.0, float(rng.choice([0.01, 0.2])))]), ld.LevelShapes(
-            points=int(rng.integers(3, 6))
-        )
+        return lambda: (u, [ld.ApproximateLDP(1.0, float(rng.choice([0.01, 0.2])))]), ld.MergedExchange(3)
 
     def saddle(rng: np.random.Generator) -> Any:
         k = _k(rng)
