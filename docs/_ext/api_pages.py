@@ -174,7 +174,9 @@ def _source(value: Any) -> list[str]:
     file = inspect.getsourcefile(written)
     if not file:
         return []
-    path = Path(file).relative_to(Path(ldpopt.__file__).parents[1]).as_posix()
+    installed = Path(ldpopt.__file__).parents[1]  # the package may be installed elsewhere than the experiments
+    base = installed if installed in Path(file).parents else Path(__file__).resolve().parents[2]
+    path = Path(file).relative_to(base).as_posix()
     build = _build()
     # To find the line is to read the whole file.
     address = build.file_address(path, inspect.findsource(written)[1] + 1) if build and repository() else None
