@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from packages import PACKAGES, modules
+from packages import APPLICATIONS, PACKAGES, modules
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "_ext"))
 from api_pages import documented_in
@@ -19,7 +19,10 @@ MODULES = sorted(name for name, path in modules(*PACKAGES).items() if ">>> " in 
 """The modules that show an example."""
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.full] if name.startswith(APPLICATIONS) else []) for name in MODULES],
+)
 def test_examples(name):
     """The examples of the module hold, with nothing but the imports that the reference shows before them."""
     report: list[str] = []

@@ -47,7 +47,11 @@ OF_SURVEYS = {"pyarrow", "cryptography", "python_calamine", "fpdf", "jinja2"}
 
 
 @pytest.mark.parametrize(
-    ("hidden", "library"), [(BEYOND, False), (BEYOND | OF_SURVEYS, True)], ids=["with the extra survey", "library"]
+    ("hidden", "library"),
+    [
+        pytest.param(BEYOND, False, marks=pytest.mark.full, id="with the extra survey"),
+        pytest.param(BEYOND | OF_SURVEYS, True, id="library"),
+    ],
 )
 def test_the_commands_import_nothing_that_is_not_installed(tmp_path, hidden, library):
     """With all hidden that an installation does not bring, every command of it still runs."""

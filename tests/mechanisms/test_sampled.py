@@ -65,6 +65,7 @@ def test_renyi_of_integer_orders_over_all_settings():
     assert disagreeing(RATES, SIGMAS, ORDERS) == []
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("rate", "sigma"), [(1e-6, 1.0), (0.9, 0.3)])
 def test_renyi_between_integers_in_both_directions(rate, sigma):
     """Orders near 1 and between integers; the direction from the noise to the mixture is never larger."""
@@ -143,6 +144,7 @@ def test_delta_in_each_direction(rate, sigma):
             assert found.value >= max(forward, backward)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("rate", "epsilon"), [(1e-6, 0.01), (0.2, 1.0), (0.9, 20.0)])
 def test_sampled_laplace(rate, epsilon):
     """Integer orders by the binomial sum over [M, Table II], and the other measures between quadrature's ends."""

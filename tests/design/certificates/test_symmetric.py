@@ -173,6 +173,7 @@ def test_both_programs_prove_a_file_and_refuse_a_better_one(utility, constraints
             assert ldpopt_check.check(document).failures
 
 
+@pytest.mark.full
 def test_the_envelope_is_monotone_in_both_limits():
     """More epsilon or eta never lowers the best bound over slopes."""
 

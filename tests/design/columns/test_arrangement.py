@@ -111,6 +111,7 @@ def policy_case(graph, ordered):
     return mine, proofs.linked(Unlimited, ratios, ordered and Fraction(1)), expected
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("ordered", [False, True])
 def test_policy_graphs(ordered):
     """The columns along graphs, with directions, weights, and parts without a path between them."""

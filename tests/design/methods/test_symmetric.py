@@ -110,6 +110,7 @@ def test_it_is_kept_in_files(tmp_path):
     assert read.certificate.verify(exact=True)
 
 
+@pytest.mark.full
 def test_ten_thousand_answers():
     """Of very many answers the bound is the exact envelope, and the design is near it and says how near."""
     posed = MutualInformation(np.full(10_000, 1e-4))
