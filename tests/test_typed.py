@@ -64,7 +64,7 @@ SETTINGS = """[mypy]
 strict = True
 
 # The package is checked by its own run of mypy; a program sees its signatures, as it does of an installed package.
-[mypy-ldpopt.*]
+[mypy-ldpopt.*,ldpopt_survey.*]
 ignore_errors = True
 
 # No name of the program above is typed by these, and to read what is installed of them takes longer than all else.
