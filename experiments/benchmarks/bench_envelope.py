@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # `experiments`, which is not installed
+
 from experiments.papers.drawing import COLOURS, LINES, finish, frames
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel, plots
 from ldpopt.divergences import KL

@@ -162,7 +162,7 @@ def arguments(times: int) -> Counter[str]:
 
 def _options(group: Any, name: tuple[str, ...]) -> list[str]:
     for part in name:
-        group = group.commands[part]
+        group = group.get_command(None, part)
     return [option for parameter in group.params for option in parameter.opts if option.startswith("-")]
 
 
