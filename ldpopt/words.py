@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design, Verification
-from ldpopt.design.certificates.base import believed, taken_on_trust
+from ldpopt.design.kernel.certificate import believed, taken_on_trust
 from ldpopt.files import strict
 from ldpopt.files.escapes import filled
 from ldpopt.numbers.rounding import ceil_digits, up

@@ -37,8 +37,8 @@ USERS = ("ldpopt_survey", "ldpopt_studio", "experiments", "notebooks", "docs/ima
 """The folders whose sources are read."""
 
 ATTACKS = {
-    ("experiments/trust/laws.py", "ldpopt.design.certificates"),
-    ("experiments/trust/laws.py", "ldpopt.design.methods.partition"),
+    ("experiments/trust/laws.py", "ldpopt.design.kernel.certificate"),
+    ("experiments/trust/laws.py", "ldpopt.design.two_hypotheses.method"),
     ("experiments/trust/laws.py", "ldpopt.design.problems"),
     ("experiments/trust/laws.py", "ldpopt.design.problems.reduction"),
     ("experiments/trust/hostile.py", "ldpopt_survey.datafiles"),

@@ -31,10 +31,11 @@ from scipy import stats
 
 from ldpopt.channel import Channel
 from ldpopt.design import Design, Divergence, EnvelopeDual, LocalDP, parse_design
-from ldpopt.design.certificates import envelope
-from ldpopt.design.methods.partition import RAISED, Blocks
 from ldpopt.design.problems import reduction
 from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.two_hypotheses import proof as envelope
+from ldpopt.design.two_hypotheses.method import RAISED
+from ldpopt.design.two_hypotheses.program import Blocks
 from ldpopt.divergences import KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.errors import LdpoptError
 from ldpopt.numbers.enclosures import FLOAT

@@ -47,17 +47,22 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+CLASSES = sorted(path.parent.name for path in (ROOT / "ldpopt" / "design").glob("*/proof.py"))
+PROOFS = [
+    "ldpopt/design/kernel",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "ldpopt/design").glob("*/proof*.py")),
+]
 AREAS = {
     "guarantees": (
         ["ldpopt/privacy"],
         ["tests/privacy", *(f"tests/test_{kind}_claims.py" for kind in ("measured", "converted", "class"))],
     ),
     "kernel": (
-        ["ldpopt/design/certificates", "ldpopt/numbers/rounding.py"],
+        [*PROOFS, "ldpopt/numbers/rounding.py"],
         [
-            "tests/design/certificates",
+            *(f"tests/design/{folder}" for folder in CLASSES),
             "tests/design/test_own_utility.py",
-            "tests/design/methods/test_integer_program.py",
+            "tests/design/integers/test_method.py",
             "tests/test_rounding.py",
         ],
     ),

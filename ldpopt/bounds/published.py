@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.columns.sets import best_mass, level_of
+from ldpopt.design.kernel.sets import best_mass, level_of
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -160,7 +160,7 @@ def information_capacity(epsilon: float) -> float:
     >>> round(information_capacity(1.0), 8), round(information_capacity(3.0), 8)
     (0.12330156, 1.00750562)
     """
-    from ldpopt.design.certificates.capacity import information_capacity as enclosed_capacity
+    from ldpopt.design.information.proof_capacity import information_capacity as enclosed_capacity
 
     return float(enclosed_capacity(FLOAT.of(positive_epsilon(epsilon))).upper)
 
@@ -193,7 +193,7 @@ def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
     (0.1062, 0.0)
     """
     from ldpopt.design import Contraction, InformationDual, LocalDP, MutualInformation, TotalVariation
-    from ldpopt.design.programs.shares import SharesProgram
+    from ldpopt.design.information.program import SharesProgram
 
     p, epsilon, eta = distribution(prior, "prior"), positive_epsilon(epsilon), unit_interval(eta, "eta")
     if np.count_nonzero(p) < 2:

@@ -284,8 +284,8 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
     Exit code 0: proved, every claim holds. 1: refuted, a claim does not hold. 2: not a design file.
     3: not checked, as the budget or the arithmetic does not allow it, or the file has no proof. The output says which.
     """
-    from ldpopt.design.certificates.base import unchecked
     from ldpopt.design.design import Design
+    from ldpopt.design.kernel.certificate import unchecked
     from ldpopt.design.load import load_proof, verify_design
     from ldpopt.words import ARITHMETIC, proof_in_words, recomputed_in, unchecked_in_words
 

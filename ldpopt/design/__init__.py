@@ -21,18 +21,21 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+from ldpopt.design.registry import CERTIFICATE_MODULES as _CERTIFICATES
+from ldpopt.design.registry import METHOD_MODULES as _METHODS
+from ldpopt.design.registry import Room as _Room
 from ldpopt.design.registry import kind as _registered_kind
 from ldpopt.design.registry import kinds as _registered
 
 _HOMES = {
-    "ldpopt.design.certificates.base": ("Certificate", "Verification"),
+    "ldpopt.design.kernel.certificate": ("Certificate", "Verification"),
     "ldpopt.design.candidate": ("Candidate", "Method"),
     "ldpopt.design.constraints.repair": ("Unrepairable", "repair"),
     "ldpopt.design.constraints.base": ("AlphabetConstraint", "ColumnConstraint", "Constraint"),
     "ldpopt.design.design": ("Design", "is_certified"),
     "ldpopt.design.load": ("load_design", "load_respondents", "parse_design", "verify_design"),
-    "ldpopt.design.methods.convex_program": ("PosedProgram", "problem"),
-    "ldpopt.design.methods.symmetric_marginals": ("respondents_kernel",),
+    "ldpopt.design.patterns.method_cvxpy": ("PosedProgram", "problem"),
+    "ldpopt.design.estimation.method_marginals": ("respondents_kernel",),
     "ldpopt.design.optimal": ("METHODS", "optimal_channel"),
     "ldpopt.design.registry": (
         "command_options", "offered_types", "parameter_values", "types_with_parameters",
@@ -44,7 +47,7 @@ _HOMES = {
 }  # fmt: skip
 """The modules of the names that are no kinds; `registry` finds the kinds."""
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-_ROOMS = ("utilities", "constraints", "certificates", "methods")
+_PACKAGES = ("utilities", "constraints")
 
 
 def __getattr__(name: str) -> Any:
@@ -52,14 +55,14 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name]), name)
     if name == "__all__":
-        return sorted({*_MODULES, *_registered(*map(_room, _ROOMS))})
-    if name[:1].isupper() and (kind := _registered_kind(name, *map(_room, _ROOMS))):
+        return sorted({*_MODULES, *_registered(*_rooms())})
+    if name[:1].isupper() and (kind := _registered_kind(name, *_rooms())):
         return kind
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _room(name: str) -> ModuleType:
-    return importlib.import_module(f"{__name__}.{name}")
+def _rooms() -> tuple[ModuleType | _Room, ...]:
+    return *(importlib.import_module(f"{__name__}.{name}") for name in _PACKAGES), _CERTIFICATES, _METHODS
 
 
 def __dir__() -> list[str]:

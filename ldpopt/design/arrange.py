@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.candidate import Candidate
+from ldpopt.design.clean import mend
 from ldpopt.design.constraints.base import within
 from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
-from ldpopt.design.methods.clean import mend
+from ldpopt.design.problems.pair_values import posteriors
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.programs.labels import posteriors
 from ldpopt.numbers.tolerances import SILENT
 from ldpopt.values.distribution import Array
 

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.local_dp import LocalDP
+from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.registry import Kind, heads_of, inherits
+from ldpopt.design.registry import Kind, Room, heads_of, inherits
 from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.values.distribution import Array
 
@@ -152,7 +152,7 @@ class Declared:
 
 
 @cache
-def declared(room: ModuleType) -> tuple[Declared, ...]:
+def declared(room: ModuleType | Room) -> tuple[Declared, ...]:
     """The methods of a package that are tried where none is named, in order, as the heads of their classes say."""
     heads = heads_of(room)
 

@@ -13,16 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import (
-    Certificate,
-    Unbounded,
-    Unproved,
-    Verification,
-    believed,
-    taken_on_trust,
-)
-from ldpopt.design.certificates.numbers import expect, expect_each, require
 from ldpopt.design.constraints.base import Constraint
+from ldpopt.design.kernel.certificate import Certificate, Unbounded, Verification, believed, taken_on_trust
+from ldpopt.design.kernel.numbers import Unproved, expect, expect_each, require
 from ldpopt.files.atomic import write_text
 from ldpopt.numbers.tolerances import COARSE_GAP
 from ldpopt.privacy import Guarantee

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ldpopt.design import methods
 from ldpopt.design.arrange import Arranged, arrange, rearranged
 from ldpopt.design.candidate import Ask, Candidate, declared, refusal
-from ldpopt.design.certificates.base import Certificate, Unbounded, believed
-from ldpopt.design.certificates.relaxed import Contraction, PartsBound, Relaxed
 from ldpopt.design.constraints.base import plain_of, stated_guarantees, within
 from ldpopt.design.design import Design, is_certified, relative_gap
+from ldpopt.design.kernel.certificate import Certificate, Unbounded, believed
+from ldpopt.design.kernel.proof import Contraction, PartsBound, Relaxed
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.registry import inherits
+from ldpopt.design.registry import METHOD_MODULES, inherits
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
@@ -44,7 +43,7 @@ def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Cer
     if candidate.prove is not None:
         yield from candidate.prove(problem, arranged.channel)
     if inherits(problem.whole, "FisherInformation"):
-        from ldpopt.design.certificates.respondents import SharedInformation
+        from ldpopt.design.estimation.proof_respondents import SharedInformation
 
         yield SharedInformation(*fields)
     if problem.whole.contracts and not problem.whole.continuous:
@@ -52,7 +51,7 @@ def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Cer
     if problem.whole.information:
         yield from _by_capacity(problem, arranged)
     if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
-        from ldpopt.design.methods.partition import envelope_duals
+        from ldpopt.design.two_hypotheses.method import envelope_duals
 
         yield from envelope_duals(problem, candidate, arranged)
     if problem.known is not None:
@@ -69,8 +68,8 @@ def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Cer
 
 def _by_capacity(problem: Problem, arranged: Arranged) -> Proofs:
     """Certificates of mutual information by the capacity that the constraints leave."""
-    from ldpopt.design.certificates.capacity import InformationCapacity, PairwiseInformation
-    from ldpopt.design.programs.pairwise import pairwise_weights
+    from ldpopt.design.information.program_pairwise import pairwise_weights
+    from ldpopt.design.information.proof_capacity import InformationCapacity, PairwiseInformation
 
     fields = (problem.whole, problem.constraints, arranged.channel)
     yield InformationCapacity(*fields)
@@ -110,7 +109,7 @@ def _by_fewer(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
         if problem.deadline.over():
             return
         fewer = replace(problem, constraints=kept)
-        listed = (known for known in declared(methods) if known.name in LISTED and known.may_apply(fewer))
+        listed = (known for known in declared(METHOD_MODULES) if known.name in LISTED and known.may_apply(fewer))
         method = next((known.method for known in listed if not refusal(known.method, fewer)), None)
         if method is not None:
             known = _certificate(ask, problem.whole, kept, method=method)

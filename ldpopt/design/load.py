@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import REFUTED, Certificate, Verification
 from ldpopt.design.codec.kinds import FILE, RESPONDENTS, SCHEMA, VERSION, expect_keys
 from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
+from ldpopt.design.kernel.certificate import REFUTED, Certificate, Verification
 from ldpopt.design.problems.labelling import require_one_labelling
 from ldpopt.design.work import TEXT, Work, number_of_times, parsing
 from ldpopt.errors import InvalidInput, LdpoptError, NotChecked, Phrase, invalid
@@ -24,7 +24,7 @@ from ldpopt.files.atomic import PathLike, naming, read_text
 from ldpopt.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from ldpopt.design.certificates.respondents import RespondentsBound
+    from ldpopt.design.estimation.proof_respondents import RespondentsBound
 
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
@@ -81,7 +81,7 @@ def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound
 
 
 def _respondents(text: str) -> RespondentsBound:
-    from ldpopt.design.certificates.respondents import RespondentsBound
+    from ldpopt.design.estimation.proof_respondents import RespondentsBound
 
     data = _object_of(text, RESPONDENTS)
     parts = {name: part for name, part in data.items() if name not in ("schema", "version")}

@@ -8,17 +8,16 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from ldpopt.design import methods
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, declared, refusal
-from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.constraints.repair import Unrepairable
 from ldpopt.design.design import Design
 from ldpopt.design.finish import finish
+from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.registry import kinds
+from ldpopt.design.registry import METHOD_MODULES, kinds
 from ldpopt.design.utilities.base import ColumnUtility, Utility, probed
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.values.deadline import Progress, watched
@@ -36,7 +35,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _methods() -> tuple[Method, ...]:
-    usual = (kind.usual() for kind in kinds(methods).values() if issubclass(kind, Method))
+    usual = (kind.usual() for kind in kinds(METHOD_MODULES).values() if issubclass(kind, Method))
     return tuple(sorted(usual, key=lambda method: method.preference))
 
 
@@ -54,7 +53,7 @@ def choose(problem: Problem, named: Method | None) -> Method:
             raise invalid("method", "one that applies", Phrase(f"{type(named).__name__}: {why}"))
         return named
     reasons: list[str] = []
-    for known in declared(methods):
+    for known in declared(METHOD_MODULES):
         if not known.may_apply(problem):
             continue
         method = known.method

@@ -21,12 +21,12 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.arrange import arrange
 from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
-from ldpopt.design.certificates.relaxed import Relaxed
+from ldpopt.design.clean import mend
 from ldpopt.design.constraints.base import Measured, within
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.constraints.repair import cost_of_mixing, stochastic
-from ldpopt.design.methods.clean import mend
-from ldpopt.design.methods.local_search import Climb, LocalSearch
+from ldpopt.design.kernel.proof import Relaxed
+from ldpopt.design.outputs.method_search import Climb, LocalSearch
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling

@@ -1,5 +1,8 @@
 """From the modules of a room to the kinds that they define: a kind is known everywhere once its one file is there.
 
+A room is a package, such as `ldpopt.design.constraints`, or the modules of one name in the folders of all classes of
+problems: `CERTIFICATE_MODULES` are found in their `proof*` and in the kernel, `METHOD_MODULES` in their `method*`.
+
 A kind is a utility, a constraint, a certificate, a method, or a class that a utility takes, such as a criterion. The
 codec of design files, the lists of `ldpopt.design` and `ldpopt`, and the tables of the documentation are made of these.
 
@@ -18,7 +21,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -70,17 +75,40 @@ class Kind(Checked):
         return cls(**{asked.field or asked.name: values[asked.name] for asked in cls.asks})
 
 
-def kinds(*rooms: ModuleType) -> dict[str, type[Kind]]:
-    """The kinds by name, without abstract ones, that the modules of some packages define; all modules are imported."""
-    places = tuple(f"{room.__name__}." for room in rooms)
-    for room, place in zip(rooms, places, strict=True):
-        for module in pkgutil.iter_modules(room.__path__, place):
-            importlib.import_module(module.name)
-    listed = (kind for kind in _KINDS.values() if kind.__module__.startswith(places) and not inspect.isabstract(kind))
+@dataclass(frozen=True)
+class Room:
+    """The modules of the folders of `ldpopt.design` whose names, ``folder.module``, match one of some patterns."""
+
+    patterns: tuple[str, ...]
+
+
+CERTIFICATE_MODULES = Room(("kernel.*", "*.proof*"))
+METHOD_MODULES = Room(("*.method*",))
+
+
+@cache
+def modules_of(room: ModuleType | Room) -> tuple[str, ...]:
+    """The names of the modules of a room; none is imported."""
+    if not isinstance(room, Room):
+        return tuple(module.name for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."))
+    found: list[str] = []
+    for path in importlib.import_module(_PACKAGE).__path__:
+        for folder in (module.name for module in pkgutil.iter_modules([path]) if module.ispkg):
+            inner = (f"{folder}.{module.name}" for module in pkgutil.iter_modules([f"{path}/{folder}"]))
+            found += [name for name in inner if any(fnmatchcase(name, pattern) for pattern in room.patterns)]
+    return tuple(f"{_PACKAGE}.{name}" for name in found)
+
+
+def kinds(*rooms: ModuleType | Room) -> dict[str, type[Kind]]:
+    """The kinds by name, without abstract ones, that the modules of some rooms define; all modules are imported."""
+    modules = {name for room in rooms for name in modules_of(room)}
+    for module in sorted(modules):
+        importlib.import_module(module)
+    listed = (kind for kind in _KINDS.values() if kind.__module__ in modules and not inspect.isabstract(kind))
     return {kind.__name__: kind for kind in sorted(listed, key=lambda kind: kind.__name__)}
 
 
-def defining(name: str, *rooms: ModuleType) -> ModuleType | None:
+def defining(name: str, *rooms: ModuleType | Room) -> ModuleType | None:
     """The module of some rooms that defines a class, which is found in the sources, so that no other is imported."""
     heads = (classes[name] for room in rooms if name in (classes := heads_of(room)))
     return next((importlib.import_module(head.module) for head in heads), None)
@@ -94,14 +122,14 @@ class Head(NamedTuple):
 
 
 @cache
-def heads_of(room: ModuleType) -> dict[str, Head]:
+def heads_of(room: ModuleType | Room) -> dict[str, Head]:
     """The heads of all classes of a room by their names, read from the sources, so that no module is imported."""
     heads: dict[str, Head] = {}
-    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
-        spec: Any = module.module_finder.find_spec(module.name, None)
-        source = spec.loader.get_source(module.name)
-        found = _compiled(module.name) if source is None else _CLASS.findall(source)
-        heads |= {name: Head(module.name, arguments) for name, arguments in found}
+    for module in modules_of(room):
+        spec: Any = find_spec(module)
+        source = spec.loader.get_source(module)
+        found = _compiled(module) if source is None else _CLASS.findall(source)
+        heads |= {name: Head(module, arguments) for name, arguments in found}
     return heads
 
 
@@ -116,7 +144,7 @@ def inherits(value: Any, name: str) -> bool:
     return any(kind.__name__ == name and kind.__module__.startswith(f"{_PACKAGE}.") for kind in type(value).__mro__)
 
 
-def kind(name: str, *rooms: ModuleType) -> type[Kind] | None:
+def kind(name: str, *rooms: ModuleType | Room) -> type[Kind] | None:
     """The kind of a name that some rooms define, or None; only its own module is imported."""
     known = None if defining(name, *rooms) is None else _KINDS.get(name)
     return None if known is None or inspect.isabstract(known) else known

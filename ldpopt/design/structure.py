@@ -12,9 +12,9 @@ import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.design.constraints import LocalDP, TotalVariation
-from ldpopt.design.methods.blocks import Blocks, Cut
-from ldpopt.design.methods.listed import MAX_INPUTS, pattern_program
+from ldpopt.design.patterns.method import MAX_INPUTS, pattern_program
 from ldpopt.design.problems.problem import pose
+from ldpopt.design.two_hypotheses.program import Blocks, Cut
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.errors import SolverError, invalid

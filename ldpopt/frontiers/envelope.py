@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design import Divergence, LocalDP
-from ldpopt.design.methods.blocks import Blocks, Cut
 from ldpopt.design.problems.problem import pose
+from ldpopt.design.two_hypotheses.program import Blocks, Cut
 from ldpopt.errors import invalid
 from ldpopt.values.deadline import Progress, watched
 from ldpopt.values.distribution import positive_epsilon, unit_interval

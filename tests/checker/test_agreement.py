@@ -19,13 +19,13 @@ from ldpopt.design import (
     RespondentsBound,
     SharedInformation,
 )
-from ldpopt.design.certificates.equivalence import EquivalenceDual
-from ldpopt.design.certificates.relaxed import Dominated, Relaxed
-from ldpopt.design.columns.branches import Sizes
-from ldpopt.design.columns.relaxation import Relaxation
-from ldpopt.design.columns.thresholds import Scarf
 from ldpopt.design.design import is_certified
+from ldpopt.design.estimation.branches import Sizes
+from ldpopt.design.estimation.proof import EquivalenceDual
+from ldpopt.design.estimation.relaxation import Relaxation
+from ldpopt.design.estimation.thresholds import Scarf
 from ldpopt.design.files import design_text
+from ldpopt.design.kernel.proof import Dominated, Relaxed
 from ldpopt.design.load import load_respondents
 from ldpopt_check import proofs
 from ldpopt_check.screen import Screen

@@ -14,8 +14,8 @@ from forging.tamper import put, sites
 
 from ldpopt import LocalDP, TotalVariation
 from ldpopt import design as ld
-from ldpopt.design.certificates.base import Bound, Certificate
 from ldpopt.design.codec.kinds import subkinds
+from ldpopt.design.kernel.certificate import Bound, Certificate
 
 SOME = {
     "divergence and TV", "hockey stick", "worst", "worst, approximate, TV", "outputs", "denominator", "approximate",

@@ -21,7 +21,7 @@ from ldpopt.design import (
     PatternDual,
     PatternLP,
 )
-from ldpopt.design.methods.partition import own_envelope_dual
+from ldpopt.design.two_hypotheses.method import own_envelope_dual
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, TOTAL_VARIATION
 from ldpopt.mechanisms import binary_with_erasure
 from ldpopt.privacy import local_dp, total_variation
@@ -222,7 +222,7 @@ def test_multipliers_of_a_neighbour(monkeypatch, k):
     problem = utility(k, 0)
     first = optimal_channel(problem, constraints(1.0, 0.10))
     calls = []
-    monkeypatch.setattr("ldpopt.design.methods.partition.own_envelope_dual", _counted(calls))
+    monkeypatch.setattr("ldpopt.design.two_hypotheses.method.own_envelope_dual", _counted(calls))
     second = optimal_channel(problem, constraints(1.0, 0.12), near=first)
     assert not calls
     assert second.certified

@@ -38,11 +38,11 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.candidate import Candidate, Method
-from ldpopt.design.methods.marginals import MarginalPatterns
-from ldpopt.design.methods.partition import QUICK
-from ldpopt.design.methods.variances import SampledColumns
+from ldpopt.design.estimation.method_variances import SampledColumns
 from ldpopt.design.optimal import choose
 from ldpopt.design.problems.problem import Problem
+from ldpopt.design.several_hypotheses.method import MarginalPatterns
+from ldpopt.design.two_hypotheses.method import QUICK
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 from ldpopt.values import deadline as module

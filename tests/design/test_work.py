@@ -20,9 +20,10 @@ from ldpopt.design import (
     WeightedSum,
     WorstOf,
 )
-from ldpopt.design.columns.policy import PolicyColumns, most_columns, policy_limits
+from ldpopt.design.estimation.policy import PolicyColumns
 from ldpopt.design.files import design_text
 from ldpopt.design.load import load_proof, parse_design, verify_design
+from ldpopt.design.patterns.policy import most_columns, policy_limits
 from ldpopt.design.work import MEMORY, OPERATIONS, Work, of_pairs, parsing, size
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput, NotChecked

@@ -51,8 +51,8 @@ from ldpopt.design import (
     WeightedSum,
     WorstOf,
 )
-from ldpopt.design.certificates.base import Certificate, Unbounded
 from ldpopt.design.codec.kinds import subkinds
+from ldpopt.design.kernel.certificate import Certificate, Unbounded
 from ldpopt.divergences import KL
 from ldpopt.divergences import TOTAL_VARIATION as DISTANCE
 from ldpopt.frontiers import after_shuffling, envelope

@@ -20,15 +20,15 @@ from scipy.stats import norm, rv_histogram
 
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, MutualInformation, mechanisms, optimal_channel
 from ldpopt.design import AgainstSet, ExpectedLoss, Hull, WorstOf
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.certificates.boxes import BranchDual, Leaf, Split
-from ldpopt.design.certificates.chambers import BoxPrices, EntrySplit
-from ldpopt.design.certificates.intervals import TermMultiplier
 from ldpopt.design.codec.kinds import UNTAGGED, fields, kinds, subkinds
-from ldpopt.design.columns.branches import Branches, Sizes
-from ldpopt.design.columns.relaxation import PolicyRelaxation, Relaxation
-from ldpopt.design.columns.scores import SymmetricScores
-from ldpopt.design.columns.thresholds import Scarf, Thresholds
+from ldpopt.design.estimation.branches import Branches, Sizes
+from ldpopt.design.estimation.relaxation import PolicyRelaxation, Relaxation
+from ldpopt.design.estimation.scores import SymmetricScores
+from ldpopt.design.estimation.thresholds import Scarf, Thresholds
+from ldpopt.design.kernel.certificate import Certificate
+from ldpopt.design.outputs.proof import BranchDual, Leaf, Split
+from ldpopt.design.outputs.proof_entries import BoxPrices, EntrySplit
+from ldpopt.design.ratios.proof import TermMultiplier
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick

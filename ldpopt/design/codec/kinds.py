@@ -15,9 +15,9 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from ldpopt.design import certificates, constraints, utilities
-from ldpopt.design.certificates.base import Certificate
-from ldpopt.design.registry import Kind
+from ldpopt.design import constraints, utilities
+from ldpopt.design.kernel.certificate import Certificate
+from ldpopt.design.registry import CERTIFICATE_MODULES, Kind
 from ldpopt.design.registry import kind as registered_kind
 from ldpopt.design.registry import kinds as registered
 from ldpopt.divergences import NAMED, FDivergence
@@ -39,7 +39,7 @@ PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
 def kinds() -> dict[str, type]:
     """The classes by name, including the dataclasses that certificates hold."""
     known: dict[str, type] = {}
-    waiting: list[type] = [*registered(utilities, constraints, certificates).values(), *UNTAGGED]
+    waiting: list[type] = [*registered(utilities, constraints, CERTIFICATE_MODULES).values(), *UNTAGGED]
     while waiting:
         kind = waiting.pop()
         if known.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
@@ -56,7 +56,7 @@ def kind(name: str, expected: Any = object) -> type | None:
     for choice in choices:
         if isinstance(choice, type) and choice.__name__ == name and dataclasses.is_dataclass(choice):
             return choice if not inspect.isabstract(choice) else None
-    return registered_kind(name, utilities, constraints, certificates) or kinds().get(name)
+    return registered_kind(name, utilities, constraints, CERTIFICATE_MODULES) or kinds().get(name)
 
 
 @cache

@@ -13,10 +13,10 @@ from typing import Any, Union, get_args, get_origin
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.base import Certificate
 from ldpopt.design.codec import kinds as known
 from ldpopt.design.codec.kinds import CODE, FILE, PROBLEM, UNTAGGED, expect_keys
 from ldpopt.design.constraints.base import Measured
+from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import is_frozen
 from ldpopt.divergences import FDivergence

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.certificates.numbers import Unproved, nonnegative_array, real_array
 from ldpopt.design.constraints.base import AlphabetConstraint
 from ldpopt.design.constraints.terms import all_pairs, pick
+from ldpopt.design.kernel.numbers import Unproved, nonnegative_array, real_array
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.tolerances import TRACE

@@ -16,9 +16,9 @@ from typing import Any, cast
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.certificates.numbers import real_numbers, require
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
+from ldpopt.design.kernel.numbers import real_numbers, require
 from ldpopt.design.registry import Asked
 from ldpopt.design.work import Work, distinct, of_pairs
 from ldpopt.errors import invalid

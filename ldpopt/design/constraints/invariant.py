@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.certificates.numbers import real_array
 from ldpopt.design.constraints.base import AlphabetConstraint
+from ldpopt.design.kernel.numbers import real_array
 from ldpopt.design.utilities.laws import labelled_laws, law
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure

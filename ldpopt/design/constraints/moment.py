@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.certificates.numbers import Unproved, real_numbers
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
+from ldpopt.design.kernel.numbers import Unproved, real_numbers
 from ldpopt.design.registry import Asked
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure

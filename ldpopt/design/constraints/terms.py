@@ -67,7 +67,7 @@ class Term(ABC):
         return self, 1.0
 
     def pose_split(self, q: Any) -> list[Any]:
-        """Like `pose`, for a matrix in two parts (`programs.labels.MatrixVariable`), in units of its rises."""
+        """Like `pose`, for a matrix in two parts (`ratios.program.MatrixVariable`), in units of its rises."""
         return self.pose(q.whole)
 
     def excess(self, matrix: Array) -> Array:

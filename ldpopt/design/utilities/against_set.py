@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label
-from ldpopt.design.certificates.numbers import mixture, nonnegative_list, require
+from ldpopt.design.kernel.numbers import mixture, nonnegative_list, require
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import tangents_of_ratios

@@ -4,7 +4,7 @@ A proof prices the extreme columns that the constraints leave, and speaks of all
 homogeneous and convex. For a utility of a user's own that is a promise. Its functions are evaluated here at fixed
 columns of every shape: constant ones, two-valued ones, random ones over many scales, on faces of the cone and near
 them, with ties. A utility that breaks a promise there is refused, with the property and the place. What holds at the
-probes is not proved; `certificates.base.believed` says so beside every verdict.
+probes is not proved; `kernel.certificate.believed` says so beside every verdict.
 """
 
 from __future__ import annotations

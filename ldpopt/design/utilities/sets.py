@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldpopt.design.certificates.numbers import Unproved, weights_array
+from ldpopt.design.kernel.numbers import Unproved, weights_array
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.laws import law
 from ldpopt.errors import invalid

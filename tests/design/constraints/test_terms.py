@@ -7,10 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.constraints.hockey_stick import HockeyStick, approximate, every_pair
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Ratio, all_pairs, scatter
+from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 ARITHMETICS = [FLOAT, EXACT]

@@ -10,14 +10,14 @@ import pytest
 from scipy import stats
 
 from ldpopt import Divergence, InvalidInput, LocalDP, optimal_channel
-from ldpopt.design.certificates.envelope import EnvelopeDual
 from ldpopt.design.design import Design
 from ldpopt.design.files import design_text
 from ldpopt.design.load import parse_design
-from ldpopt.design.methods.partition import _numbers
 from ldpopt.design.problems import likelihood
 from ldpopt.design.problems.likelihood import posterior_range
 from ldpopt.design.problems.reduction import Cells, dominating
+from ldpopt.design.two_hypotheses.method import _numbers
+from ldpopt.design.two_hypotheses.proof import EnvelopeDual
 from ldpopt.divergences import KL
 
 PAIRS = {

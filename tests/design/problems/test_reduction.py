@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import integrate, stats
 
-from ldpopt.design.certificates.hypotheses import dominates
+from ldpopt.design.kernel.hypotheses import dominates
 from ldpopt.design.problems.reduction import Cells, dominating, knots, reduce, spread
 from ldpopt.divergences import CHI_SQUARED, KL
 from ldpopt.errors import InvalidInput

@@ -103,8 +103,8 @@ def of_tree(certificate: Any, rng: np.random.Generator, best: float, most: int, 
 
     Leaves that prove less than the optimum already hold no channel that attains it, and stay as they are.
     """
-    module = "ldpopt.design.certificates." + ("boxes" if isinstance(certificate, ld.BranchDual) else "chambers")
-    from ldpopt.design.certificates.numbers import leaves_of
+    module = "ldpopt.design.outputs." + ("proof" if isinstance(certificate, ld.BranchDual) else "proof_entries")
+    from ldpopt.design.kernel.numbers import leaves_of
 
     held: list[Any] = []
 

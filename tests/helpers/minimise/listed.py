@@ -28,11 +28,12 @@ from truth.utilities import Kept, Pair, Prior
 
 from ldpopt import LocalDP, TotalVariation
 from ldpopt import design as ld
-from ldpopt.design.certificates import levels as kernel_levels
-from ldpopt.design.certificates.listed import PatternDual, PolicyDual
-from ldpopt.design.columns import policy
-from ldpopt.design.columns.levels import level_columns
-from ldpopt.design.columns.policy import PolicyColumns, policy_limits
+from ldpopt.design.estimation.policy import PolicyColumns
+from ldpopt.design.patterns import policy
+from ldpopt.design.patterns import proof_levels as kernel_levels
+from ldpopt.design.patterns.levels import level_columns
+from ldpopt.design.patterns.policy import policy_limits
+from ldpopt.design.patterns.proof import PatternDual, PolicyDual
 from ldpopt.design.utilities.base import gradients_of
 from ldpopt_check import proofs
 

@@ -27,8 +27,8 @@ from truth.utilities import EXCESS, Generator, Pair, law
 import ldpopt_check
 from ldpopt import Channel, LocalDP, TotalVariation
 from ldpopt import design as ld
-from ldpopt.design.certificates.numbers import Unproved
 from ldpopt.design.files import respondents_text
+from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.errors import LdpoptError
 from ldpopt.numbers.enclosures import FLOAT

@@ -19,7 +19,7 @@ MOST = 40
 
 
 def _module(name: str) -> Any:
-    return import_module(f"ldpopt.design.certificates.{name}")
+    return import_module(f"ldpopt.design.{name}")
 
 
 def _fewer_leaves(module: Any, gone: int) -> Iterator[tuple[Any, str, Any]]:
@@ -45,7 +45,7 @@ def _fewer_rows(module: Any, name: str, gone: int) -> Iterator[tuple[Any, str, A
 
 
 def _envelope(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    blocks = _module("blocks").SortedBlocks
+    blocks = _module("two_hypotheses.proof_blocks").SortedBlocks
     band = blocks._band
 
     def fewer(self: Any) -> Iterator[Any]:
@@ -59,13 +59,13 @@ def _envelope(gone: int) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _sets(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    module = _module("information")
+    module = _module("information.proof")
     whole = module.members
     yield module, "members", lambda numbers, n: np.delete(whole(numbers, n), gone, axis=0)
 
 
 def _integers(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    module = _module("levels")
+    module = _module("patterns.proof_levels")
     whole = module.integer_columns
 
     def fewer(*given: Any) -> Any:
@@ -76,13 +76,13 @@ def _integers(gone: int) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _patterns(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    module = import_module("ldpopt.design.columns.staircase")
+    module = _module("estimation.staircase")
     whole = module.subsets
     yield module, "subsets", lambda k: np.delete(whole(k), gone, axis=0)
 
 
 def _simplices(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    module = _module("simplices")
+    module = _module("several_hypotheses.proof_simplices")
     whole = module.Simplices.whole
 
     def fewer(n: int) -> Any:
@@ -93,7 +93,7 @@ def _simplices(gone: int) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _outputs(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    module = _module("boxes")
+    module = _module("outputs.proof")
     whole = module._residual
 
     def fewer(reduced: Any, limits: Any, arithmetic: Any) -> Any:
@@ -113,19 +113,19 @@ PARTS: dict[str, Any] = {
     "EnvelopeDual": _envelope,
     "InformationDual": _sets,
     "IntegerColumns": _integers,
-    "LossDual": lambda gone: _fewer_rows(_module("intervals"), "enclosed_residual", gone),
-    "IntervalDual": lambda gone: _fewer_rows(_module("intervals"), "enclosed_residual", gone),
-    "SamplingDual": lambda gone: _fewer_rows(_module("intervals"), "enclosed_residual", gone),
+    "LossDual": lambda gone: _fewer_rows(_module("ratios.proof"), "enclosed_residual", gone),
+    "IntervalDual": lambda gone: _fewer_rows(_module("ratios.proof"), "enclosed_residual", gone),
+    "SamplingDual": lambda gone: _fewer_rows(_module("ratios.proof"), "enclosed_residual", gone),
     "AlphabetLossDual": _outputs,
-    "BranchDual": lambda gone: _fewer_leaves(_module("boxes"), gone),
-    "ChamberDual": lambda gone: _fewer_leaves(_module("chambers"), gone),
+    "BranchDual": lambda gone: _fewer_leaves(_module("outputs.proof"), gone),
+    "ChamberDual": lambda gone: _fewer_leaves(_module("outputs.proof_entries"), gone),
     "MarginalDual": _simplices,
     "EquivalenceDual": _patterns,
     "RespondentsBound": _patterns,
-    "PairwiseInformation": lambda gone: _smaller(_module("capacity"), "moment_bound", 0.8),
-    "Contraction": lambda gone: _smaller(_module("relaxed"), "variation_cap", 0.999),
-    "InformationCapacity": lambda gone: _smaller(_module("capacity"), "information_capacity", 0.999),
-    "SharedInformation": lambda gone: _smaller(_module("respondents"), "information_limit", 0.99),
+    "PairwiseInformation": lambda gone: _smaller(_module("information.proof_capacity"), "moment_bound", 0.8),
+    "Contraction": lambda gone: _smaller(_module("kernel.proof"), "variation_cap", 0.999),
+    "InformationCapacity": lambda gone: _smaller(_module("information.proof_capacity"), "information_capacity", 0.999),
+    "SharedInformation": lambda gone: _smaller(_module("estimation.proof_respondents"), "information_limit", 0.99),
 }
 """What is left out of the kernel, by the class and the place of the part."""
 

@@ -1,1 +1,0 @@
-"""The trusted kernel: certificates, which prove bounds by arithmetic rounded outward. It imports no solver."""

@@ -1,0 +1,235 @@
+"""The expected shares of many categories -> the channel with the least sum of variances under one epsilon [KW].
+
+The 2^k staircase patterns of k categories are too many to list.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.constraints.repair import stochastic
+from ldpopt.design.estimation.branches import Branches, Members
+from ldpopt.design.estimation.policy import columns_for
+from ldpopt.design.estimation.prices import EXACT_LIMIT
+from ldpopt.design.estimation.program import fewer_columns
+from ldpopt.design.estimation.program_dual import SurveyDual, mixture, survey_dual
+from ldpopt.design.estimation.program_mixture import MixtureTask, inward, no_estimate, prices_at
+from ldpopt.design.estimation.proof import EquivalenceDual
+from ldpopt.design.estimation.relaxation import Relaxation
+from ldpopt.design.estimation.staircase import SmallSetColumns
+from ldpopt.design.kernel.certificate import Certificate
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.utilities.fisher_information import FisherInformation
+from ldpopt.errors import SolverError
+from ldpopt.numbers.tolerances import BRACKET_GAP, COARSE_GAP, NEGLIGIBLE_WEIGHT, SETTLED_PRICE, SMALL_SETS_GAP
+from ldpopt.values.distribution import Array, Rng, generator, optional, positive, positive_integer, random
+
+
+class VarianceMethod(Method, solves=FisherInformation):
+    """A method for weighted sums of the variances of all shares, under one epsilon between all categories."""
+
+    max_epsilon: ClassVar[float]
+
+    def refuses(self, problem: Problem) -> str:
+        """It needs a weighted sum of variances, under LocalDP and caps on total variation that do not bind."""
+        if why := no_estimate(problem):
+            return why
+        utility = problem.utility
+        if utility.neighbourhood is not None:
+            return "it designs for one distribution, not for its neighbourhood"
+        if utility.criterion.diagonal(utility.size) is None:
+            return "it takes a sum of variances with a positive weight for each"
+        if not problem.symmetric:  # before the extreme columns of a policy graph are listed
+            return "it takes one epsilon between all categories, not a policy graph"
+        columns, eta = columns_for(utility, problem.constraints)
+        if eta is not None:
+            return "it takes no cap on total variation that binds"
+        if why := self.refuses_size(utility, columns.epsilon):
+            return why
+        return "" if columns.epsilon <= self.max_epsilon else f"epsilon is above {self.max_epsilon:g}"
+
+    @abstractmethod
+    def refuses_size(self, utility: Any, epsilon: float) -> str:
+        """Why the method takes no such number of categories, or no such shares; empty where it does."""
+
+
+def _dual(problem: Problem) -> tuple[float, SurveyDual]:
+    """Epsilon, and the bound on all columns."""
+    utility: Any = problem.utility
+    epsilon = columns_for(utility, problem.constraints)[0].epsilon
+    return epsilon, survey_dual(utility.prior, math.exp(epsilon), utility.criterion.diagonal(utility.size))
+
+
+def _sets(dual: SurveyDual, count: int, rng: np.random.Generator) -> Members:
+    """(n, k) singletons, pairs where they are not too many, and `count` sets that are drawn near the best ones."""
+    k = len(dual.prior)
+    sets = [np.eye(k, dtype=bool)]
+    if math.comb(k, 2) <= MAX_PAIRS:
+        sets.append(np.array([np.isin(np.arange(k), pair) for pair in combinations(range(k), 2)]))
+    return np.unique(np.vstack([*sets, dual.drawn(count, rng)]), axis=0)
+
+
+def equivalence_dual(problem: Problem, channel: Channel, dual: SurveyDual) -> EquivalenceDual:
+    """The certificate of a bound without pricing: K = (F M F)^(1/2) F^-1, and multipliers for K centred at p."""
+    prior = problem.utility.prior
+    kernel = dual.root / dual.factor * (1 - 2.0**-44)  # smaller than rounding, so that no column gains
+    even = kernel.sum(axis=1)
+    rows = 2 * dual.shifts - 2 * kernel.T @ even + even @ even * prior
+    relaxed = Relaxation(dual.squares[None], np.zeros(1))
+    pairs = np.zeros((len(prior), len(prior)))
+    return EquivalenceDual(problem.utility, problem.constraints, channel, prior, kernel, rows, pairs, relaxed)
+
+
+def set_channel(sets: Members, weights: Array, epsilon: float) -> Array:
+    """The matrix (k, n) whose reports favour the sets (n, k) by e^epsilon, with `weights` (n,) of these patterns."""
+    kept = math.exp(epsilon * inward(epsilon))
+    return stochastic(np.where(sets, kept, 1.0).T * weights)
+
+
+MAX_SAMPLED = 256  # The most categories: the bound takes the memory of k^3 numbers, and its time grows with k^4
+MAX_STEPS = 300  # The most steps of the descent over the weights
+MAX_PAIRS = 5000  # All sets of two categories join the drawn ones where there are at most this many
+NEAR_BOUND = COARSE_GAP / 8  # How near to the bound weights are brought
+THINNED = 40  # Up to this many categories, reports are reduced to k (k + 1) / 2, which takes k^6 operations
+
+
+@dataclass(frozen=True)
+class SampledColumns(
+    VarianceMethod,
+    columns=optional(positive_integer),
+    rng=random,
+    reference="[KOV14, Thm 2; KW]",
+    preference=140,
+    by_cvxpy=True,
+):
+    """A design for estimation with many categories: columns drawn near the best ones, and a bound without pricing.
+
+    It makes a sum of variances small, under `LocalDP` alone. There are 2^k staircase patterns, too many to list. But
+    all columns of the best channel have nearly the same weighted sum, and one semidefinite form bounds all columns at
+    once (`estimation.program_dual`): it tells where good columns are, and bounds any channel's information. Sets are
+    drawn there, and their weights are found by mirror descent. The gap is a few parts in ten thousand up to epsilon =
+    2, and grows to a few percent at epsilon = 3, where sets are small. It takes 25 to 256 categories, each with
+    positive probability, and epsilon up to 12.
+
+    columns : how many sets are drawn; by default 2,000 plus 100 for each category. rng : a numpy Generator or a
+    seed; by default 0, so that designs can be repeated.
+
+    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
+    >>> prior = np.arange(1.0, 31.0) / 465
+    >>> design = optimal_channel(FisherInformation(prior), LocalDP(1.0))
+    >>> design.certified, design.relative_gap < 1e-3
+    (True, True)
+    """
+
+    columns: int | None = None
+    rng: Rng = field(default=None, compare=False)
+
+    max_epsilon: ClassVar[float] = 12.0
+
+    def refuses_size(self, utility: Any, epsilon: float) -> str:
+        """It takes 25 to 256 possible categories."""
+        if not utility.prior.min() > 0:
+            return "a category that never occurs has no column near the others"
+        if utility.size <= EXACT_LIMIT:
+            return f"all patterns of at most {EXACT_LIMIT} categories are priced"
+        why = f"it takes at most {MAX_SAMPLED} categories, and here are {utility.size}"
+        return Limit(why) if utility.size > MAX_SAMPLED else ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the best mixture of the drawn sets, and the form that bounds all channels."""
+        (epsilon, dual), k = _dual(problem), problem.utility.size
+        sets = _sets(dual, self.columns or 2000 + 100 * k, generator(self.rng, 0))
+        columns, mass = dual.columns(sets)
+        enough = dual.least * (1 + NEAR_BOUND)
+        weights = mixture(columns, dual.factor, MAX_STEPS, COARSE_GAP / 100, enough, deadline=problem.deadline)
+        if weights is None:
+            raise SolverError("sampled columns: the sets that were drawn make no channel; pass columns= or another rng")
+        if k <= THINNED:
+            weights = fewer_columns(columns, weights)
+        used = weights > 0
+        matrix = set_channel(sets[used], (weights / mass)[used], epsilon)
+        return Candidate(
+            matrix, f"mirror descent over {len(sets)} staircase patterns, drawn near the best",
+            lambda stated, channel: (equivalence_dual(stated, channel, dual),),
+            COARSE_GAP, shortfall="the bound of so many patterns is rigorous but coarse",
+        )  # fmt: skip
+
+
+MAX_SMALL = 64  # The most categories: the program's time grows with their sixth power
+
+
+@dataclass(frozen=True)
+class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", preference=130):
+    """A design for estimation whose reports favour few of many categories each, priced by branch and bound.
+
+    It makes a sum of variances small, under `LocalDP` alone. The best reports favour sets of about
+    k / (exp(epsilon) + 1) of the k categories. If such a set is small, for instance 4 of 64, a search through some
+    million sets finds all that could improve the design. Columns are generated as for few categories, and the last
+    search is the proof (`estimation.branches`). It takes 25 to 64 categories, each with positive probability, and an
+    epsilon of at most 4 at which the best sets are small: from 2 on for 32 categories, from 3 for 48, from 4 for 64.
+
+    sets : about how many sets a search may look at. With 2e7 it takes 56 categories at epsilon = 3, and 40 at 2, in two
+    minutes. If a search would need more, sets are drawn at random instead, as by `SampledColumns`.
+
+    >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
+    >>> design = optimal_channel(FisherInformation(np.arange(1.0, 27.0) / 351), LocalDP(3.0))
+    >>> design.certified, design.relative_gap < 1e-4
+    (True, True)
+    """
+
+    sets: float = 2.0e6
+
+    max_epsilon: ClassVar[float] = 4.0  # beyond, the best weights are too few for Newton's method to tell their prices
+
+    def refuses_size(self, utility: Any, epsilon: float) -> str:
+        """It takes 25 to 64 possible categories, where reports favour few."""
+        if why := SampledColumns().refuses_size(utility, epsilon):
+            return why
+        k = utility.size
+        if k > MAX_SMALL:
+            return Limit(f"it takes at most {MAX_SMALL} categories, and here are {k}")
+        if not math.comb(k, min(round(k / (math.exp(epsilon) + 1) + 2), k // 2)) <= self.sets:
+            return Limit("its reports favour too many sets of categories to look at all of them; `sets` allows more")
+        return ""
+
+    def find(self, problem: Problem, ask: Ask) -> Candidate:
+        """The channel of the best mixture of all sets that pay, and their prices; if they are too many, of some."""
+        try:
+            return self._generated(problem)
+        except SolverError:
+            return SampledColumns().find(problem, ask)
+
+    def _generated(self, problem: Problem) -> Candidate:
+        utility: Any = problem.utility
+        (epsilon, dual), k, prior = _dual(problem), utility.size, utility.prior
+        columns = SmallSetColumns(k, epsilon, dual.squares, int(self.sets))
+        sets = _sets(dual, 100 * k, np.random.default_rng(k))
+        weights = mixture(dual.columns(sets)[0], dual.factor, MAX_STEPS, SMALL_SETS_GAP)
+        if weights is None:
+            raise SolverError("small sets: the sets to begin with make no channel; pass another method")
+        heavy = sets[np.argsort(-weights, kind="stable")[: k * k // 2]]
+        first = np.unique(np.vstack([heavy, np.eye(k, dtype=bool)]), axis=0)
+        task = MixtureTask(utility.criterion, prior, columns, None, 10 * SMALL_SETS_GAP, problem.deadline)
+        generated = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE_WEIGHT)
+        mixed, solution = generated.fewer(utility, columns, None) if k <= THINNED else generated, generated.solution
+        unpaid = 1.01 * columns.reached + SETTLED_PRICE * float(solution.rows.sum())
+        raised = replace(solution, rows=solution.rows + unpaid * prior)
+
+        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
+            fields = (stated.utility, stated.constraints, channel, prior, raised.kernel, raised.rows, raised.pairs)
+            gram = prices_at(prior, raised, columns).gram
+            yield EquivalenceDual(*fields, Branches.convex(gram, raised.rows, prior, dual.squares))
+            yield equivalence_dual(stated, channel, dual)
+
+        how = f"column generation over staircase patterns of small sets, {len(generated.heights)} kept"
+        matrix = mixed.matrix(columns, inward(epsilon))
+        return Candidate(matrix, how, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")

@@ -1,0 +1,200 @@
+"""The pattern program for mutual information: a few inputs are taken whole, the rest as if it could be divided.
+
+Over patterns (I, rho), a set I of the inputs taken whole and a share rho of the rest, with weights phi >= 0 of the
+columns S = t + 1_A, t = 1/(e^epsilon - 1):
+
+    max  sum phi h(P(I) + R rho)   s.t.  sum phi z_x = N for every input and for the rest,  t sum phi + N <= 1,
+         sum phi z_x (1 - z_x') <= eta,  and on average over pairs of the rest  sum phi rho (1 - rho) <= eta spread,
+
+where z is 1 on I, 0 on other inputs taken whole, and rho on the rest. Every channel gives a solution, by averaging over
+the rest in proportion to the prior, so that the optimum is an upper bound; `information.proof` checks its dual
+values. For a rest of many small inputs the bound is nearly reached, because sets of them have nearly any probability.
+Patterns that gain at the dual values join, for each I with the best rho.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ldpopt.design.kernel.sets import best_share, information_of, members
+from ldpopt.design.patterns.program import PADDING, ExcessCaps, Weighed, weigh
+from ldpopt.design.solve import INTERIOR, SIMPLEX
+from ldpopt.errors import SolverError
+from ldpopt.numbers.tolerances import COLUMN_GAP, VERTEX_GAIN
+from ldpopt.values.deadline import UNLIMITED, Deadline
+from ldpopt.values.distribution import Array, Index
+
+JOIN = 300  # The most patterns that join in one round
+ROUNDS, INTERIOR_ROUNDS = 40, 25  # The most rounds of pricing, of which the first are at central dual values
+STALLED = 5  # The number of rounds without progress after which pricing ends
+# What patterns pay in addition, relative to the sizes of the row multipliers, for each of the terms of their sum.
+ROUNDED = 2.0**-52
+
+
+def cut_caps(size: int, eta: float | None, spread: float | None = None) -> ExcessCaps:
+    """The caps on sum phi z_x (1 - z_x') for all pairs of inputs, and with a `spread` of the last one with itself."""
+    caps = ExcessCaps.variation(size, 1.0 if eta is None else eta)
+    if eta is None or not spread:
+        return caps
+    own = np.array([size - 1])
+    return caps.and_(ExcessCaps(own, own, np.array([eta * spread]), np.array([True])))
+
+
+def weigh_sets(
+    inside: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
+) -> Weighed:
+    """The best weights of columns t + `inside` (inputs, n) with information `values` (n,), and their multipliers."""
+    excess = inside[caps.left] * (1 - inside[caps.right])
+    return weigh(np.full(len(values), level), inside, excess, caps, values[None], np.zeros(1), solvers)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Patterns of `sets` (m, n) with `shares` (m,) of the rest, their weights and information, and the multipliers.
+
+    bound : what the multipliers prove once no pattern gains; before, inf.
+    """
+
+    sets: Array
+    shares: Array
+    phi: Array
+    value: float
+    rows: Array
+    pairs: Array
+    bound: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class SharesProgram:
+    """own : probabilities of the inputs taken whole. rest : that of the others together. spread : 1 - sum (P_x/rest)^2.
+
+    level : t. cap : eta where it can bind, else None.
+    """
+
+    own: Array
+    rest: float
+    spread: float
+    level: float
+    cap: float | None
+
+    def worth(self, sets: Array, shares: Array) -> Array:
+        """The information h of patterns of `sets` (m, n) with `shares` (m,) of the rest."""
+        away = (1 - sets) @ self.own + self.rest * (1 - shares)
+        return information_of(sets @ self.own + self.rest * shares, away, self.level)
+
+    @cached_property
+    def every(self) -> Array:
+        """(2^n, n) all sets of the inputs taken whole."""
+        n = len(self.own)
+        return members(np.arange(2**n, dtype=np.int64), n).astype(np.float64)
+
+    def price(self, sets: Array, rows: Array, pairs: Array) -> tuple[Array, Array]:
+        """For each set the best share of the rest, and the pattern's gain above its price there, (m,) each."""
+        n = len(self.own)
+        slope = rows[n] + (1 - sets) @ pairs[n, :n] - sets @ pairs[:n, n]
+        own, free = sets @ self.own, self.level * math.fsum(rows) + sets @ rows[:n]
+
+        def gain(rho: Array) -> Array:
+            return np.asarray(self.worth(sets, rho) - free - rows[n] * rho - self.cut(sets, rho, pairs))
+
+        rho = best_share(own, self.rest, self.level, float(pairs[n, n]), slope)
+        best = gain(rho)
+        for end in (0.0, 1.0):
+            there = gain(np.full(len(sets), end))
+            rho, best = np.where(there > best, end, rho), np.maximum(best, there)
+        return rho, best
+
+    def cut(self, sets: Array, rho: Array, pairs: Array) -> Array:
+        """(m,) what patterns of `sets` with the shares `rho` (m,) of the rest pay at multipliers of pairs."""
+        n = len(self.own)
+        proper = pairs[:n, :n] * ~np.eye(n, dtype=bool)
+        own = ((sets @ proper) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
+        return np.asarray(own + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
+
+    def raised(self, solved: Shares) -> Shares:
+        """The multipliers raised until no pattern gains: rows in proportion to the prior, or pairs if cheaper."""
+        rows, pairs, sets, weights = solved.rows, solved.pairs, self.every, np.append(self.own, self.rest)
+        n, divided = len(self.own), self.rest > 0
+        every = np.pad(1 - np.eye(n), (0, 1), constant_values=float(divided))  # a unit for each pair that has a cap
+        cost = math.inf if self.cap is None else self.bound(0 * rows, every)
+        for _ in range(6):
+            rho, gain = self.price(sets, rows, pairs)
+            by_rows = float((gain / (self.level + sets @ self.own + self.rest * rho)).max())
+            if not by_rows > 0:
+                break
+            with np.errstate(divide="ignore", invalid="ignore"):
+                by_pairs = float(np.where(gain > 0, gain / self.cut(sets, rho, every), 0.0).max())
+            if cost * by_pairs < by_rows:
+                pairs = pairs + 1.01 * by_pairs * every
+            else:
+                rows = rows + 1.01 * by_rows * weights
+        # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
+        more = PADDING * solved.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
+        rows = rows + more * weights
+        return replace(solved, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
+
+    def bound(self, rows: Array, pairs: Array) -> float:
+        """The bound that multipliers prove at which no pattern gains, in floats."""
+        n = len(self.own)
+        proper = pairs * ~np.eye(n + 1, dtype=bool)
+        return math.fsum(rows) + (self.cap or 0.0) * (float(proper.sum()) + self.spread * float(pairs[n, n]))
+
+    def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
+        """Column generation, which begins with the patterns that are worth most for their mass."""
+        n, every = len(self.own), self.every
+        shares = np.linspace(0.0, 1.0, 9) if self.rest > 0 else np.zeros(1)
+        values = np.stack([self.worth(every, np.full(len(every), rho)) for rho in shares])
+        mean = self.level + every @ self.own + self.rest * shares[:, None]
+        best = np.argsort(-(values / mean).max(axis=0))[:JOIN]
+        chosen = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
+        index, share = self.proper(np.repeat(chosen, len(shares)), np.tile(shares, len(chosen)))
+        solved: Shares | None = None
+        proved: Shares | None = None
+        reached, stalled = 0.0, 0
+        for number in deadline.rounds(range(ROUNDS)):
+            try:
+                solved = self.weighed(every[index], share, INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX)
+            except SolverError:
+                if solved is None:
+                    raise
+                break
+            raised, least = self.raised(solved), math.inf if proved is None else proved.bound
+            if raised.bound < least * (1 - COLUMN_GAP) or solved.value > reached * (1 + COLUMN_GAP):
+                stalled = 0
+            proved = raised if proved is None or raised.bound < least else proved
+            reached, stalled = max(reached, solved.value), stalled + 1
+            rho, gain = self.price(every, solved.rows, solved.pairs)
+            closed = proved.bound <= solved.value * (1 + COLUMN_GAP)
+            if stalled > STALLED or closed or not gain.max() > VERTEX_GAIN * np.abs(values).max():
+                break
+            new = np.argsort(-gain)[:JOIN]
+            new = new[gain[new] > 0.0]
+            index, share = self.proper(np.append(index, new), np.append(share, rho[new]))
+        assert solved is not None
+        assert proved is not None
+        with suppress(SolverError):  # a vertex has few patterns, which cover all inputs alike
+            solved = self.weighed(solved.sets, solved.shares, SIMPLEX)
+        return replace(solved, rows=proved.rows, pairs=proved.pairs, bound=proved.bound)
+
+    def proper(self, index: Index, share: Array) -> tuple[Index, Array]:
+        """The positions in `every` and the shares of patterns that are not constant, as erasure is."""
+        sets, divided = self.every[index], self.rest > 0
+        size = sets.sum(axis=1) + share * divided
+        kept = (size > 0) & (size < len(self.own) + divided)
+        return index[kept], share[kept]
+
+    def weighed(self, sets: Array, share: Array, solvers: Sequence[str]) -> Shares:
+        """The best weights of patterns of `sets` (m, n) with `share` (m,) of the rest, which is last in multipliers."""
+        n, divided = len(self.own), self.rest > 0
+        caps = cut_caps(n + divided, self.cap, self.spread if divided else None)
+        inside = np.vstack([sets.T, share]) if divided else sets.T
+        values, none = self.worth(sets, share), (0, int(not divided))
+        weighed = weigh_sets(inside, values, self.level, caps, solvers)
+        value = float(values @ weighed.weights)
+        return Shares(sets, share, weighed.weights, value, np.pad(weighed.rows, none), np.pad(weighed.pairs(), none))

@@ -1,0 +1,337 @@
+"""A problem over a denominator -> the task in integers, and channels of integers improved by moves of single units.
+
+The value of a channel is a function of a sum over its columns: for a column utility the sum itself, for a sum of
+variances the information J = sum_y q_y q_y^T / (q_y . p). A move changes two terms of the sum, so that all moves
+between all pairs of outputs are valued together. Where no move helps, a few random moves are made, and the search goes
+on from there; the random numbers are the same every time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, permutations, product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpopt.channel import Channel
+from ldpopt.design.candidate import Ask, Candidate, needs_columns
+from ldpopt.design.constraints.base import within
+from ldpopt.design.design import Design
+from ldpopt.design.kernel.certificate import Certificate
+from ldpopt.design.kernel.proof import Relaxed
+from ldpopt.design.patterns.levels import Integers, as_matrix, merged
+from ldpopt.design.patterns.proof_levels import IntegerColumns
+from ldpopt.design.problems.problem import Problem
+from ldpopt.design.utilities.base import columns_of
+from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.exact import exp_lower, largest_distance, reach
+from ldpopt.numbers.tolerances import NOTHING
+from ldpopt.values.distribution import Array
+
+MOVES = 400  # The most units that are moved
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A problem over a denominator, in integers.
+
+    total : D. ratio : the largest ratio of two entries of a column, a rational not above e^epsilon; None without a cap.
+    cap : the largest total variation of two rows, in units of 1/D; None where it cannot bind.
+    """
+
+    problem: Problem
+    total: int
+    ratio: Fraction | None
+    cap: int | None
+
+    @classmethod
+    def of(cls, problem: Problem, tighter: bool = False) -> Task:
+        """The task of a problem.
+
+        tighter : make both caps a little tighter, where a channel of floats measures an ulp more than its integers.
+        """
+        assert problem.denominator is not None
+        D, epsilon, eta = problem.denominator, problem.epsilon, problem.eta
+        ratio = None if math.isinf(epsilon) else exp_lower(epsilon) * (1 - Fraction(tighter, 1 << 48))
+        cap = math.floor(Fraction(eta) * D) - tighter if eta < 1 else None
+        return cls(problem, D, None if ratio is None else max(ratio, Fraction(1)), None if cap is None else max(cap, 0))
+
+    @property
+    def inputs(self) -> int:
+        """The number of rows; inputs of a pair of hypotheses with equal likelihood ratios share a row."""
+        return len(self.problem.inputs)
+
+    @property
+    def utility(self) -> Any:
+        """The problem's utility, of all inputs."""
+        return self.problem.utility
+
+    @property
+    def on_rows(self) -> Any:
+        """The utility of the merged rows of a pair of hypotheses; else the utility itself."""
+        if self.utility.pair is None:
+            return self.utility
+        pair = self.problem.reduction.pair
+        return type(self.utility)(self.utility.f, pair.p0, pair.p1)
+
+    def allows(self, weights: Integers) -> bool:
+        """Whether integers (k, m) are within the ratio and the cap."""
+        low, high = weights.min(axis=0), weights.max(axis=0)
+        if self.ratio is not None and not all(
+            b * self.ratio.denominator <= a * self.ratio.numerator
+            for a, b in zip(low.tolist(), high.tolist(), strict=True)
+        ):
+            return False
+        return self.cap is None or int(largest_distance(weights)[0]) <= self.cap
+
+    def rows(self, weights: Integers) -> Array:
+        """The channel of floats, with a row for each of all inputs."""
+        rows = as_matrix(weights, self.total)
+        return rows if self.utility.pair is None else rows[self.problem.reduction.classes]
+
+    def value(self, weights: Integers) -> float:
+        """The channel's utility, or minus its error, so that larger is better."""
+        value = float(self.utility.value(Channel(self.rows(weights))))
+        return -math.inf if math.isnan(value) else -value if self.utility.error else value
+
+    def measured(self, weights: Integers) -> bool:
+        """Whether the channel of floats meets every constraint of the problem by measurement."""
+        return within(Channel(self.rows(weights), self.problem.labels), self.problem.constraints)
+
+    def candidate(self, free: Design | None, weights: Integers, how: str, note: str) -> Candidate:
+        """The candidate of weights, beside the optimum without a denominator, whose bound holds for it."""
+        value, cost = self.value(weights), ""
+        if free is not None and abs(free.value) > NOTHING and math.isfinite(value):
+            more = self.utility.error or free.value < 0
+            share = f"{abs(value / free.value) - 1:.2%} more error" if more else f"{1 - value / free.value:.2%} less"
+            cost = f"{share} than without a denominator"
+
+        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+            if free is not None and free.certificate is not None:
+                yield Relaxed(posed.whole, posed.constraints, channel, free.certificate)
+            if IntegerColumns.applies(posed.whole, posed.constraints):
+                yield IntegerColumns(posed.whole, posed.constraints, channel)
+
+        return Candidate(
+            as_matrix(weights, self.total), how, prove, note="; ".join(filter(None, (cost, note))),
+            shortfall="the bound is that of channels without a denominator",
+        )  # fmt: skip
+
+
+def polished(task: Task, weights: Integers) -> Integers:
+    """The weights after moving one unit of a row from one output to another, as long as that helps."""
+    best, value = weights, task.value(weights)
+    for _ in task.problem.deadline.inner.rounds(range(MOVES)):
+        step = max(
+            ((task.value(moved), index, moved) for index, moved in enumerate(_moved(task, best))),
+            key=lambda item: (item[0], -item[1]),
+            default=None,
+        )
+        if step is None or not step[0] > value + 1e-12 * abs(value):
+            return best
+        value, _, best = step
+    return best
+
+
+def _moved(task: Task, weights: Integers) -> Iterator[Integers]:
+    k, m = weights.shape
+    for x, (gives, takes) in product(range(k), permutations(range(m), 2)):
+        if weights[x, gives] > 0:
+            moved = weights.copy()
+            moved[x, gives] -= 1
+            moved[x, takes] += 1
+            if task.allows(moved):
+                yield moved
+
+
+def refusal(problem: Problem) -> str:
+    """Why no method for a denominator applies; empty where one may."""
+    if problem.denominator is None:
+        return "no constraint gives a denominator"
+    if problem.cells is not None or problem.utility.continuous:
+        return "the answers are real numbers"
+    if problem.given:
+        return "it knows no constraints on the outputs beside a denominator"
+    rest = problem.undivided
+    if rest is None or not rest.plain:
+        return "it knows LocalDP and TotalVariation between all inputs, and no other constraint beside a denominator"
+    return ""
+
+
+def unrestricted(problem: Problem, ask: Ask) -> Design | None:
+    """The optimum of the same problem without a denominator; None where there is none, or it is not found."""
+    if (rest := problem.undivided) is not None:
+        with suppress(SolverError, InvalidInput):
+            design: Design = ask(problem.whole, rest.constraints)
+            return design
+    return None
+
+
+STEPS = 300  # The most moves that are made one after another
+KICKS = 12  # How often the search goes on from a channel near its best one
+# The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
+ENTRIES = 3_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnWorth:
+    """The value of a channel for a column utility, as a function of a sum over its columns: the least criterion."""
+
+    utility: Any
+
+    def parts(self, columns: Integers) -> Array:
+        """(n, criteria) the terms mu_j of columns (k, n), zero for a zero column."""
+        used = np.flatnonzero(columns.any(axis=0))
+        values = columns_of(self.utility, columns[:, used].astype(np.float64)).T
+        terms = np.zeros((columns.shape[1], values.shape[1]))
+        terms[used] = values
+        return terms
+
+    def value(self, sums: Array) -> Array:
+        """(N,) the values of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
+        return np.asarray(sums.min(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceWorth:
+    """The worth for a sum of variances of the contrasts F (k, r) at a pilot p (k,): minus that sum, divided by D."""
+
+    prior: Array
+    factor: Array
+
+    def parts(self, columns: Integers) -> Array:
+        """(n, k, k) c c^T / (p . c) of every column c."""
+        given = columns.astype(np.float64)
+        mass = self.prior @ given
+        return np.asarray(np.einsum("xn,yn->nxy", given, given) / np.where(mass > 0, mass, 1.0)[:, None, None])
+
+    def value(self, sums: Array) -> Array:
+        """(N,) minus the trace of F^T J^-1 F."""
+        worths = np.full(len(sums), -np.inf)
+        scale = np.trace(sums, axis1=1, axis2=2) / sums.shape[1]
+        definite = np.linalg.det(sums / scale[:, None, None]) > 1e-10
+        inverse = np.linalg.inv(sums[definite])
+        worths[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
+        return worths
+
+
+def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
+    """The worth for a task's utility; None unless it is a column utility or a sum of variances."""
+    utility = task.utility
+    if not needs_columns(task.problem):
+        return ColumnWorth(task.on_rows)
+    if is_sum_of_variances(utility):
+        return VarianceWorth(np.asarray(utility.prior), np.asarray(utility.criterion.factor(utility.size)))
+    return None
+
+
+def is_sum_of_variances(utility: Any) -> bool:
+    """Whether a utility is a sum of variances at a pilot, without a neighbourhood."""
+    criterion = getattr(utility, "criterion", None)
+    return bool(getattr(criterion, "additive", False)) and getattr(utility, "neighbourhood", None) is None
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """The search for a task whose worth is a function of a sum over columns."""
+
+    task: Task
+    worth: ColumnWorth | VarianceWorth
+
+    @cached_property
+    def _reach(self) -> Integers:
+        """(D + 1,) the largest entry that a column may have, by its least entry."""
+        task = self.task
+        return np.array([reach(low, task.ratio, task.total) for low in range(task.total + 1)], dtype=np.int64)
+
+    @cached_property
+    def _directions(self) -> Integers:
+        """(n, k) units that one column takes from another: moves of one or two rows first, then those of more rows."""
+        k = self.task.inputs
+        few = [dict(zip(rows, signs, strict=True)) for size in (1, 2) for rows in combinations(range(k), size)
+               for signs in product((1, -1), repeat=size)]  # fmt: skip
+        directions = [tuple(move.get(x, 0) for x in range(k)) for move in few]
+        if 3**k <= 729:
+            directions += [d for d in product((1, 0, -1), repeat=k) if sum(map(abs, d)) > 2]
+        return np.array(directions, dtype=np.int64)
+
+    def best(self, weights: Integers, kicks: int = KICKS) -> Integers:
+        """The best weights found from `weights`, which are at least as good."""
+        rng = np.random.default_rng(0)
+        best = self.climb(weights)
+        value = self.of(best)
+        for _ in self.task.problem.deadline.inner.rounds(range(kicks)):
+            near = best
+            for _ in range(int(rng.integers(1, 4))):
+                near = self._random(near, rng)
+            climbed = self.climb(near)
+            if (other := self.of(climbed)) > value * (1 - 1e-12 * np.sign(value)):
+                best, value = climbed, other
+        return best
+
+    def of(self, weights: Integers) -> float:
+        """The worth of weights (k, m)."""
+        return float(self.worth.value(self.worth.parts(weights).sum(axis=0)[None])[0])
+
+    def climb(self, weights: Integers) -> Integers:
+        """The weights after making the best move again and again, until none helps."""
+        weights = merged(weights)
+        value = self.of(weights)
+        for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
+            weights_after, worths = self._all(weights)
+            better = value + 1e-12 * abs(value) if np.isfinite(value) else value
+            order = np.argsort(-worths, kind="stable")
+            for number in order[:20].tolist():
+                if not worths[number] > better:
+                    return weights
+                moved = merged(weights_after(number))
+                if self.task.cap is None or self.task.allows(moved):
+                    weights, value = moved, float(worths[number])
+                    break
+            else:
+                return weights
+        return weights
+
+    def _pairs(self, weights: Integers) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Integers]:
+        wide = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
+        pairs = np.array(list(combinations(range(wide.shape[1]), 2)))
+        return pairs[:, 0], pairs[:, 1], wide
+
+    def _all(self, weights: Integers) -> tuple[Any, Array]:
+        """Every move that stays within the ratio: a function from a move's number to its weights, and all worths."""
+        first, second, wide = self._pairs(weights)
+        terms = self.worth.parts(wide)
+        steps = self._directions[: max(2 * self.task.inputs, ENTRIES // (len(first) * self.task.inputs))]
+        # (pairs, steps, k)
+        taking = wide.T[first][:, None] + steps
+        giving = wide.T[second][:, None] - steps
+        pair, step = np.nonzero(self._within(taking) & self._within(giving))
+        taking, giving = taking[pair, step], giving[pair, step]
+        change = self.worth.parts(taking.T) + self.worth.parts(giving.T) - terms[first[pair]] - terms[second[pair]]
+        worths = self.worth.value(terms.sum(axis=0)[None] + change)
+
+        def weights_after(number: int) -> Integers:
+            moved = wide.copy()
+            moved[:, first[pair[number]]], moved[:, second[pair[number]]] = taking[number], giving[number]
+            return np.asarray(moved[:, moved.any(axis=0)])
+
+        return weights_after, worths
+
+    def _within(self, columns: Integers) -> npt.NDArray[np.bool_]:
+        """Whether columns (..., k) have no negative entry and a ratio within the cap."""
+        low, high = columns.min(axis=-1), columns.max(axis=-1)
+        return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
+
+    def _random(self, weights: Integers, rng: np.random.Generator) -> Integers:
+        weights_after, worths = self._all(weights)
+        if not len(worths):
+            return weights
+        moved: Integers = merged(weights_after(int(rng.integers(len(worths)))))
+        return moved if self.task.cap is None or self.task.allows(moved) else weights

@@ -1,1 +1,0 @@
-"""How a channel is found: one file per method."""

@@ -1,0 +1,329 @@
+"""Certificates of given outputs: a tree of boxes of likelihood ratios, with multipliers for every box [FS].
+
+First a linear utility (`Leaf`). For a matrix Q of shape (k, m) with rows that sum to one, row multipliers lambda, and
+prices u_i of the constraints with u_i . Q <= charge_i for all matrices within them,
+
+    sum_y c_y . Q[:, y]  <=  sum lambda + charges + max over Q of sum_y (c_y - lambda - sum_i u_i)_y . Q[:, y] .
+
+The last maximum is bounded in two ways, and the better bound counts: each row puts its whole mass on its best output;
+or, under pure LDP, the columns have entries in [a, e^epsilon a], for some a that sum to at most one.
+
+A box has an interval for the likelihood ratio of every output. In it the divergence lies below its chords, which are
+linear in the columns, and weak duality bounds these for any multipliers. The intervals are for the logarithm of the
+ratio a/b of an output q, where a = P0.q and b = P1.q: on this scale neither hypotheses that nearly agree nor ratios of
+e^100 lose digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ldpopt.channel import Label
+from ldpopt.design.constraints.base import (
+    AlphabetConstraint,
+    Constraint,
+    least_spread,
+    outputs_of,
+    pairs_of,
+    parts,
+    symmetric,
+)  # fmt: skip
+from ldpopt.design.constraints.terms import Term
+from ldpopt.design.kernel.certificate import Certificate
+from ldpopt.design.kernel.hypotheses import Classes, Planes, Rays, log_ratios
+from ldpopt.design.kernel.numbers import (
+    expect,
+    expect_each,
+    leaves_of,
+    mixture,
+    nonnegative_array,
+    position,
+    positions,
+    real_array,
+    require,
+)  # fmt: skip
+from ldpopt.design.ratios.proof import TermMultiplier
+from ldpopt.design.utilities.divergence import Divergence
+from ldpopt.design.utilities.laws import Laws
+from ldpopt.design.work import Work
+from ldpopt.divergences import FDivergence
+from ldpopt.divergences.enclosed import enclosed_excess
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.values.distribution import Array, Index
+from ldpopt.values.results import ByValue
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf(ByValue):
+    """The multipliers of one box. rows : (k,) of row sums. terms : of column terms. fixed : one for each constraint on
+    the outputs. sides : (2, m) prices >= 0 of the lower and upper sides. weights : (criteria,) of several utilities.
+    """
+
+    rows: Array
+    terms: tuple[TermMultiplier, ...]
+    fixed: tuple[Any, ...]
+    sides: Array
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Constraints in the form that multipliers are for. Users' own expressions are left out: the bound still holds.
+    spread : a cap D on the log-ratio of two entries of a column, None where there is none. outputs : the number m.
+    """
+
+    terms: tuple[Term, ...]
+    fixed: tuple[AlphabetConstraint, ...]
+    spread: Enclosure | None
+    outputs: int
+
+    @classmethod
+    def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
+        """The limits on channels with these inputs. Raises `Unproved` where no constraint fixes the outputs."""
+        terms, fixed, _ = parts(constraints, inputs)
+        require(fixed, "no constraint says what the outputs are")
+        return cls(terms, fixed, least_spread(constraints, inputs, arithmetic), outputs_of(fixed, len(inputs)))
+
+    def allowed(self, inputs: int) -> Array:
+        """(m, k) booleans: whether an output may occur at all under an input."""
+        shape = (inputs, self.outputs)
+        allowed = np.ones(shape[::-1], dtype=bool)
+        for constraint in self.fixed:
+            allowed &= constraint.allowed(shape).T
+        require(allowed.any(axis=0).all(), "the constraints leave an input without any output")
+        return np.asarray(allowed)
+
+    @property
+    def exchangeable(self) -> tuple[Index, ...]:
+        """The outputs that all constraints treat alike, in groups of at least two."""
+        each = np.stack([constraint.kinds(self.outputs) for constraint in self.fixed])
+        kinds = np.unique(each, axis=1, return_inverse=True)[1].reshape(-1)
+        return tuple(places for kind in range(self.outputs) if len(places := np.flatnonzero(kinds == kind)) > 1)
+
+    def silent(self, inputs: int) -> bool:
+        """Whether ratios are capped and a single output is allowed under all inputs, so that no other ever occurs."""
+        return self.spread is not None and int(self.allowed(inputs).all(axis=1).sum()) == 1
+
+
+def leaf_bound(
+    leaf: Leaf, gains: Enclosure, limits: Limits, sides: Enclosure | None, arithmetic: Arithmetic
+) -> Enclosure:
+    """An upper bound on the utility `gains` (criteria, m, k) of every matrix that meets the constraints. sides : (2, m,
+    k) linear functions that are non-negative on the columns of the box; None without a box. Raises `Unproved` for
+    malformed multipliers.
+    """
+    _, m, k = gains.shape
+    leaf = expect(leaf, Leaf, "the multipliers of a box")
+    fixed = expect(leaf.fixed, tuple, "the multipliers of the constraints on the outputs")
+    own = len(limits.fixed)
+    require(len(fixed) == own, f"{own} constraints are on the outputs, and {len(fixed)} have multipliers")
+    rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
+    shares = mixture(leaf.weights, (len(gains),), "the weights of the criteria", "the criteria", arithmetic)
+    reduced = (gains[0] if len(gains) == 1 else (gains * shares[:, None, None]).sum(axis=0)) - rows
+    bound = rows.sum()
+    for multiplier in expect_each(leaf.terms, TermMultiplier, "the multipliers of the constraints"):
+        term = _term(multiplier, limits.terms)
+        reduced = reduced - term.enclosed_support(multiplier.values, m, k, arithmetic)[0]
+        bound = bound + term.enclosed_charge(multiplier.values, m, arithmetic)
+    for constraint, weights in zip(limits.fixed, fixed, strict=True):
+        reduced = reduced - constraint.enclosed_support(weights, (k, m), arithmetic)
+        bound = bound + constraint.enclosed_charge(weights, (k, m), arithmetic)
+    if sides is not None:
+        paid = nonnegative_array(leaf.sides, (2, m), "prices of the box's sides")
+        for price, side in zip(paid, sides, strict=True):
+            if price.any():
+                reduced = reduced + price[:, None] * side
+    return bound + _residual(reduced, limits, arithmetic)
+
+
+def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
+    """The pairs of a term that a multiplier is for."""
+    term = terms[position(multiplier.term, len(terms), "the term of a multiplier")]
+    require(not term.pure, "pure LDP between all inputs has no multipliers")
+    pairs = positions(multiplier.pairs, -1, len(term), "the pairs of a multiplier")
+    require(len(np.unique(pairs)) == len(pairs), "a multiplier names a pair twice")
+    return term.take(pairs)
+
+
+def _residual(reduced: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
+    """An upper bound on sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
+    allowed = limits.allowed(reduced.shape[1])
+    best = arithmetic.where(allowed, reduced, -np.inf).max(axis=0).sum()
+    if limits.spread is None:
+        return best
+    # Where ratios are capped, an output that is impossible for one input never occurs.
+    common = allowed.all(axis=1)
+    require(common.any(), "the constraints leave no output that every input allows, and ratios are capped")
+    left = reduced[common]
+    # A column in [a, e^D a] is worth at most a (sum of all + (e^D - 1) sum of the gains), and all a of a channel sum to
+    # at most one.
+    gain = left.sum(axis=1) + limits.spread.expm1() * left.positive().sum(axis=1)
+    return best.minimum(gain.max().positive())
+
+
+@dataclass(frozen=True, eq=False)
+class Split(ByValue):
+    """A node with two branches: the log-ratio of output number `output` is below `cut` (node `left`) or above."""
+
+    output: int
+    cut: float
+    left: int
+    right: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BranchDual(Certificate):
+    """Multipliers for every box of a tree of boxes, which cover all likelihood ratios that m outputs can have [FS].
+
+    classes : (k,) the class of every input. Inputs of one class have exactly equal likelihood ratios; where the
+    constraints do not treat all inputs alike, each input is a class of its own. nodes : the tree, from its root at
+    number 0; a node is a `Split` or a `Leaf`, whose multipliers are for the classes.
+    """
+
+    proves = Divergence
+    classes: Index
+    nodes: tuple[Split | Leaf, ...]
+
+    @property
+    def argument(self) -> str:
+        """Why the bound holds."""
+        leaves = sum(isinstance(node, Leaf) for node in self.nodes) if isinstance(self.nodes, tuple) else 0
+        return f"weak duality on {leaves} boxes of the outputs' likelihood ratios"
+
+    def work(self) -> Work:
+        """The multipliers of each node are for matrices of a row for each output."""
+        k, nodes = self.answers, self.nodes if isinstance(self.nodes, tuple) else ()
+        m = max([part.outputs(k) for part in self.constraints if isinstance(part, AlphabetConstraint)], default=1)
+        terms = sum(1 + len(part.terms) for part in nodes if isinstance(part, Leaf) and isinstance(part.terms, tuple))
+        planes = Work.on(float(len(nodes)) * m, 2000.0, m) + Work(0.0, 0.0, 2e5 * len(nodes))
+        return planes + Work.on(float(terms) * m * k, 60.0, float(m) * k) + pairs_of(self.constraints, k)
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """The largest of the bounds of all boxes."""
+        utility: Any = self.utility
+        finite = utility.pair is not None and not utility.continuous
+        require(finite, f"{utility.name} is not a divergence of two finite hypotheses")
+        p0, p1 = utility.pair
+        classes = Classes.checked(self.classes, p0, p1)
+        alike = classes.trivial or symmetric(self.constraints)
+        require(alike, "inputs are merged, though the constraints do not treat them alike")
+        inputs = utility.labels if classes.trivial else tuple(range(classes.count))
+        boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
+        silent = boxes.limits.silent(len(inputs))
+        leaves = [] if silent else leaves_of(self.nodes, boxes, Split, Leaf)
+        require(silent or leaves, "no box holds a channel")
+        return arithmetic.zeros(()) if silent else arithmetic.stack(boxes.bounds(leaves)).max()
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them. root : the box of all
+    log-ratios that an output can have. groups : outputs that may be exchanged, which are taken in order of their
+    ratios. An output that never occurs has no ratio, and is in any box.
+    """
+
+    f: FDivergence
+    laws: Laws
+    limits: Limits
+    root: Array
+    groups: tuple[Index, ...]
+    arithmetic: Arithmetic
+
+    @classmethod
+    def of(
+        cls, f: FDivergence, classes: Classes, pair: tuple[Array, Array], constraints: Sequence[Constraint],
+        inputs: Sequence[Label], arithmetic: Arithmetic,
+    ) -> Boxes:  # fmt: skip
+        """The boxes of a problem, whose merged `inputs` are labelled."""
+        limits = Limits.of(constraints, inputs, arithmetic)
+        m = limits.outputs
+        # The boxes are the same in every arithmetic, because the numbers of the leaves are for them.
+        low, high = log_ratios(classes.laws(*pair, FLOAT))
+        # A cap on the ratio of any two entries of a column is also one on the ratio of its marginals.
+        spread = Limits.of(constraints, inputs, FLOAT).spread
+        if spread is not None:
+            low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
+        laws = classes.laws(*pair, arithmetic)
+        return cls(f, laws, limits, np.array([[low] * m, [high] * m]), limits.exchangeable, arithmetic)
+
+    def halves(self, box: Array, node: Split) -> tuple[Array, Array]:
+        """The parts of `box` with the log-ratio of the node's output below and above its cut."""
+        output = position(node.output, box.shape[1], "the output that a box is split at")
+        cut, low, high = float(real_array(node.cut, (), "the cut of a box")), box.copy(), box.copy()
+        low[1, output], high[0, output] = min(cut, box[1, output]), max(cut, box[0, output])
+        return self._tight(low), self._tight(high)
+
+    def _tight(self, box: Array) -> Array:
+        """The part of the box in which outputs that may be exchanged are in order of their ratios."""
+        for places in self.groups:
+            box[0, places] = np.maximum.accumulate(box[0, places])
+            box[1, places] = np.minimum.accumulate(box[1, places][::-1])[::-1]
+        return box
+
+    def empty(self, box: Array) -> bool:
+        """Whether no channel has its outputs in the box: an interval is empty, or all outputs favour one hypothesis."""
+        return bool((box[0] > box[1]).any() or (box[0] > 0).all() or (box[1] < 0).all())
+
+    @cached_property
+    def _total(self) -> Enclosure:
+        return self.laws.p0 + self.laws.p1
+
+    def chords(self, box: Array) -> Enclosure:
+        """(1, m, k) linear functions above the divergence of the columns of the box."""
+        return self._chords(self.planes(box[None]), 0)
+
+    def _chords(self, planes: Planes, number: int) -> Enclosure:
+        of, laws = self.arithmetic, self.laws
+        near, above = planes.near[number, :, None], planes.above[number, :, None]
+        sloped = of.where(near, laws.apart, of.where(above, laws.p1, laws.p0))
+        return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * sloped)[None]
+
+    def planes(self, boxes: Array) -> Planes:
+        """The planes above mu in each interval of `boxes` (n, 2, m). mu is convex, so that a plane which is at least mu
+        on the two rays of an interval is at least mu in between. Its slope may be any float; the chord's is taken, up
+        to rounding. Its level is then as low as the two rays allow, so that narrow intervals lose no digits. The plane
+        is level (a + b) + slope c, with a coordinate c that is small where digits matter: a - b where the marginals are
+        nearly equal, b where a is much larger, a where b is.
+        """
+        of = self.arithmetic
+        near, above = np.asarray((np.abs(boxes) <= 1).all(axis=1)), np.asarray(boxes[:, 1] >= -boxes[:, 0])
+
+        def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+            """(n, 2, m) coordinates of the rays, and upper bounds of mu there, which serve as well as mu."""
+            rays = Rays.at(boxes, of)
+            tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.b, rays.a).upper))
+            return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.b, rays.a)), tops
+
+        place, tops = ends(FLOAT)
+        with np.errstate(all="ignore"):
+            rise, run = np.diff(np.asarray(tops.upper), axis=1)[:, 0], np.diff(np.asarray(place.midpoint), axis=1)[:, 0]
+            slope = rise / run
+        slope = np.where(np.isfinite(slope), slope, 0.0)
+        place, tops = (place, tops) if of is FLOAT else ends(of)
+        level = (tops - place * slope[:, None]).max(axis=1)
+        return Planes(level, slope, near, above)
+
+    def sides(self, box: Array) -> Enclosure:
+        """(2, m, k) linear functions that are not negative in the box, for the lower and the upper ends of intervals.
+        Up to a factor they are a - r b, for the ratio r at a lower end, and r b - a, for the ratio r at an upper end.
+        """
+        return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
+
+    def _side(self, log: Array) -> Enclosure:
+        ray, laws = Rays.at(log, self.arithmetic), self.laws
+        by_sums = (laws.apart - ray.lean[:, None] * self._total) / 2
+        by_each = ray.b[:, None] * laws.p0 - ray.a[:, None] * laws.p1
+        return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
+
+    def bounds(self, leaves: Sequence[tuple[Leaf, Array]]) -> list[Enclosure]:
+        """The bounds that the numbers of leaves prove on their boxes."""
+        planes = self.planes(np.stack([box for _, box in leaves]))
+        return [
+            leaf_bound(leaf, self._chords(planes, number), self.limits, self.sides(box), self.arithmetic)
+            for number, (leaf, box) in enumerate(leaves)
+        ]
