@@ -15,6 +15,7 @@ ROOMS = {
 """Folders of `tests`, and the package and the folder of it whose modules are tested there."""
 
 ELSEWHERE = {
+    "design/hypothesis_sets/proof.py": ("design/kernel/test_proof.py", "it needs the bound for one pair of the sets"),
     "privacy/restricted.py": ("privacy/test_capacity.py", "its programs are the measures there"),
 }
 """Modules without a test file of their name: where they are tested, and why there."""

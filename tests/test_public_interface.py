@@ -37,8 +37,10 @@ USERS = ("ldpopt_survey", "ldpopt_studio", "experiments", "notebooks", "docs/ima
 """The folders whose sources are read."""
 
 ATTACKS = {
-    ("experiments/trust/laws.py", "ldpopt.design.kernel.certificate"),
+    ("experiments/trust/laws.py", "ldpopt.design.two_hypotheses"),
     ("experiments/trust/laws.py", "ldpopt.design.two_hypotheses.method"),
+    ("experiments/trust/laws.py", "ldpopt.design.two_hypotheses.program"),
+    ("experiments/trust/laws.py", "ldpopt.design.two_hypotheses.proof"),
     ("experiments/trust/laws.py", "ldpopt.design.problems"),
     ("experiments/trust/laws.py", "ldpopt.design.problems.reduction"),
     ("experiments/trust/hostile.py", "ldpopt_survey.datafiles"),

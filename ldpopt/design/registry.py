@@ -19,11 +19,10 @@ import inspect
 import pkgutil
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -86,17 +85,27 @@ CERTIFICATE_MODULES = Room(("kernel.*", "*.proof*"))
 METHOD_MODULES = Room(("*.method*",))
 
 
-@cache
 def modules_of(room: ModuleType | Room) -> tuple[str, ...]:
     """The names of the modules of a room; none is imported."""
+    return tuple(_specs(room))
+
+
+@cache
+def _specs(room: ModuleType | Room) -> dict[str, Any]:
+    """Where the modules of a room are found, by their names."""
     if not isinstance(room, Room):
-        return tuple(module.name for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."))
-    found: list[str] = []
+        return _specs_in(room.__path__, f"{room.__name__}.")
+    found: dict[str, Any] = {}
     for path in importlib.import_module(_PACKAGE).__path__:
         for folder in (module.name for module in pkgutil.iter_modules([path]) if module.ispkg):
-            inner = (f"{folder}.{module.name}" for module in pkgutil.iter_modules([f"{path}/{folder}"]))
-            found += [name for name in inner if any(fnmatchcase(name, pattern) for pattern in room.patterns)]
-    return tuple(f"{_PACKAGE}.{name}" for name in found)
+            found |= _specs_in([f"{path}/{folder}"], f"{_PACKAGE}.{folder}.")
+    inner = len(_PACKAGE) + 1
+    return {name: spec for name, spec in found.items() if any(fnmatchcase(name[inner:], p) for p in room.patterns)}
+
+
+def _specs_in(path: Iterable[str], prefix: str) -> dict[str, Any]:
+    found: Iterable[Any] = pkgutil.iter_modules(path, prefix)
+    return {module.name: module.module_finder.find_spec(module.name, None) for module in found}
 
 
 def kinds(*rooms: ModuleType | Room) -> dict[str, type[Kind]]:
@@ -125,8 +134,7 @@ class Head(NamedTuple):
 def heads_of(room: ModuleType | Room) -> dict[str, Head]:
     """The heads of all classes of a room by their names, read from the sources, so that no module is imported."""
     heads: dict[str, Head] = {}
-    for module in modules_of(room):
-        spec: Any = find_spec(module)
+    for module, spec in _specs(room).items():
         source = spec.loader.get_source(module)
         found = _compiled(module) if source is None else _CLASS.findall(source)
         heads |= {name: Head(module, arguments) for name, arguments in found}

@@ -4,9 +4,9 @@
 
 is the dual of the design problem for tr(F^T C F), and K has a row for each of the few directions of F. Columns that
 gain at (K, lambda) are thresholds of a score, found by climbing from one to the next (`estimation.thresholds`), and
-join. Prices in the middle of the nearly optimal ones (`estimation.program_newton`) change little from round to round; the
-first rounds are coarse, and each begins where the one before ended. The proof is a relaxation with pairs of inputs, or
-a search over the directions. Of more than 64 inputs the numbers of the relaxation say which columns may be good.
+join. Prices in the middle of the nearly optimal ones (`estimation.program_newton`) change little from round to round;
+the first rounds are coarse, and each begins where the one before ended. The proof is a relaxation with pairs of inputs,
+or a search over the directions. Of more than 64 inputs the numbers of the relaxation say which columns may be good.
 """
 
 from __future__ import annotations

@@ -2,13 +2,15 @@
 
 I(X; Y) is a sum over columns of  sum_x p_x c_x log(c_x / p.c).  On a staircase pattern it depends on the probability
 p(A) of its set only, so that sets with good probabilities are enough. Primal (`program`): the pattern program in which
-a few inputs are taken whole, and the rest as if it could be divided at will, which makes the optimum no smaller. Dual:
+a few inputs are taken whole, and the rest as if it could be divided at will, which makes the optimum no smaller. Dual: multipliers lambda of
+the rows and prices of the pairs with
 
-    min  sum lambda + eta sum nu   s.t.  for every subset W of the whole inputs and every share s of the rest, the
-    concave function  I(p(W) + s) - lambda(W) - (price of s)  is at most 0.
+    h(P(I) + R rho) <= t sum lambda + lambda(I) + lambda_R rho + the prices of pairs    for all sets I and 0 <= rho <= 1
 
-`proof` finds the best share of each W in closed form. `method` takes sets that nearly attain it. `proof_capacity` needs
-no columns: C <= max over pairs of rows of a divergence, for every constraint between rows (`InformationCapacity`), and
-a combination of moments and excesses weighted by the prior (`PairwiseInformation`; its numbers are those of
-`program_pairwise`).
+where h(a) is the information of a pattern of mass a, I a set of the inputs taken whole and rho the share of the rest,
+whose mass is R. `proof` compares lines above h at rho = 0 and 1. `method` takes sets that nearly attain it.
+
+`proof_capacity` needs no columns. `InformationCapacity` is the largest information of any prior under epsilon-LDP, in
+closed form; `PairwiseInformation` averages moments and excesses over pairs of rows, for every constraint between rows,
+with the weights of `program_pairwise`.
 """

@@ -2,9 +2,9 @@
 
 *Balanced sets.* Let a channel have the information J, and draw its columns S in proportion to their probabilities. Then
 S has the mean t 1 and the second moments t^2 J, where t = S.p. Near the target of `estimation.program_dual`, all
-columns have nearly the same d.S = |d| t*, t* = 2 E / (E + 1), E = e^epsilon. Random sets with the mean and the covariance that
-follow from this are good columns where all 2^k patterns are too many. They are drawn by thresholds of a Gaussian
-vector, and changed by single inputs until d.S is within half an input of its aim.
+columns have nearly the same d.S = |d| t*, t* = 2 E / (E + 1), E = e^epsilon. Random sets with the mean and the
+covariance that follow from this are good columns where all 2^k patterns are too many. They are drawn by thresholds of
+a Gaussian vector, and changed by single inputs until d.S is within half an input of its aim.
 
 *Orbits.* The orbit of a set of points of a prime field holds its images under all maps x -> a x + b. As the maps take
 any two points to any other two, every two points are together in equally many sets of an orbit: it is a 2-design, in

@@ -2,11 +2,12 @@
 
 For laws P_1, ..., P_n of the answers, the worth of a column q depends on (P_1.q, ..., P_n.q) only, and is convex and
 homogeneous. Under epsilon-LDP with a cap on total variation, columns are staircase patterns t + 1_A. Primal: the
-program of `patterns` on patterns that are found, not listed. Dual, with pair prices nu:
+program of `patterns` on patterns that are found, not listed. Dual, with multipliers lambda of the rows and nu >= 0 of
+the pairs, over all columns s with entries in [t, t + 1], t = 1/(e^epsilon - 1):
 
-    min  sum lambda + eta sum nu   s.t.  g.(t + 1_A) <= lambda.(t + 1_A) + sum nu[x,x'] 1_A(x) (1 - 1_A(x'))
+    min  sum lambda + eta sum nu   s.t.  utility(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+
 
-for every set A and every linear g in P-space that supports the utility on one simplex of shares. For a fixed g, the
-best set A is a minimum cut (`minimum_cut`), and the flow proves it. `proof` covers the space of shares by simplices
-(`proof_simplices`), on each of which a linear function lies above the utility.
+The masses (P_1.s, ..., P_n.s) of all columns are covered by simplices (`proof_simplices`), and on each a linear
+function g lies above the utility. For one g the column that gains most is a minimum cut (`minimum_cut`), and a flow
+proves that it does. `proof` adds up what is missing and raises the multipliers by it.
 """

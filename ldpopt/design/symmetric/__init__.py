@@ -1,14 +1,17 @@
 """Even priors and pilots under epsilon-LDP, with a cap on total variation or without: the symmetric envelope.
 
-A utility that does not change when answers are permuted is, at an even prior, as large for the average over all
-permutations of a channel as for the channel. That average draws sets of j answers evenly and reports the set. Primal,
-over weights w_j of the k sizes:
+A utility that does not change when answers are permuted is, at an even prior, as large for the average of a channel
+over all permutations as for the channel. Such an average draws a size w, then a set of w answers among all of that
+size, and is made of staircase patterns t + 1_A, t = 1/(e^epsilon - 1). Primal, over the shares theta_w of the sizes:
 
-    max  sum_j w_j V_j   s.t.  sum_j w_j = 1,  sum_j w_j eta_j <= eta,
+    max  sum_w theta_w u_w   s.t.  sum_w theta_w <= 1,  sum_w theta_w eta_w <= eta,  theta >= 0,
 
-where V_j is the worth of the size j (its information, or its share of Fisher information), and
-eta_j = j (k - j) / ((k - 1) (j + k t) ...) its total variation. It has two constraints, so that two sizes and an erasure
-are enough, and its optimum is the least concave function above k + 1 points. Dual: a line  a + b eta_j >= V_j  for
-all j; its bound is a + b eta. `proof` looks at all k points. `method` realises a size by a 2-design or by as few sets
-as treat all pairs of answers alike (`kernel.sets`).
+    eta_w = w (k - w) / ((k - 1) (k t + w)),    u_w = the utility of the channel that selects sets of w answers.
+
+There are two constraints, so that at most two sizes, or one and an erasure, are optimal. Dual: for any slope a >= 0,
+
+    a eta + max(0, max_w (u_w - a eta_w))
+
+bounds every channel. `proof` is the slope, and looks at all k - 1 points. `method` realises a size by few sets that
+treat all pairs of answers alike (`kernel.sets`), and `proof` says for which utilities this holds.
 """

@@ -1,18 +1,23 @@
 """Two hypotheses under epsilon-LDP, with a cap eta on total variation or without, at any number of answers [SPR].
 
-Sort the answers by the likelihood ratio P0/P1. Some optimal channel reports a *block* of neighbours in this order: the
-report of a block B has the column t + 1_B, t = 1/(e^epsilon - 1), up to a factor (a staircase pattern, [KOV14]).
+Sort the answers by the likelihood ratio P0/P1. With t = 1/(e^epsilon - 1), a report has, up to a factor, the column
+t + 1_A of a set A of answers (a staircase pattern [KOV14, Thm 4]). Some optimal channel uses *blocks* only: sets of
+neighbours in this order.
 
-Primal, over partitions of the sorted answers into consecutive blocks (`program`):
+Primal (`program`): with mu(a, b) = b f(a/b), and less the linear part, which is worth the same in every channel, a
+block of the answers i..j-1 is worth
 
-    V(m) = max over partitions into m blocks of  sum_B D(t P0(all) + P0(B) : t P1(all) + P1(B)) / (m t + 1),
+    w(i, j) = mu(t + P0(i..j), t + P1(i..j)) - f'(1) (P0 - P1)(i..j).
 
-where D(a : b) = b f(a/b). The cap allows a mixture of a partition into m blocks and one into m' > m, with total
-variation 1/(m t + 1) each, and an erasure: the envelope theorem. The optimum is the least concave function above the
-points (1/(m t + 1), V(m)) and (0, 0), at min(eta, tanh(epsilon/2)).
+A partition into m consecutive blocks is a channel with total variation 1/(m t + 1) and the value  sum w / (m t + 1).
+The optimum at eta is the least non-decreasing concave majorant of (0, 0) and of the best partition for every m, at eta:
+a mixture of two partitions, or of one and an erasure. A dynamic program finds the best partition for every m.
 
-Dual (`proof`, `EnvelopeDual`): potentials u_0 <= ... <= u_k on the cuts of the sorted answers, and a price nu >= 0 of
-total variation, such that every block pays,  D(block) <= t lambda + u_j - u_i + nu ...  for all i < j. Their bound is
-lambda + nu eta. That all *blocks* pay implies that all 2^k patterns do, because a pattern's worth is convex along the
-order. `proof_blocks` looks at about n log n of the n^2/2 blocks, and settles the rest by monotony.
+Dual (`proof`): potentials u_0, ..., u_n on the cuts of the sorted answers and a level A with
+
+    w(i, j) <= t A + u_j - u_i    for all i < j
+
+bound the optimum by  A + eta (u_n - u_0 - A)_+:  add up the blocks of a partition. That partitions into blocks suffice
+is the envelope theorem (docs/concepts/envelope.md). `proof_blocks` pays for all n^2/2 blocks by looking at about
+n log n of them; monotony settles the others.
 """
