@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from ldpopt.design.estimation.program_mixture import inward, refuses_thresholds,
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.scores import SymmetricScores
 from ldpopt.design.estimation.thresholds import Members, climb
+from ldpopt.design.generate import Generated, generate
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
@@ -134,6 +136,14 @@ def respondents_kernel(
     return np.vstack(rows) / symmetric.cells.shape[1], SymmetricScores(level, shape)
 
 
+class _Solved(NamedTuple):
+    """The columns of a pool, (kinds,) kappas at which none of them exceeds 1, and the number of the round."""
+
+    pool: Members
+    kappas: Array
+    number: int
+
+
 @dataclass(frozen=True)
 class _Symmetric:
     """The problem for a criterion at the even pilot, with the ratio e^epsilon. limited : whether every variance is, not
@@ -146,15 +156,33 @@ class _Symmetric:
 
     def generated(self, deadline: Deadline) -> tuple[Members, Array, float]:
         """The columns that were found, (kinds,) kappas at which none exceeds 1, and a level just above all of them."""
-        sets = self.first()
-        for number in deadline.rounds(range(ROUNDS)):
-            kappas, _ = self.weighed(sets)
-            new = unknown(self.search(kappas, sets, np.random.default_rng(number)), sets)
-            gains = self.told(new) @ kappas**2 - 1
-            if not gains.max(initial=0.0) > JOINING_GAIN:
-                break
-            sets = np.vstack([sets, new[np.argsort(-gains, kind="stable")[:20]]])
+        found: Generated[Members, _Solved, None]
+        found = generate(self, self, self.first(), ROUNDS, deadline=deadline)
+        sets, kappas = found.pool, found.solved.kappas
         return sets, kappas, float((self.told(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
+
+    def solve(self, pool: Members, number: int) -> _Solved:
+        """The best weights of the columns of `pool`."""
+        return _Solved(pool, self.weighed(pool)[0], number)
+
+    def value(self, solved: _Solved) -> float:
+        """Nothing: only gains end this search."""
+        return 0.0
+
+    def price(self, solved: _Solved) -> Members:
+        """The columns that gain, the most first, none of them known; none where the most is too little."""
+        new = unknown(self.search(solved.kappas, solved.pool, np.random.default_rng(solved.number)), solved.pool)
+        gains = self.told(new) @ solved.kappas**2 - 1
+        joining = np.argsort(-gains, kind="stable")[:20]
+        return new[joining] if gains.max(initial=0.0) > JOINING_GAIN else new[:0]
+
+    def prove(self, solved: _Solved, columns: Members, least: float) -> tuple[float, None, Members]:
+        """Nothing: scores bound every column at the end."""
+        return math.inf, None, columns
+
+    def join(self, pool: Members, columns: Members) -> Members | None:
+        """The columns after those of the pool."""
+        return np.vstack([pool, columns]) if len(columns) else None
 
     @cached_property
     def weights(self) -> Array:

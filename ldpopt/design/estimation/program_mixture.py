@@ -23,6 +23,7 @@ from ldpopt.design.estimation.program import FisherSolution, fewer_columns, fewe
 from ldpopt.design.estimation.program_dual import survey_dual
 from ldpopt.design.estimation.program_newton import survey_program
 from ldpopt.design.estimation.staircase import FULL, Columns, StaircaseColumns
+from ldpopt.design.generate import generate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.criteria import COptimal, MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, LinearCriterion
@@ -157,20 +158,8 @@ class MixtureTask:
         No column leaves: those with weight may tell only some proportions apart, and no matrix of information near
         theirs is then regular (what Clarabel asks for), and where prices are not unique, what left would come back.
         """
-        columns = self.columns
-        for _ in self.deadline.rounds(range(MAX_ROUNDS)):
-            values = columns.values(heights)
-            solution = fisher_program(self.criterion, [self.prior], values, columns.epsilon, self.eta)
-            mixture = Mixture(heights, solution)
-            if len(heights) >= columns.count:
-                return mixture
-            prices = prices_at(self.prior, solution, columns)
-            size = self.size(prices)
-            new = unknown(columns.paying(prices, heights[mixture.used(columns)], least * size), heights)
-            if len(new) == 0:
-                return mixture
-            heights = np.vstack([heights, new])
-        return mixture
+        pricing = _Cones(self, least)
+        return generate(pricing, pricing, heights, MAX_ROUNDS, deadline=self.deadline).solved
 
     def of_contrast(self, contrast: Array) -> Mixture:
         """For the variance of one contrast, such as one share, of hundreds of categories.
@@ -249,6 +238,41 @@ class MixtureTask:
                     sets = np.unique(np.vstack([sets, pairs]), axis=0)
                 return np.asarray(sets * columns.epsilon)
         return np.zeros((0, k))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cones:
+    """Master and oracle of the cone program: columns join that gain more than `least`, relatively."""
+
+    task: MixtureTask
+    least: float
+
+    def solve(self, pool: Array, number: int) -> Mixture:
+        """The best weights of the columns with logarithms `pool` (n, k)."""
+        task, columns = self.task, self.task.columns
+        values = columns.values(pool)
+        return Mixture(pool, fisher_program(task.criterion, [task.prior], values, columns.epsilon, task.eta))
+
+    def value(self, solved: Mixture) -> float:
+        """Nothing: only gains end this search."""
+        return 0.0
+
+    def price(self, solved: Mixture) -> Array:
+        """The columns that pay, none of them known."""
+        task, columns, heights = self.task, self.task.columns, solved.heights
+        if len(heights) >= columns.count:
+            return heights[:0]
+        prices = prices_at(task.prior, solved.solution, columns)
+        paying = columns.paying(prices, heights[solved.used(columns)], self.least * task.size(prices))
+        return unknown(paying, heights)
+
+    def prove(self, solved: Mixture, columns: Array, least: float) -> tuple[float, None, Array]:
+        """Nothing: `EquivalenceDual` prices all columns at the end."""
+        return math.inf, None, columns
+
+    def join(self, pool: Array, columns: Array) -> Array | None:
+        """The columns after those of the pool."""
+        return np.vstack([pool, columns]) if len(columns) else None
 
 
 def single_contrast(criterion: Criterion, k: int) -> Array | None:

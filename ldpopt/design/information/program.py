@@ -19,9 +19,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from ldpopt.design.generate import generate
 from ldpopt.design.kernel.sets import best_share, information_of, members
 from ldpopt.design.patterns.program import PADDING, ExcessCaps, Weighed, weigh
 from ldpopt.design.solve import INTERIOR, SIMPLEX
@@ -153,30 +155,12 @@ class SharesProgram:
         mean = self.level + every @ self.own + self.rest * shares[:, None]
         best = np.argsort(-(values / mean).max(axis=0))[:JOIN]
         chosen = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
-        index, share = self.proper(np.repeat(chosen, len(shares)), np.tile(shares, len(chosen)))
-        solved: Shares | None = None
-        proved: Shares | None = None
-        reached, stalled = 0.0, 0
-        for number in deadline.rounds(range(ROUNDS)):
-            try:
-                solved = self.weighed(every[index], share, INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX)
-            except SolverError:
-                if solved is None:
-                    raise
-                break
-            raised, least = self.raised(solved), math.inf if proved is None else proved.bound
-            if raised.bound < least * (1 - COLUMN_GAP) or solved.value > reached * (1 + COLUMN_GAP):
-                stalled = 0
-            proved = raised if proved is None or raised.bound < least else proved
-            reached, stalled = max(reached, solved.value), stalled + 1
-            rho, gain = self.price(every, solved.rows, solved.pairs)
-            closed = proved.bound <= solved.value * (1 + COLUMN_GAP)
-            if stalled > STALLED or closed or not gain.max() > VERTEX_GAIN * np.abs(values).max():
-                break
-            new = np.argsort(-gain)[:JOIN]
-            new = new[gain[new] > 0.0]
-            index, share = self.proper(np.append(index, new), np.append(share, rho[new]))
-        assert solved is not None
+        pool = self.proper(np.repeat(chosen, len(shares)), np.tile(shares, len(chosen)))
+        pricing = _Pricing(self, VERTEX_GAIN * float(np.abs(values).max()))
+        found = generate(
+            pricing, pricing, pool, ROUNDS, gap=COLUMN_GAP, progress=(STALLED, COLUMN_GAP), deadline=deadline
+        )
+        solved, proved = found.solved, found.multipliers
         assert proved is not None
         with suppress(SolverError):  # a vertex has few patterns, which cover all inputs alike
             solved = self.weighed(solved.sets, solved.shares, SIMPLEX)
@@ -198,3 +182,45 @@ class SharesProgram:
         weighed = weigh_sets(inside, values, self.level, caps, solvers)
         value = float(values @ weighed.weights)
         return Shares(sets, share, weighed.weights, value, np.pad(weighed.rows, none), np.pad(weighed.pairs(), none))
+
+
+class _Gaining(NamedTuple):
+    """Positions in `SharesProgram.every`, and the shares of the rest."""
+
+    sets: Index
+    share: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Pricing:
+    """Master and oracle: for each set of the inputs taken whole the best share, those that gain more than `short`."""
+
+    program: SharesProgram
+    short: float
+
+    def solve(self, pool: tuple[Index, Array], number: int) -> Shares:
+        """The best weights, at central dual values in the first rounds."""
+        solvers = INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX
+        return self.program.weighed(self.program.every[pool[0]], pool[1], solvers)
+
+    def value(self, solved: Shares) -> float:
+        """The information."""
+        return solved.value
+
+    def price(self, solved: Shares) -> _Gaining:
+        """The patterns that gain, the most first; none where the most is too little."""
+        rho, gain = self.program.price(self.program.every, solved.rows, solved.pairs)
+        new = np.argsort(-gain)[:JOIN]
+        new = new[gain[new] > 0.0] if gain.max() > self.short else new[:0]
+        return _Gaining(new, rho[new])
+
+    def prove(self, solved: Shares, columns: _Gaining, least: float) -> tuple[float, Shares, _Gaining]:
+        """The bound of the multipliers, raised until no pattern gains."""
+        raised = self.program.raised(solved)
+        return raised.bound, raised, columns
+
+    def join(self, pool: tuple[Index, Array], columns: _Gaining) -> tuple[Index, Array] | None:
+        """The patterns after those of the pool."""
+        if not len(columns.sets):
+            return None
+        return self.program.proper(np.append(pool[0], columns.sets), np.append(pool[1], columns.share))

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.design.generate import generate
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.errors import SolverError
@@ -246,43 +247,25 @@ class ColumnProgram:
 
     def solve(self, deadline: Deadline = UNLIMITED) -> tuple[Index, Weighed]:
         """The columns in use with their best weights, and the multipliers with the best bound, where none gains."""
-        mu, limits, constant = self.mu, self.caps.limits, self.constant
+        mu, limits = self.mu, self.caps.limits
         if not float(mu.max(axis=1).min()) > 0 or not limits.min(initial=1.0) > 0:
             # Nothing can be gained: one criterion is zero on every column, or all rows are equal.
             nothing, weakest = np.zeros(len(limits)), np.eye(len(mu))[int(mu.max(axis=1).argmin())]
             none = Weighed(np.zeros(0), np.zeros(len(self.rise)), nothing, weakest, self.caps)
             return np.zeros(0, dtype=np.intp), self.raised(none, np.zeros(len(self.base)))
-        used, least, best = self.first(), math.inf, None
-        best_gain = float((mu * self.unit).max(axis=1).min())
-        everything = len(used) == int(self.rise.any(axis=0).sum())
+        pool, best_gain = self.first(), float((mu * self.unit).max(axis=1).min())
+        best: tuple[float, Weighed] | None = None
         # Central dual values first: those of a vertex are extreme, and would let thousands of columns join.
-        for solvers, short, most in (
-            (INTERIOR, CENTRAL_GAIN, 0 if everything else ROUNDS),
-            (SIMPLEX, VERTEX_GAIN, VERTEX_ROUNDS),
-        ):
-            for _ in deadline.rounds(range(most)):
-                there = used
-                weighed = weigh(self.base[there], self.rise[:, there], self.excess(there), self.caps, mu[:, there],
-                              constant, solvers)  # fmt: skip
-                charged = self.charged(weighed.prices)
-                raised = self.raised(weighed, charged)
-                bound = math.fsum(raised.rows) + float(limits @ raised.prices)
-                bound += float(weighed.criteria @ constant)
-                if best is None or bound < least:
-                    least, best = bound, raised
-                value = float((mu[:, there] @ weighed.weights + constant).min())
-                if solvers is SIMPLEX and least <= value + COLUMN_GAP * abs(value):
-                    break
-                paid = self.base * math.fsum(weighed.rows) + weighed.rows @ self.rise + charged
-                gains = (weighed.criteria @ mu - paid) * self.unit
-                gains[there] = -math.inf
-                joining = np.argsort(-gains, kind="stable")[:JOIN]
-                joining = joining[gains[joining] > short * best_gain]
-                if not len(joining):
-                    break
-                used = np.concatenate([used, joining])
-        assert best is not None
-        return there, replace(best, weights=weighed.weights)
+        if len(pool) < int(self.rise.any(axis=0).sum()):
+            central = _Pricing(self, INTERIOR, CENTRAL_GAIN * best_gain)
+            found = generate(central, central, pool, ROUNDS, deadline=deadline)
+            pool = found.pool
+            best = None if found.multipliers is None else (found.bound, found.multipliers)
+        vertex = _Pricing(self, SIMPLEX, VERTEX_GAIN * best_gain, best)
+        found = generate(vertex, vertex, pool, VERTEX_ROUNDS, gap=COLUMN_GAP, deadline=deadline)
+        assert found.multipliers is not None
+        there, weighed = found.solved.pool, found.solved.weighed
+        return there, replace(found.multipliers, weights=weighed.weights)
 
     def first(self) -> Index:
         """All of at most `FIRST` columns that are not constant; else those of the largest values and shares."""
@@ -312,6 +295,60 @@ class ColumnProgram:
         if float(limits.sum()) * by_caps <= k * by_rows:
             return replace(weighed, rows=rows, prices=prices + (1 + PADDING) * by_caps)
         return replace(weighed, rows=rows + by_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """The solution over the columns at `pool`, and (n,) what every column is charged for its excesses."""
+
+    pool: Index
+    weighed: Weighed
+    charged: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Pricing:
+    """Master and oracle of a listed program: all columns are priced, and those that gain more than `short` join.
+
+    known : a bound from an earlier stage, with its multipliers.
+    """
+
+    program: ColumnProgram
+    solvers: Sequence[str]
+    short: float
+    known: tuple[float, Weighed] | None = None
+
+    def solve(self, pool: Index, number: int) -> _Priced:
+        """The best weights of the columns at `pool`."""
+        of = self.program
+        weighed = weigh(of.base[pool], of.rise[:, pool], of.excess(pool), of.caps, of.mu[:, pool], of.constant,
+                        self.solvers)  # fmt: skip
+        return _Priced(pool, weighed, of.charged(weighed.prices))
+
+    def value(self, solved: _Priced) -> float:
+        """The least criterion."""
+        mu = self.program.mu[:, solved.pool]
+        return float((mu @ solved.weighed.weights + self.program.constant).min())
+
+    def price(self, solved: _Priced) -> Index:
+        """The columns that gain, the most first."""
+        of, weighed, pool = self.program, solved.weighed, solved.pool
+        paid = of.base * math.fsum(weighed.rows) + weighed.rows @ of.rise + solved.charged
+        gains = (weighed.criteria @ of.mu - paid) * of.unit
+        gains[pool] = -math.inf
+        joining = np.argsort(-gains, kind="stable")[:JOIN]
+        return np.asarray(joining[gains[joining] > self.short])
+
+    def prove(self, solved: _Priced, columns: Index, least: float) -> tuple[float, Weighed, Index]:
+        """The bound of the multipliers, raised until no column gains."""
+        raised = self.program.raised(solved.weighed, solved.charged)
+        bound = math.fsum(raised.rows) + float(self.program.caps.limits @ raised.prices)
+        bound += float(raised.criteria @ self.program.constant)
+        return (*self.known, columns) if self.known is not None and self.known[0] <= bound else (bound, raised, columns)
+
+    def join(self, pool: Index, columns: Index) -> Index | None:
+        """The columns after those of the pool."""
+        return np.concatenate([pool, columns]) if len(columns) else None
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_laws, needs_patterns, proved_by
+from ldpopt.design.generate import generate
 from ldpopt.design.kernel.sets import level_of
 from ldpopt.design.patterns.method import pattern_matrix, with_erased
 from ldpopt.design.patterns.program import PADDING, ExcessCaps, Weighed, balanced, weigh
@@ -73,10 +75,25 @@ class MarginalPatterns(Method, reference="[KOV14]", needs=(needs_laws, needs_pat
         """The channel of the optimal pattern weights."""
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
-        solved, inside, weights, rounds = program.solve(problem.deadline)
+        solved, inside, weights, rounds = program.solved(problem.deadline)
         matrix = pattern_matrix(problem, inside.T, with_erased(level, inside.T, weights))
         how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
         return Candidate(matrix, how, proved_by(MarginalDual, solved.rows, solved.pairs(), solved.criteria))
+
+
+class _Gaining(NamedTuple):
+    """Sets (n, k), and what their patterns gain per unit of the mean mass."""
+
+    sets: Members
+    gains: Array
+
+
+class _Weights(NamedTuple):
+    """The sets of a pool, (criteria, n) the values of their patterns, and the solution of the program over them."""
+
+    pool: Members
+    mu: Array
+    weighed: Weighed
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,37 +110,44 @@ class MarginalProgram:
         """Whether the cap can bind [GI, Prop 2]."""
         return self.eta * (2 * self.level + 1) < 1
 
-    def solve(self, deadline: Deadline = UNLIMITED) -> tuple[Weighed, Members, Array, int]:
+    def solved(self, deadline: Deadline = UNLIMITED) -> tuple[Weighed, Members, Array, int]:
         """The multipliers of the best bound, sets (n, k), their weights at a vertex, and the number of rounds."""
-        inside = self.first()
-        least, proved, closed = math.inf, None, MARGINALS_GAP_CAPPED if self.capped else MARGINALS_GAP
-        rounds = 0
-        for _ in deadline.rounds(range(ROUNDS)):
-            rounds += 1
-            try:
-                mu, solved = self.weighed(inside, INTERIOR)
-            except SolverError:
-                if proved is None:
-                    raise
-                break
-            value = float((mu @ solved.weights).min())
-            new, gain = self.climbed(solved, inside, mu)
-            top = float(gain.max(initial=0.0))
-            bound = math.fsum(solved.rows) + self.eta * float(solved.prices.sum()) + top
-            if min(bound, least) <= value * (1 + closed) or top <= closed * value / 8:
-                raised, bound, more = self.checked(solved, closed * value)
-                if bound < least:
-                    least, proved = bound, raised
-                if least <= value * (1 + closed):
-                    break
-                new = np.concatenate([new, more])
-                gain = np.concatenate([gain, np.full(len(more), math.inf)])
-            order = np.argsort(-gain, kind="stable")[:JOIN]
-            joined = _unique(np.concatenate([inside, new[order[gain[order] > 0]]]))
-            if len(joined) == len(inside):
-                break
-            inside = joined
-        return proved or solved, inside, self.weighed(inside, SIMPLEX)[1].weights, rounds
+        found = generate(self, self, self.first(), ROUNDS, gap=self.gap, deadline=deadline)
+        weights = self.weighed(found.pool, SIMPLEX)[1].weights
+        return found.multipliers or found.solved.weighed, found.pool, weights, found.rounds
+
+    @property
+    def gap(self) -> float:
+        """The relative gap at which the search ends."""
+        return MARGINALS_GAP_CAPPED if self.capped else MARGINALS_GAP
+
+    def solve(self, pool: Members, number: int) -> _Weights:
+        """The best weights of the sets of the pool."""
+        return _Weights(pool, *self.weighed(pool, INTERIOR))
+
+    def value(self, solved: _Weights) -> float:
+        """The least criterion."""
+        return float((solved.mu @ solved.weighed.weights).min())
+
+    def price(self, solved: _Weights) -> _Gaining:
+        """Sets that tangents lead to, and what they gain."""
+        return _Gaining(*self.climbed(solved.weighed, solved.pool, solved.mu))
+
+    def prove(self, solved: _Weights, columns: _Gaining, least: float) -> tuple[float, Weighed | None, _Gaining]:
+        """The bound by simplices, once the gains say that it may be near, with the sets that are seen to gain."""
+        value, top = self.value(solved), float(columns.gains.max(initial=0.0))
+        bound = math.fsum(solved.weighed.rows) + self.eta * float(solved.weighed.prices.sum()) + top
+        if min(bound, least) > value * (1 + self.gap) and top > self.gap * value / 8:
+            return math.inf, None, columns
+        raised, bound, more = self.checked(solved.weighed, self.gap * value)
+        gains = np.concatenate([columns.gains, np.full(len(more), math.inf)])
+        return bound, raised, _Gaining(np.concatenate([columns.sets, more]), gains)
+
+    def join(self, pool: Members, columns: _Gaining) -> Members | None:
+        """The pool with the sets that gain the most, each once."""
+        order = np.argsort(-columns.gains, kind="stable")[:JOIN]
+        joined = _unique(np.concatenate([pool, columns.sets[order[columns.gains[order] > 0]]]))
+        return joined if len(joined) > len(pool) else None
 
     def first(self) -> Members:
         """The first sets: single inputs, their complements, and both ends of inputs sorted by ratios of laws."""
