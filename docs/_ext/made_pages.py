@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from claim_pages import claim_pages, copy_pictures, gallery
 from docstrings import markdown
 
 from ldpopt.design import METHODS, constraints, utilities
-from ldpopt.design.registry import kinds
+from ldpopt.design.registry import CERTIFICATE_MODULES, METHOD_MODULES, kinds
 from ldpopt.files.delimited import Dialect
 from ldpopt.values.references import REFERENCES
 from ldpopt_survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec
@@ -37,6 +39,7 @@ def make(app: Any = None) -> None:
         if kind is not QuestionSpec:
             made["survey-keys.md"] += f'\n## `type = "{type_name}"`\n\n{own_keys(kind, QuestionSpec)}\n'
     made["methods.md"] = kinds_table(METHODS, papers=True)
+    made["classes.md"] = classes()
     made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}
     _fill(DOCS / "made", made)
 
@@ -73,6 +76,24 @@ def kinds_table(listed: Iterable[Any], papers: bool = False) -> str:
         row = f"| {{py:obj}}`{kind.__name__} <ldpopt.design.{kind.__name__}>` | {summary_of(kind)} |"
         parts.append(row + (f" {markdown(one.reference)} |" if papers else ""))
     return "\n".join([*parts, ""])
+
+
+def classes() -> str:
+    """A section for each class of problems: what its folder says, its methods and its certificates."""
+    parts = []
+    for folder in sorted(path.parent.name for path in (ROOT / "ldpopt" / "design").glob("*/proof.py")):
+        title, _, doc = inspect.cleandoc(import_module(f"ldpopt.design.{folder}").__doc__ or "").partition("\n\n")
+        parts += [f"## `{folder}`", "", f"**{title}**", "", *map(_block, doc.split("\n\n"))]
+        for what, room in (("Methods", METHOD_MODULES), ("Certificates", CERTIFICATE_MODULES)):
+            known = [kind for kind in kinds(room).values() if kind.__module__.split(".")[2] == folder]
+            links = ", ".join(f"{{py:obj}}`{kind.__name__} <ldpopt.design.{kind.__name__}>`" for kind in known)
+            parts += [f"{what}: {links}.", ""] if known else []
+    return "\n".join(parts)
+
+
+def _block(text: str) -> str:
+    """A paragraph as it stands, or indented formulas as text of one width."""
+    return f"```text\n{inspect.cleandoc(text)}\n```\n" if text.startswith("    ") else f"{text}\n"
 
 
 def commands() -> str:

@@ -1,12 +1,12 @@
 """Designs for estimation: channels whose reports estimate shares, with the least criterion of their errors [KW].
 
-A report with the column u, u.p = 1, has the score u - 1 (as a function of the answer). The information of a channel
-with weights w_y is J = sum_y w_y u_y u_y' and the covariance of the best estimate is the inverse of J on contrasts.
-Primal, for a convex criterion Phi (A-, D-, c-, MV-optimal; all shares of a questionnaire):
+Scale every column u to u.p = 1 at the pilot p. The information of a channel with weights w_y is J, and the covariance
+of the best estimate is its inverse, less p p'. Primal, for a convex criterion Phi of that covariance (A-, D-, c-,
+MV-optimal; all shares of a questionnaire):
 
-    min  Phi(J(w))   s.t.  sum_y w_y u_y = 1, w >= 0, every u_y a column that the constraints allow.
+    min  Phi(J(w)^-1 - p p')   s.t.  J(w) = sum_y w_y u_y u_y',  sum_y w_y u_y = 1,  w >= 0,  every u_y allowed
 
-Dual (the equivalence theorem of Kiefer and Wolfowitz): for a matrix K (the gradient at the optimum) and lambda,
+Dual (the equivalence theorem of Kiefer and Wolfowitz), for a sum of variances tr(F' C F), a matrix K and lambda:
 
     max  2 tr(K F) - sum lambda   s.t.  |K u|^2 <= lambda.u + prices of pairs   for every allowed column u.
 

@@ -1,9 +1,12 @@
 """Mutual information of many answers, and the capacity that constraints leave.
 
-I(X; Y) is a sum over columns of  sum_x p_x c_x log(c_x / p.c).  On a staircase pattern it depends on the probability
-p(A) of its set only, so that sets with good probabilities are enough. Primal (`program`): the pattern program in which
-a few inputs are taken whole, and the rest as if it could be divided at will, which makes the optimum no smaller. Dual:
-multipliers lambda of the rows and prices of the pairs with
+The information is a sum over the columns c:
+
+    I(X; Y) = sum_c sum_x p_x c_x log(c_x / p.c)
+
+On a staircase pattern it depends on the probability p(A) of its set only, so that sets with good probabilities are
+enough. Primal (`program`): the pattern program in which a few inputs are taken whole, and the rest as if it could be
+divided at will, which makes the optimum no smaller. Dual: multipliers lambda of the rows and prices of the pairs with
 
     h(P(I) + R rho) <= t sum lambda + lambda(I) + lambda_R rho + the prices of pairs    for all sets I and 0 <= rho <= 1
 
