@@ -30,8 +30,8 @@ from ldpopt.design.estimation.method_thresholds import ThresholdColumns as Thres
 from ldpopt.design.estimation.method_variances import SampledColumns as SampledColumns
 from ldpopt.design.estimation.method_variances import SmallSets as SmallSets
 from ldpopt.design.estimation.proof import EquivalenceDual as EquivalenceDual
-from ldpopt.design.estimation.proof_respondents import RespondentsBound as RespondentsBound
-from ldpopt.design.estimation.proof_respondents import SharedInformation as SharedInformation
+from ldpopt.design.estimation.proof import RespondentsBound as RespondentsBound
+from ldpopt.design.estimation.proof import SharedInformation as SharedInformation
 from ldpopt.design.hypothesis_sets.method import Saddle as Saddle
 from ldpopt.design.hypothesis_sets.proof import SaddlePoint as SaddlePoint
 from ldpopt.design.information.method import BalancedSets as BalancedSets
@@ -54,10 +54,10 @@ from ldpopt.design.load import verify_design as verify_design
 from ldpopt.design.optimal import METHODS as METHODS
 from ldpopt.design.optimal import optimal_channel as optimal_channel
 from ldpopt.design.outputs.method import BranchAndBound as BranchAndBound
-from ldpopt.design.outputs.method_entries import EntryBoxes as EntryBoxes
+from ldpopt.design.outputs.method import EntryBoxes as EntryBoxes
 from ldpopt.design.outputs.method_search import LocalSearch as LocalSearch
 from ldpopt.design.outputs.proof import BranchDual as BranchDual
-from ldpopt.design.outputs.proof_entries import ChamberDual as ChamberDual
+from ldpopt.design.outputs.proof import ChamberDual as ChamberDual
 from ldpopt.design.patterns.method import LevelLP as LevelLP
 from ldpopt.design.patterns.method import PatternLP as PatternLP
 from ldpopt.design.patterns.method import PolicyLP as PolicyLP

@@ -43,7 +43,7 @@ def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Cer
     if candidate.prove is not None:
         yield from candidate.prove(problem, arranged.channel)
     if inherits(problem.whole, "FisherInformation"):
-        from ldpopt.design.estimation.proof_respondents import SharedInformation
+        from ldpopt.design.estimation.proof import SharedInformation
 
         yield SharedInformation(*fields)
     if problem.whole.contracts and not problem.whole.continuous:
@@ -68,7 +68,7 @@ def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Cer
 
 def _by_capacity(problem: Problem, arranged: Arranged) -> Proofs:
     """Certificates of mutual information by the capacity that the constraints leave."""
-    from ldpopt.design.information.program_pairwise import pairwise_weights
+    from ldpopt.design.information.program import pairwise_weights
     from ldpopt.design.information.proof_capacity import InformationCapacity, PairwiseInformation
 
     fields = (problem.whole, problem.constraints, arranged.channel)

@@ -6,7 +6,7 @@
 Columns that are *listed* are complete: their oracle prices each of them, and its bound holds for every channel. Other
 oracles search, and what they prove is what a relaxation shows.
 
-Loops of their own have these, each for one reason: `ratios.method` and `ratios.program_exchange` cut intervals and drop
+Loops of their own have these, each for one reason: `ratios.method` and `ratios.method_tangents` cut intervals and drop
 them again, so that the pool does not grow; `estimation.program_mixture.newton` and `estimation.method_thresholds` solve
 early rounds coarsely, as fine as their columns gain, and begin each round where the one before ended;
 `hypothesis_sets.method` generates rows (pairs of hypotheses), and its master is a game.

@@ -24,7 +24,7 @@ from ldpopt.files.atomic import PathLike, naming, read_text
 from ldpopt.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from ldpopt.design.estimation.proof_respondents import RespondentsBound
+    from ldpopt.design.estimation.proof import RespondentsBound
 
 KEYS = {
     "schema", "version", "utility", "constraints", "channel", "value", "lower_bound", "upper_bound", "certified",
@@ -81,7 +81,7 @@ def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound
 
 
 def _respondents(text: str) -> RespondentsBound:
-    from ldpopt.design.estimation.proof_respondents import RespondentsBound
+    from ldpopt.design.estimation.proof import RespondentsBound
 
     data = _object_of(text, RESPONDENTS)
     parts = {name: part for name, part in data.items() if name not in ("schema", "version")}

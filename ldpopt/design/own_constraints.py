@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.arrange import arrange
+from ldpopt.design.arrange import arrange, mend
 from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
-from ldpopt.design.clean import mend
 from ldpopt.design.constraints.base import Measured, within
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.constraints.repair import cost_of_mixing, stochastic

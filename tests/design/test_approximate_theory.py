@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 from ldpopt import Divergence, optimal_channel
 from ldpopt.design import ApproximateLDP, Exchange, LocalDP
-from ldpopt.design.patterns.levels import level_columns
+from ldpopt.design.patterns.proof_levels import level_columns
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.divergences import hockey_stick as hockey
 

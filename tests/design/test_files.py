@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.files`: what is written, exactly, and what is refused because it is code."""
+"""Tests of `ldpopt.design.load`: what is written, exactly, and what is refused because it is code."""
 
 import json
 import math

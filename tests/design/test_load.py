@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.files`: designs come back exactly, need no solver, and nothing else comes in."""
+"""Tests of `ldpopt.design.load`: designs come back exactly, need no solver, and nothing else comes in."""
 
 import copy
 import json

@@ -23,8 +23,7 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.constraints.repair import repair, stochastic
-from ldpopt.design.problems.pair_values import value_of, values_of
-from ldpopt.design.problems.reduction import Pair
+from ldpopt.design.problems.reduction import Pair, value_of, values_of
 from ldpopt.design.ratios.program import chord_gains, tangent_gains
 from ldpopt.divergences import CHI_SQUARED, KL, SQUARED_HELLINGER
 from ldpopt.divergences import TOTAL_VARIATION as VARIATION

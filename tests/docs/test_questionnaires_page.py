@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from experiments.papers import EXPERIMENTS, Table
 from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
-from ldpopt.design.estimation.proof_respondents import even_limit
+from ldpopt.design.estimation.proof import even_limit
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt_survey.plan.units import rule
 

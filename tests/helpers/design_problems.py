@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import Divergence, LocalDP, TotalVariation
-from ldpopt.design.patterns.levels import ABSENT
+from ldpopt.design.patterns.proof_levels import ABSENT
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,

@@ -26,8 +26,7 @@ from ldpopt.design.estimation.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.estimation.scores import SymmetricScores
 from ldpopt.design.estimation.thresholds import Scarf, Thresholds
 from ldpopt.design.kernel.certificate import Certificate
-from ldpopt.design.outputs.proof import BranchDual, Leaf, Split
-from ldpopt.design.outputs.proof_entries import BoxPrices, EntrySplit
+from ldpopt.design.outputs.proof import BoxPrices, BranchDual, EntrySplit, Leaf, Split
 from ldpopt.design.ratios.proof import TermMultiplier
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.against_set import LowerLine

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.design.arrange import mend
 from ldpopt.design.candidate import (
     Ask,
     Candidate,
@@ -23,7 +24,6 @@ from ldpopt.design.candidate import (
     proved_by,
     too_large,
 )
-from ldpopt.design.clean import mend
 from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic

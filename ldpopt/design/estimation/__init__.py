@@ -14,6 +14,6 @@ Dual (the equivalence theorem of Kiefer and Wolfowitz), for a sum of variances t
 `EXACT_LIMIT` inputs), thresholds of a score where K has few rows (`thresholds`), symmetric counts (`scores`), branch
 and bound over all 2^k patterns (`branches`), or a semidefinite relaxation (`relaxation` [Shor]). `staircase` and
 `policy` choose among them. Methods: `method` exchanges columns; `method_variances` draws sets for many categories;
-`method_thresholds` and `method_marginals` are for questionnaires. `proof_respondents` turns the bound into a number of
+`method_thresholds` and `method_marginals` are for questionnaires. The same file turns the bound into a number of
 respondents that no survey can do without.
 """

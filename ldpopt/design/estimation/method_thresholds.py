@@ -4,7 +4,7 @@
 
 is the dual of the design problem for tr(F^T C F), and K has a row for each of the few directions of F. Columns that
 gain at (K, lambda) are thresholds of a score, found by climbing from one to the next (`estimation.thresholds`), and
-join. Prices in the middle of the nearly optimal ones (`estimation.program_newton`) change little from round to round;
+join. Prices in the middle of the nearly optimal ones (`estimation.program`) change little from round to round;
 the first rounds are coarse, and each begins where the one before ended. The proof is a relaxation with pairs of inputs,
 or a search over the directions. Of more than 64 inputs the numbers of the relaxation say which columns may be good.
 """
@@ -26,10 +26,9 @@ from ldpopt.design.constraints import LocalDP
 from ldpopt.design.estimation.branches import NODES, Branches
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.prices import Charges
-from ldpopt.design.estimation.program import fewer_weights
+from ldpopt.design.estimation.program import Central, SurveySolution, fewer_weights, survey_program
 from ldpopt.design.estimation.program_dual import best_squares
 from ldpopt.design.estimation.program_mixture import Mixture, inward, refuses_thresholds, unknown
-from ldpopt.design.estimation.program_newton import Central, SurveySolution, survey_program
 from ldpopt.design.estimation.program_paired import PairedDual, paired_dual
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.staircase import AnyRelaxation

@@ -20,11 +20,15 @@ from ldpopt.design.estimation.prices import EXACT_LIMIT, ROWS, Charges, Prices
 from ldpopt.design.estimation.relaxation import PRODUCTS, ROUNDING, PolicyRelaxation
 from ldpopt.design.estimation.staircase import BATCH, LISTED, AnyRelaxation, Columns, StaircaseColumns
 from ldpopt.design.estimation.thresholds import Thresholds
-from ldpopt.design.patterns.extreme import (
+from ldpopt.design.patterns.policy import (
     LABELED,
+    ListedColumns,
+    along_graphs,
+    listing,
+    policy_limits,
     slack_of,
+    too_many,
 )  # fmt: skip
-from ldpopt.design.patterns.policy import ListedColumns, along_graphs, listing, policy_limits, too_many
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.work import Work
 from ldpopt.errors import InvalidInput

@@ -19,9 +19,14 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.estimation.policy import MAX_START, PolicyColumns, columns_for
 from ldpopt.design.estimation.prices import EXACT_LIMIT, Prices
-from ldpopt.design.estimation.program import FisherSolution, fewer_columns, fewer_weights, fisher_program
+from ldpopt.design.estimation.program import (
+    FisherSolution,
+    fewer_columns,
+    fewer_weights,
+    fisher_program,
+    survey_program,
+)
 from ldpopt.design.estimation.program_dual import survey_dual
-from ldpopt.design.estimation.program_newton import survey_program
 from ldpopt.design.estimation.staircase import FULL, Columns, StaircaseColumns
 from ldpopt.design.generate import generate
 from ldpopt.design.problems.problem import Problem

@@ -1,24 +1,77 @@
-"""The certificate of designs for estimation: no channel within the constraints has a smaller criterion."""
+"""The certificate of designs for estimation: no channel within the constraints has a smaller criterion.
+
+How little one private report tells of many questions -> bounds on errors, and on the respondents of any survey.
+
+Let phi_1, ..., phi_d be functions of the answer with mean 0 and covariance I under its law p. A report y with column q
+has the score a = E[q phi]/E[q], and the information of one report about the means of phi is Lambda, the average of
+a a^T. So tr Lambda <= rho^2, the largest |a|^2 of any column. With T = v.phi for the direction v of a, E T = 0 and
+E T^2 = 1, the best column is e^epsilon where T > r, and (e^epsilon - 1) E(T - r)_+ = r = |a|. As E(T - r)_+ is at most
+(sqrt(1 + r^2) - r)/2 [Scarf], rho^2 <= sinh^2(epsilon/2), for any answers and any law.
+
+For yes/no questions with independent even answers, T is symmetric: E(T - r)_+ = (E max(|T|, r) - r)/2. Below r = 1/2,
+max(|t|, r) <= (1 + t^2)/2, so that r <= tanh(epsilon/2). Beyond, max(|t|, r) <= r + t^2/(4 r), so that r^2 <=
+(e^epsilon - 1)/8; for epsilon <= log 3 that is at most 1/4. For m of them the best column is e^epsilon on a set A of
+answer vectors and 1 elsewhere. With answers +1 and -1, n = |A| and s the sum of the vectors of A, rho^2 is the largest
+(E - 1)^2 |s|^2 / (2^m + (E - 1) n)^2, E = e^epsilon. Let M_m(n) be the largest |s|^2 of n vectors; M_m(n) =
+M_m(2^m - n), because the complement has the sum -s. Up to eight questions all sets were compared. Up to seven the best
+c questions at random, answered together, are optimal at every epsilon. For more than eight, cut A by the first answer
+into sets of n0 and n1 vectors: s has the first entry n1 - n0, and the others are the sum of theirs, so that
+
+    M_m(n0 + n1) <= max (n1 - n0)^2 + (sqrt M_(m-1)(n0) + sqrt M_(m-1)(n1))^2.
+
+Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f(a) = B phi(Phi^-1(a/A)), phi and Phi of the normal law:
+the cut keeps this for every m; the page "Questionnaires" has the proof, and a test its computation.
+f is concave: f(a) <= v a + c, the tangent at any x = Phi^-1(a/A), with v = -x B/A and c = B (phi(x) + x Phi(x)).
+
+Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
+S^(1/2) Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This
+holds for unbiased estimates and every protocol, interactive or not, in which each respondent's part is epsilon-LDP.
+It is sharper where the best channel for all questions together is known by a kernel K: no channel has a sum
+sum_y P(y) |K u_y|^2 above `most` (`estimation.proof`). With a row of K for each target f_j, divided by the
+standard error that is wanted of it, n >= sum_j (K_j.(f_j - p.f_j))^2 / most, for interactive protocols as well, since
+the information of each part is that of a channel.
+
+tr S^(1/2) is the sum of the singular values of A = diag(p)^(1/2) (F - 1 p^T F), and so at least tr(Z^T A)/|Z| for any
+Z.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ldpopt.design.constraints.base import plain_caps
+from ldpopt.design.constraints.base import plain_caps, tanh_of_half
 from ldpopt.design.estimation.policy import columns_for, pricing
-from ldpopt.design.estimation.prices import Charges
-from ldpopt.design.estimation.staircase import AnyRelaxation, Columns
-from ldpopt.design.kernel.certificate import Certificate
+from ldpopt.design.estimation.prices import EXACT_LIMIT, Charges
+from ldpopt.design.estimation.staircase import AnyRelaxation, Columns, StaircaseColumns
+from ldpopt.design.kernel.certificate import Certificate, Verification, unchecked
 from ldpopt.design.kernel.listed import Caps
-from ldpopt.design.kernel.numbers import Unproved, expect, nonnegative_array, pair_prices, real_array, require
+from ldpopt.design.kernel.numbers import (
+    Unproved,
+    expect,
+    nonnegative,
+    nonnegative_array,
+    pair_prices,
+    real_array,
+    require,
+    weights_array,
+)
+from ldpopt.design.registry import Kind
+from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
-from ldpopt.design.work import Work, size
+from ldpopt.design.utilities.laws import law
+from ldpopt.design.utilities.marginals import Marginals
+from ldpopt.design.work import Work, number_of_times, size
 from ldpopt.errors import InvalidInput
-from ldpopt.numbers.enclosures import Arithmetic, Enclosure
+from ldpopt.files.atomic import write_text
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
 from ldpopt.values.distribution import Array
+from ldpopt.values.results import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,3 +146,282 @@ class EquivalenceDual(Certificate):
             f"over all {columns.name}" if columns.exact and self.relaxed is None else f"with {words} the {columns.kind}"
         )
         return f"the equivalence theorem of optimal design, {how}"
+
+
+COMPARED = 8
+"""Up to this many yes/no questions all columns were compared."""
+
+_CUT = 14
+"""Up to this many, sets are bounded by their halves; that takes 4^m steps."""
+
+# fmt: off
+_LARGEST = (
+    0, 8, 28, 56, 96, 136, 188, 248, 320, 392, 456, 528, 608, 696, 796, 904, 1024, 1096, 1180, 1272, 1376, 1488, 1608,
+    1720, 1856, 1976, 2108, 2248, 2400, 2552, 2716, 2888, 3072, 3144, 3228, 3320, 3424, 3528, 3644, 3768, 3904, 4024,
+    4156, 4296, 4448, 4600, 4764, 4936, 5120, 5256, 5404, 5560, 5728, 5896, 6076, 6264, 6464, 6648, 6844, 7048, 7264,
+    7480, 7708, 7944, 8192, 8200, 8220, 8248, 8288, 8328, 8380, 8440, 8512, 8568, 8636, 8712, 8800, 8888, 8988, 9096,
+    9216, 9288, 9372, 9464, 9568, 9672, 9788, 9912, 10048, 10168, 10300, 10440, 10592, 10744, 10908, 11080, 11264,
+    11336, 11420, 11512, 11616, 11720, 11836, 11960, 12096, 12216, 12348, 12488, 12640, 12792, 12956, 13128, 13312,
+    13448, 13596, 13752, 13920, 14088, 14268, 14456, 14656, 14840, 15036, 15240, 15456, 15672, 15900, 16136, 16384,
+)
+# fmt: on
+"""M_8(n) for n = 0..128. A test enumerates the 44,315 sets of seven questions that can be halves of the best ones."""
+
+_A, _B = 1.2892, 1.3053
+"""Of f, with f(1/2) >= 1/2."""
+
+_NORMAL = NormalDist()
+_FRACTIONS = 201
+
+
+def even_limit(epsilon: Enclosure, m: int) -> Enclosure:
+    """A number that rho^2 of m >= 1 questions is at most, without Scarf's inequality."""
+    rest, fall = -(-epsilon).expm1(), (-epsilon).exp()  # 1 - 1/E and 1/E
+    if m < COMPARED:
+        each = [(rest / (fall * 2.0**c + rest)).square() * c for c in range(1, m + 1)]
+        return epsilon.arithmetic.stack(each).max()
+    if m <= _CUT:
+        size = np.arange(1.0, 2 ** (m - 1) + 1)
+        most: Enclosure = epsilon.arithmetic.of(_roots(m)[1:])
+        return (most * rest / (rest * size + fall * 2.0**m)).square().max()
+    return _stretched(epsilon, m).square()
+
+
+def _stretched(epsilon: Enclosure, m: int) -> Enclosure:
+    """A number that (1 - 1/E) f(a) / (a (1 - 1/E) + 1/E) is at most for 2^-m <= a <= 1/2, by one tangent of f."""
+    of = epsilon.arithmetic
+    rest, fall, fewest = -(-epsilon).expm1(), (-epsilon).exp(), 2.0 ** -min(m, 1000)
+    x = max(_steepest(float((fall / rest).upper)), _NORMAL.inv_cdf(fewest / _A))
+    density = (of.of(-x) * x / 2).exp() / (2 * of.between(math.pi, math.nextafter(math.pi, 4))).sqrt()
+    # Phi(x) = phi(x)/(-x + 1/(-x + 2/(-x + ...))) [Laplace], from below after an odd number of fractions.
+    fraction: Enclosure = of.of(-x)
+    for turn in range(_FRACTIONS, 0, -1):
+        fraction = turn / fraction - x
+    c = (density + density / fraction * x) * _B
+    slope = of.of(-x) * _B / _A
+    return slope.maximum((c + slope * fewest) * rest / (fall + rest * fewest))
+
+
+def _steepest(level: float) -> float:
+    """About the x at which the tangent of f passes through (-level, 0); any x gives a bound."""
+    low, high = -37.0, -0.2
+    while high - low > 1e-12 * -low:
+        x = (low + high) / 2
+        low, high = (x, high) if -x * level / _A > _NORMAL.pdf(x) + x * _NORMAL.cdf(x) else (low, x)
+    return low
+
+
+@lru_cache(maxsize=8)
+def _roots(m: int) -> Array:
+    """sqrt M_m(n) for n = 0..2^(m-1), rounded up, for m >= 8."""
+    if m == COMPARED:
+        return np.sqrt(np.array(_LARGEST, dtype=np.float64)) * (1 + 2.0**-50)
+    half = _roots(m - 1)
+    whole = np.append(half, half[-2::-1])
+    squares = np.zeros(2 ** (m - 1) + 1)
+    for fewer in range(len(half)):
+        other = np.arange(fewer, 2 ** (m - 1) - fewer + 1)
+        bound = (other - fewer) ** 2 + (whole[fewer] + whole[other]) ** 2
+        squares[2 * fewer :] = np.maximum(squares[2 * fewer :], bound)
+    return np.asarray(np.sqrt(squares) * (1 + 2.0**-49))
+
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+
+def information_limit(epsilon: Enclosure, even: int) -> Enclosure:
+    """A number that rho^2 is at most. even : the number of questions, where all are yes/no with independent even
+    answers; else 0.
+    """
+    gain, rest = epsilon.expm1(), -(-epsilon).expm1()
+    any_law = gain * rest / 4
+    if even:
+        small = float(epsilon.exp().upper) <= 3
+        symmetric = tanh_of_half(epsilon).square() if small else gain / 8
+        return any_law.minimum(symmetric).minimum(even_limit(epsilon, even))
+    return any_law
+
+
+def root_trace(p: Array, factor: Enclosure) -> Enclosure:
+    """A number that is surely at most tr S^(1/2), and nearly equal to it, for a law p (k,) and F (k, r)."""
+    of, mean = factor.arithmetic, law(p, factor.arithmetic)
+    a = mean.sqrt()[:, None] * (factor - (mean @ factor)[None, :])
+    middle = np.asarray(a.midpoint)
+    require(np.isfinite(middle).all(), "the linear functions are not finite")
+    left, _, right = np.linalg.svd(middle, full_matrices=False)
+    z = left @ right if len(left) >= right.shape[1] else (left @ right).T
+    size = (of.of(z.T) @ of.of(z) - np.eye(z.shape[1])).square().sum().sqrt() + 1  # at least |Z|^2
+    proved: Enclosure = (a * (left @ right)).sum() / size.sqrt()
+    return proved
+
+
+def roots(k: int, functions: int) -> Work:
+    """What `root_trace` takes at most."""
+    return Work.on(float(k) * functions, 100.0 + 8.0 * min(k, functions))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedInformation(Certificate):
+    """No epsilon-LDP channel has a sum of variances below (tr S^(1/2))^2 / rho^2 for one respondent [Scarf].
+
+    It takes no numbers. rho^2 is sinh^2(epsilon/2), and less for yes/no questions at the even pilot, where one question
+    at random is optimal up to epsilon = log 3. Other constraints are ignored, which can only lower the bound.
+    """
+
+    proves = FisherInformation
+    argument = "one budget of information for all questions, by Scarf's inequality"
+    tight = False
+
+    def work(self) -> Work:
+        """The singular values of a matrix for all answers and functions."""
+        return roots(self.answers, self.answers)
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """(tr S^(1/2))^2 / rho^2 at the utility's prior."""
+        prior, criterion = self.utility.prior, self.utility.criterion
+        if not isinstance(criterion, LinearCriterion):
+            raise Unproved(f"the {criterion.name} is no sum of variances of fixed functions")
+        epsilon, _ = plain_caps(self.constraints)
+        require(epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
+        shape = criterion.shape if isinstance(criterion, Marginals) and criterion.plain else (len(prior),)
+        even = len(shape) if set(shape) == {2} and np.ptp(prior) == 0 else 0
+        root = root_trace(prior, criterion.enclosed_factor(len(prior), arithmetic)).positive()
+        return root.square() / information_limit(arithmetic.of(epsilon), even)
+
+
+@dataclass(frozen=True, eq=False)
+class RespondentsBound(Kind, Result):
+    """A proved number of respondents, for shares as expected and independent answers to different questions [Scarf].
+
+    There no epsilon-LDP survey of fewer than `least` people meets all targets by unbiased estimates. Hence no survey of
+    fewer people meets them at every joint distribution of the answers; at a dependent one it may.
+
+    epsilon : in nats; inf for a survey without such a promise, of which the variance of the sample alone is known.
+    pilots : (k,) for each of several questions with independent answers. targets : (t, k) for each, linear functions of
+    its shares. variances : (t,) for each, what their estimates may have. weights : (t,) for each, non-negative numbers,
+    any of which prove a bound: n sum w tau >= (sum of the questions' tr S^(1/2))^2 / rho^2 for F = targets^T sqrt(w).
+    kernel : (all targets, K) for the K cells of all questions, the last one fastest, with `rows` (K,) and `relaxed` as
+        in `EquivalenceDual`, whose pairs are zero here; None where the weights alone prove the number.
+    """
+
+    epsilon: float
+    pilots: tuple[Array, ...]
+    targets: tuple[Array, ...]
+    variances: tuple[Array, ...]
+    weights: tuple[Array, ...]
+    least: int
+    kernel: Array | None = None
+    rows: Array | None = None
+    relaxed: AnyRelaxation | None = None
+    MAX_CELLS: ClassVar[int] = 256
+    """The most cells of all questions together for which a kernel is examined."""
+
+    @classmethod
+    def of(
+        cls, epsilon: float, pilots: tuple[Array, ...], targets: tuple[Array, ...], variances: tuple[Array, ...],
+        weights: tuple[Array, ...], joint: EquivalenceDual | None = None,
+    ) -> RespondentsBound:  # fmt: skip
+        """The bound with the number that is proved, less 1e-9 of it, which a plan may fall short by rounding.
+
+        joint : of the best channel for the largest of all variances, if it is known; left out if it proves no more.
+        """
+        bound = cls(epsilon, pilots, targets, variances, weights, 0)
+        proved = bound.proved(FLOAT)
+        if joint is not None:
+            few = len(joint.rows) <= EXACT_LIMIT  # all patterns can be priced
+            closer = replace(bound, kernel=joint.kernel, rows=joint.rows, relaxed=None if few else joint.relaxed)
+            if (sharper := closer.proved(FLOAT)) > proved:
+                bound, proved = closer, sharper
+        return replace(bound, least=math.ceil(proved * (1 - 1e-9)))
+
+    def proved(self, arithmetic: Arithmetic) -> float:
+        """The number that the weights prove, rounded down. Raises `Unproved` for malformed parts."""
+        parts = [expect(getattr(self, name), tuple, name) for name in ("pilots", "targets", "variances", "weights")]
+        require(len({len(part) for part in parts}) == 1, "pilots, targets, variances and weights differ in number")
+        root, paid, sampled, even = arithmetic.zeros(()), arithmetic.zeros(()), 0.0, 0
+        for pilot, rows, wanted, given in zip(*parts, strict=True):
+            p = weights_array(pilot, (-1,), "a pilot", "a pilot")
+            functions = real_array(rows, (-1, len(p)), "targets")
+            require(len(functions), "a question has no targets")
+            tau = arithmetic.of(weights_array(wanted, (len(functions),), "variances", "the targets"))
+            require((np.asarray(tau.lower) > 0).all(), "a variance is not positive")
+            weights = arithmetic.of(weights_array(given, (len(functions),), "weights", "the targets"))
+            factor, mean = arithmetic.of(functions).T, law(p, arithmetic)
+            root = root + root_trace(p, factor * weights.sqrt()[None, :]).positive()
+            paid = paid + (weights * tau).sum()
+            spread = (mean @ (factor - (mean @ factor)[None, :]).square()) / tau
+            sampled = max(sampled, float(np.asarray(spread.lower).max()))
+            even += len(p) == 2 and p[0] == p[1]
+        if not parts[0] or self.epsilon == math.inf or nonnegative(self.epsilon, "epsilon") == 0:
+            return sampled
+        limit = information_limit(arithmetic.of(self.epsilon), even if even == len(parts[0]) else 0)
+        bounds = [sampled, float((root.square() / paid / limit).lower), self._together(arithmetic)]
+        return max(bound for bound in bounds if math.isfinite(bound))
+
+    def _together(self, arithmetic: Arithmetic) -> float:
+        """What the kernel proves; 0 without one."""
+        if self.kernel is None:
+            return 0.0
+        sizes, p, functions = [len(pilot) for pilot in self.pilots], arithmetic.of(np.ones(1)), list[Enclosure]()
+        k = math.prod(sizes)
+        require(k <= self.MAX_CELLS, f"a kernel for {k} cells is too large (at most {self.MAX_CELLS})")
+        for place, (pilot, rows, wanted) in enumerate(zip(self.pilots, self.targets, self.variances, strict=True)):
+            p = (p[:, None] * law(pilot, arithmetic)[None, :]).reshape(-1)
+            lifted = np.tile(np.repeat(rows, math.prod(sizes[place + 1 :]), axis=1), math.prod(sizes[:place]))
+            functions.append(arithmetic.of(lifted) / arithmetic.of(wanted).sqrt()[:, None])
+        f = arithmetic.concatenate(functions, 0)
+        kernel = arithmetic.of(real_array(self.kernel, f.shape, "the kernel"))
+        prices = real_array(self.rows, (k,), "the row multipliers")
+        centred = kernel - kernel.sum(axis=1)[:, None] * p[None, :]
+        charges = Charges(centred, p, prices, np.zeros((k, k)))
+        most = (charges.total + StaircaseColumns(k, self.epsilon).most(charges, self.relaxed)).ends[1]
+        if not (np.isfinite(most.upper) and most.lower > 0):
+            return 0.0
+        told = (kernel * (f - (f @ p)[:, None])).sum(axis=1)
+        return float((told.square().sum() / most).lower)
+
+    def cost(self, exact: bool = False) -> Work:
+        """What `verify` takes at most."""
+        pilots, targets = (part if isinstance(part, tuple) else () for part in (self.pilots, self.targets))
+        each = (roots(size(p), size(rows) // max(size(p), 1)) for p, rows in zip(pilots, targets, strict=False))
+        whole = sum(each, Work.on(size(self), 1e4))
+        if self.kernel is not None:
+            k = math.prod(map(size, pilots))
+            whole = whole + pricing(k, size(self.kernel) / k, (), self.relaxed) + Work.on(size(self.kernel), 100.0)
+        return whole.in_balls if exact else whole
+
+    @property
+    def sentence(self) -> str:
+        """The claim with its assumptions: the expected shares, and independent answers to different questions."""
+        promise = "" if self.epsilon == math.inf else f"{self.epsilon:g}-LDP "
+        several = isinstance(self.pilots, tuple) and len(self.pilots) > 1
+        law = "the shares are as expected" + (" and the questions' answers are independent" if several else "")
+        claim = f"no {promise}survey of fewer than {self.least:,} people meets all targets by unbiased estimates"
+        return f"If {law}, {claim}."
+
+    def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
+        """Recompute the number; refuted where it is below `least`.
+
+        exact : in balls of 256 bits. budget : how many times the usual work is allowed.
+        """
+        value: Any = self.least
+        try:
+            if refused := self.cost(exact).refused(number_of_times(budget)):
+                return unchecked(refused)
+            proved = self.proved(arithmetic(exact))
+            least = nonnegative(value, "the number of respondents")
+        except Unproved as error:
+            return Verification(math.nan, math.nan, self.epsilon, math.nan, (str(error),))
+        wrong = () if least <= math.ceil(proved) else (f"the number proved is {math.ceil(proved):,}, not {value:,}",)
+        return Verification(least, proved, self.epsilon, math.nan, wrong)
+
+    def save(self, path: str | PathLike[str], force: bool = False) -> None:
+        """Write the bound to a file that `load_respondents` reads; an existing file is refused unless `force`."""
+        write_text(path, self.to_json(), force)
+
+    def to_json(self) -> str:
+        """Return the contents of the file that `save` writes."""
+        from ldpopt.design.files import respondents_text
+
+        return respondents_text(self)

@@ -35,7 +35,7 @@ import numpy.typing as npt
 from ldpopt.design.constraints.local_dp import direct_limits
 from ldpopt.design.estimation.prices import Charges
 from ldpopt.design.kernel.numbers import Unproved, real_array
-from ldpopt.design.patterns.extreme import slack_of
+from ldpopt.design.patterns.policy import slack_of
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
 from ldpopt.numbers.rounding import ULP
 from ldpopt.values.distribution import Array

@@ -38,7 +38,7 @@ from ldpopt.numbers.rounding import ULP
 from ldpopt.values.distribution import Array
 
 if TYPE_CHECKING:
-    from ldpopt.design.kernel.arrangement import Arrangement
+    from ldpopt.design.kernel.listed import Arrangement
 
 BATCH = 200  # The most columns that join a design in one round.
 AnyRelaxation = Relaxation | PolicyRelaxation | Branches | Sizes | Thresholds | Scarf | SymmetricScores
@@ -138,7 +138,7 @@ def staircase_arrangement(k: int) -> Arrangement:
     The cone is that of the columns with c_x <= E c_x', E = e^epsilon. It is cut by c_x = c_x'. Without the cuts the
     constant column is no extreme ray, but it may be listed all the same.
     """
-    from ldpopt.design.kernel.arrangement import Arrangement
+    from ldpopt.design.kernel.listed import Arrangement
 
     return Arrangement.of(k, limit=1, ordered=True)
 

@@ -34,7 +34,7 @@ from ldpopt.design.integers.search import (
     unrestricted,
     worth_of,
 )
-from ldpopt.design.patterns.levels import Integers, integer_columns, merged
+from ldpopt.design.patterns.proof_levels import Integers, integer_columns, merged
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_real, solve_whole
 from ldpopt.design.utilities.base import columns_of

@@ -26,8 +26,7 @@ from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.proof import Relaxed
-from ldpopt.design.patterns.levels import Integers, as_matrix, merged
-from ldpopt.design.patterns.proof_levels import IntegerColumns
+from ldpopt.design.patterns.proof_levels import IntegerColumns, Integers, as_matrix, merged
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.errors import InvalidInput, SolverError

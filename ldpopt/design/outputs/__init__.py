@@ -5,8 +5,8 @@ of m given columns and the utility is *convex* in it, so that a maximum sits at 
 condition proves. Primal (`program`): the best channel for linear utilities c_1, ..., c_m of the given outputs.
 
 Branch and bound: a box bounds the likelihood ratios of every output (`proof`, two hypotheses) or the entries of every
-column (`proof_entries`, any sum over columns). On a box, a chord lies above the convex utility, the program with the
+column (any sum over columns). On a box, a chord lies above the convex utility, the program with the
 chords is linear, and its multipliers prove a bound for all channels of the box. The bound of a tree is the largest of
-its leaves, and a proof checks that the leaves cover everything. `method` and `method_entries` split the box with the
+its leaves, and a proof checks that the leaves cover everything. `method` splits the box with the
 largest bound; `method_search` climbs from many starts and proves nothing.
 """

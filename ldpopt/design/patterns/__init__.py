@@ -9,6 +9,6 @@ Dual:  min  sum lambda + r sum nu   s.t.  lambda.c + nu.v(c) >= sum_j w_j mu_j(c
 
 The lists: 2^k - 1 staircase patterns t + 1_A under epsilon-LDP; powers of e^epsilon on a support under
 (epsilon, delta)-LDP (`levels`); spanning trees of tight limits along a graph (`extreme`, `policy`). That a list is
-complete is the statement of `kernel.arrangement`, which tests enumerate exactly. `proof` and `proof_levels` look at
+complete is the statement of `kernel.listed`, which tests enumerate exactly. `proof` and `proof_levels` look at
 every column. `method_cvxpy` poses the same program in cvxpy, for users who want to extend it.
 """

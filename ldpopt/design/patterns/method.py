@@ -20,12 +20,10 @@ from ldpopt.design.constraints.hockey_stick import ApproximateLDP, TotalVariatio
 from ldpopt.design.constraints.local_dp import LocalDP
 from ldpopt.design.estimation.policy import PolicyColumns
 from ldpopt.design.kernel.sets import Members, level_of, members
-from ldpopt.design.patterns.extreme import TooManyColumns
-from ldpopt.design.patterns.levels import LIMIT, Levels, level_columns
-from ldpopt.design.patterns.policy import listable, policy_limits
+from ldpopt.design.patterns.policy import TooManyColumns, listable, policy_limits
 from ldpopt.design.patterns.program import ColumnProgram, ExcessCaps, Weighed, with_erasure
 from ldpopt.design.patterns.proof import PatternDual, PolicyDual
-from ldpopt.design.patterns.proof_levels import LevelDual, LevelVariationDual, excesses
+from ldpopt.design.patterns.proof_levels import LIMIT, LevelDual, Levels, LevelVariationDual, excesses, level_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.errors import invalid

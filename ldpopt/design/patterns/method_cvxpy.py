@@ -21,8 +21,8 @@ from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.sets import members
 from ldpopt.design.outputs.method_search import ENTRIES
-from ldpopt.design.patterns.levels import level_columns
 from ldpopt.design.patterns.method import approximate, leveled_columns, of_classes
+from ldpopt.design.patterns.proof_levels import level_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of

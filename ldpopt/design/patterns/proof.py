@@ -2,7 +2,7 @@
 
 `PatternDual`: the 2^k - 1 columns are the patterns S_A = t + 1_A with t = 1/(e^epsilon - 1), and the cap is eta, on
 sum_{A with x, without x'} theta_A. They are the extreme rays of `estimation.staircase.staircase_arrangement`.
-`PolicyDual`: the columns are those of `patterns.extreme`, and the cap is eta, on sum_c theta_c (c_x - c_x')_+. They are
+`PolicyDual`: the columns are those of `patterns.policy`, and the cap is eta, on sum_c theta_c (c_x - c_x')_+. They are
 the extreme rays of `PolicyColumns.arrangement`.
 """
 

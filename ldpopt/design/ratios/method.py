@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.design.arrange import cleanest, merge
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_ratios, too_many_pairs
-from ldpopt.design.clean import cleanest, merge
 from ldpopt.design.constraints.base import ColumnConstraint, Expression, parts
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
 from ldpopt.design.constraints.repair import cost_of_mixing, private
@@ -27,24 +27,26 @@ from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.proof import Dominated
 from ldpopt.design.patterns.method import approximate
-from ldpopt.design.problems.pair_values import excess_apart, excess_at, posteriors, value_of, values_of
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair, dominating
-from ldpopt.design.ratios.knots import allowed_posteriors, cut_knots, even_knots, graded_knots, widest_ratio
+from ldpopt.design.problems.reduction import Pair, dominating, excess_apart, excess_at, posteriors, value_of, values_of
 from ldpopt.design.ratios.program import (
     MAX_SLACKS,
     LabelGains,
     Solved,
+    allowed_posteriors,
     chord_gains,
+    cut_knots,
+    even_knots,
+    graded_knots,
     label_program,
     tangent_gains,
     tangents_at,
+    widest_ratio,
 )
+from ldpopt.design.ratios.program_barrier import first_pairs, tight_pairs, violated_pairs
 from ldpopt.design.ratios.program_intervals import Memory, closed, interval_program
-from ldpopt.design.ratios.program_pairs import first_pairs, tight_pairs, violated_pairs
 from ldpopt.design.ratios.proof import IntervalDual, TermMultiplier
-from ldpopt.design.ratios.proof_chords import posterior_range, residual
-from ldpopt.design.ratios.proof_tails import far_enough
+from ldpopt.design.ratios.proof_chords import far_enough, posterior_range, residual
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, SolverError

@@ -47,6 +47,7 @@ from ldpopt.design.kernel.numbers import (
     require,
 )  # fmt: skip
 from ldpopt.design.ratios.proof_chords import (
+    End,
     Gains,
     enclosed_chords,
     enclosed_residual,
@@ -54,7 +55,6 @@ from ldpopt.design.ratios.proof_chords import (
     open_sides,
     rays,
 )  # fmt: skip
-from ldpopt.design.ratios.proof_tails import End
 from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import Laws, law

@@ -7,7 +7,7 @@ the pairs, over all columns s with entries in [t, t + 1], t = 1/(e^epsilon - 1):
 
     min  sum lambda + eta sum nu   s.t.  utility(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+
 
-The masses (P_1.s, ..., P_n.s) of all columns are covered by simplices (`proof_simplices`), and on each a linear
+The masses (P_1.s, ..., P_n.s) of all columns are covered by simplices, and on each a linear
 function g lies above the utility. For one g the column that gains most is a minimum cut (`minimum_cut`), and a flow
 proves that it does. `proof` adds up what is missing and raises the multipliers by it.
 """

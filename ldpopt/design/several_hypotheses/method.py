@@ -23,8 +23,7 @@ from ldpopt.design.patterns.method import pattern_matrix, with_erased
 from ldpopt.design.patterns.program import PADDING, ExcessCaps, Weighed, balanced, weigh
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.several_hypotheses.minimum_cut import Members, Network
-from ldpopt.design.several_hypotheses.proof import MarginalDual, Search
-from ldpopt.design.several_hypotheses.proof_simplices import MAX_LAWS, LawShares
+from ldpopt.design.several_hypotheses.proof import MAX_LAWS, LawShares, MarginalDual, Search
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
 from ldpopt.design.utilities.laws import Compared

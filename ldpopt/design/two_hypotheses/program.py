@@ -22,7 +22,7 @@ import numpy as np
 
 from ldpopt.design.kernel.sets import level_of
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.two_hypotheses.proof_blocks import RunningSums, SortedBlocks
+from ldpopt.design.two_hypotheses.proof import RunningSums, SortedBlocks
 from ldpopt.divergences import FDivergence
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array, Index

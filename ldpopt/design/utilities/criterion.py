@@ -78,7 +78,7 @@ class Criterion(Kind, ByValue, ABC):
     additive: ClassVar[bool] = False
     limited: ClassVar[bool] = False
     newton: ClassVar[bool] = False
-    """Whether Newton's method of `estimation.program_newton` knows it for all numbers of categories."""
+    """Whether Newton's method of `estimation.program` knows it for all numbers of categories."""
 
     if TYPE_CHECKING:  # an attribute of a class or a property
 

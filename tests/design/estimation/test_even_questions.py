@@ -8,8 +8,8 @@ import pytest
 from flint import arb
 from scipy.special import ndtri
 
-from ldpopt.design.estimation import proof_respondents as respondents
-from ldpopt.design.estimation.proof_respondents import even_limit
+from ldpopt.design.estimation import proof as respondents
+from ldpopt.design.estimation.proof import even_limit
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 

@@ -7,8 +7,7 @@ import pytest
 from ldpopt.design import LocalDP
 from ldpopt.design.estimation.policy import climb, finite_limits, first_columns
 from ldpopt.design.estimation.prices import Prices
-from ldpopt.design.patterns.extreme import Grid, extreme_steps
-from ldpopt.design.patterns.policy import policy_limits
+from ldpopt.design.patterns.policy import Grid, extreme_steps, policy_limits
 
 
 def extreme_columns(limits, ordered=False):

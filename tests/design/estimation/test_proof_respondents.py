@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.estimation.proof_respondents`: what a report tells at most, and how many must be asked."""
+"""Tests of `ldpopt.design.estimation.proof`: what a report tells at most, and how many must be asked."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ from ldpopt.design import (
     SharedInformation,
     load_respondents,
 )
-from ldpopt.design.estimation.proof_respondents import information_limit, root_trace
+from ldpopt.design.estimation.proof import information_limit, root_trace
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 

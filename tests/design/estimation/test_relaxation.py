@@ -12,8 +12,7 @@ from ldpopt.design.estimation.policy import SearchedColumns
 from ldpopt.design.estimation.prices import Charges, Prices
 from ldpopt.design.estimation.program import relax_patterns, relax_policy
 from ldpopt.design.estimation.relaxation import PolicyRelaxation, Relaxation, least_eigenvalue
-from ldpopt.design.patterns.extreme import Grid, extreme_steps
-from ldpopt.design.patterns.policy import policy_limits
+from ldpopt.design.patterns.policy import Grid, extreme_steps, policy_limits
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 

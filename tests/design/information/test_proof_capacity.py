@@ -25,7 +25,7 @@ from ldpopt.design import (
     TotalVariation,
     optimal_channel,
 )
-from ldpopt.design.information.program_pairwise import pairwise_weights
+from ldpopt.design.information.program import pairwise_weights
 from ldpopt.design.information.proof_capacity import binary_information, information_capacity, nearest_half
 from ldpopt.divergences import KL
 from ldpopt.numbers.enclosures import FLOAT, arithmetic

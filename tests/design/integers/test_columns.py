@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from ldpopt.design.patterns.levels import count, integer_columns, pairs
+from ldpopt.design.patterns.proof_levels import count, integer_columns, pairs
 from ldpopt.exact import exp_lower
 
 

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.kernel.arrangement`: each list of columns holds exactly the rays that it says it holds."""
+"""Tests of `ldpopt.design.kernel.listed`: each list of columns holds exactly the rays that it says it holds."""
 
 import itertools
 import math
@@ -13,12 +13,11 @@ from ldpopt import LocalDP, MutualInformation, TotalVariation
 from ldpopt.design import Outputs
 from ldpopt.design.estimation.policy import PolicyColumns
 from ldpopt.design.estimation.staircase import StaircaseColumns, staircase_arrangement
-from ldpopt.design.kernel.arrangement import Arrangement
+from ldpopt.design.kernel.listed import Arrangement
 from ldpopt.design.kernel.sets import members
-from ldpopt.design.outputs.proof_entries import Chambers
-from ldpopt.design.patterns.extreme import TooManyColumns
-from ldpopt.design.patterns.levels import integer_arrangement, integer_columns, level_arrangement, level_columns
-from ldpopt.design.patterns.policy import policy_limits
+from ldpopt.design.outputs.proof import Chambers
+from ldpopt.design.patterns.policy import TooManyColumns, policy_limits
+from ldpopt.design.patterns.proof_levels import integer_arrangement, integer_columns, level_arrangement, level_columns
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt_check import proofs
 

@@ -15,8 +15,8 @@ from minimise.descent import attacked, bound_of
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt import design as ld
 from ldpopt.design.codec.kinds import subkinds
-from ldpopt.design.outputs.proof_entries import Chambers
-from ldpopt.design.patterns.levels import level_columns
+from ldpopt.design.outputs.proof import Chambers
+from ldpopt.design.patterns.proof_levels import level_columns
 from ldpopt.design.ratios.proof import TermMultiplier
 from ldpopt.divergences import KL, TOTAL_VARIATION
 from ldpopt_check import proofs

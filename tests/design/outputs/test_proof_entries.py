@@ -19,7 +19,7 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.kernel.numbers import Unproved
-from ldpopt.design.outputs.proof_entries import BoxPrices, Chambers, EntrySplit
+from ldpopt.design.outputs.proof import BoxPrices, Chambers, EntrySplit
 from ldpopt.divergences import CHI_SQUARED, KL
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 from tests.design.kernel.forging import NO_RECORD, fails_in_words, forged

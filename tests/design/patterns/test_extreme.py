@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.patterns.extreme`: the columns listed are the rays of the cone, against brute force."""
+"""Tests of `ldpopt.design.patterns.policy`: the columns listed are the rays of the cone, against brute force."""
 
 import itertools
 import math
@@ -10,8 +10,8 @@ import pytest
 
 from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.design.estimation.staircase import StaircaseColumns
-from ldpopt.design.patterns import extreme
-from ldpopt.design.patterns.extreme import (
+from ldpopt.design.patterns import policy as extreme
+from ldpopt.design.patterns.policy import (
     OUTWARD,
     Grid,
     TooManyColumns,
@@ -212,11 +212,11 @@ def test_too_many_columns_are_refused(monkeypatch):
     uneven = 1 + np.sqrt(np.arange(k - 1.0))  # no multiples of one unit
     limits[np.arange(k - 1), np.arange(1, k)] = limits[np.arange(1, k), np.arange(k - 1)] = uneven
     alone = np.where(np.eye(k, dtype=bool), 0.0, NONE)
-    monkeypatch.setattr("ldpopt.design.patterns.extreme.STEPS", 300)
+    monkeypatch.setattr("ldpopt.design.patterns.policy.STEPS", 300)
     with pytest.raises(InvalidInput, match="extreme columns, got more"):
         extreme_columns(limits)
     monkeypatch.undo()
-    monkeypatch.setattr("ldpopt.design.patterns.extreme.MAX_COLUMNS", 300)
+    monkeypatch.setattr("ldpopt.design.patterns.policy.MAX_COLUMNS", 300)
     for wide in (limits, alone):
         with pytest.raises(InvalidInput, match="at most 300 extreme columns"):
             extreme_columns(wide)

@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.patterns.levels`: the extreme columns of (epsilon, delta)-LDP, found again."""
+"""Tests of `ldpopt.design.patterns.proof_levels`: the extreme columns of (epsilon, delta)-LDP, found again."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from design_problems import level_shapes
 
-from ldpopt.design.patterns.levels import ABSENT, level_columns
+from ldpopt.design.patterns.proof_levels import ABSENT, level_columns
 
 
 def rank(rows):

@@ -19,9 +19,8 @@ from ldpopt.design import (
     WeightedSum,
     WorstOf,
 )
-from ldpopt.design.patterns.levels import level_columns
 from ldpopt.design.patterns.method import level_program
-from ldpopt.design.patterns.proof_levels import LeveledColumns, excesses
+from ldpopt.design.patterns.proof_levels import LeveledColumns, excesses, level_columns
 from ldpopt.divergences import CHI_SQUARED, KL
 from ldpopt.numbers.enclosures import EXACT, FLOAT, arithmetic
 

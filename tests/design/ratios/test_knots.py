@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.ratios.knots import cut_knots, even_knots, graded_knots
+from ldpopt.design.ratios.program import cut_knots, even_knots, graded_knots
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.2, 0.9), (0.6, 0.7)])

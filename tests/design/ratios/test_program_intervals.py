@@ -6,8 +6,7 @@ import pytest
 from ldpopt.design.constraints.hockey_stick import HockeyStick, every_pair
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.ratios.knots import even_knots
-from ldpopt.design.ratios.program import chord_gains, label_program
+from ldpopt.design.ratios.program import chord_gains, even_knots, label_program
 from ldpopt.design.ratios.program_intervals import interval_program
 from ldpopt.design.ratios.proof_chords import residual
 from ldpopt.divergences import KL

@@ -6,8 +6,7 @@ import pytest
 from ldpopt.design.constraints.hockey_stick import approximate
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Ratio, all_pairs
-from ldpopt.design.ratios.program_prices import best_columns
-from ldpopt.design.ratios.program_smooth import smooth_program
+from ldpopt.design.ratios.program_smooth import best_columns, smooth_program
 
 MASS = np.array([0.1, 0.3, 0.2, 0.4])
 

@@ -10,7 +10,7 @@ from ldpopt.design.constraints.hockey_stick import approximate
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import Ratio, all_pairs
 from ldpopt.design.ratios.program import label_program
-from ldpopt.design.ratios.program_pairs import Pairs
+from ldpopt.design.ratios.program_barrier import Pairs
 from ldpopt.design.ratios.program_smooth import moment_program, smooth_program
 from ldpopt.divergences import CHI_SQUARED, KL
 

@@ -14,8 +14,7 @@ from scipy.optimize import linprog
 from ldpopt.design.constraints import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP
 from ldpopt.design.kernel.hypotheses import by_ratio
 from ldpopt.design.kernel.numbers import Unproved
-from ldpopt.design.ratios.proof_chords import enclosed_chords, enclosed_residual, posterior_range, rays
-from ldpopt.design.ratios.proof_tails import tail_curve
+from ldpopt.design.ratios.proof_chords import enclosed_chords, enclosed_residual, posterior_range, rays, tail_curve
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.divergences import CHI_SQUARED, JEFFREYS, KL, REVERSE_KL, alpha
 from ldpopt.numbers.enclosures import EXACT, FLOAT

@@ -18,7 +18,7 @@ from ldpopt.design.constraints.base import least_cap
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import all_pairs
 from ldpopt.design.kernel.numbers import Unproved
-from ldpopt.design.ratios.proof_tails import End, far_enough, tail_cost, tail_curve, tails
+from ldpopt.design.ratios.proof_chords import End, far_enough, tail_cost, tail_curve, tails
 from ldpopt.divergences import CHI_SQUARED, KL, NEYMAN_CHI_SQUARED, REVERSE_KL, SQUARED_HELLINGER, alpha
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 from ldpopt.values import deadline

@@ -5,7 +5,7 @@ import pytest
 
 from ldpopt.design import WorstOf
 from ldpopt.design.kernel.numbers import Unproved
-from ldpopt.design.several_hypotheses.proof_simplices import LawShares, Simplices
+from ldpopt.design.several_hypotheses.proof import LawShares, Simplices
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION
 from ldpopt.numbers.enclosures import FLOAT
 

@@ -10,7 +10,7 @@ from design_problems import DIVERGENCES, ORACLE, constraints, random_pair, utili
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import EnvelopeDual, MergedPartition
-from ldpopt.design.two_hypotheses.proof_blocks import SortedBlocks
+from ldpopt.design.two_hypotheses.proof import SortedBlocks
 from ldpopt.divergences import KL, NAMED
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 

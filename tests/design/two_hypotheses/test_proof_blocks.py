@@ -1,4 +1,4 @@
-"""Tests of `ldpopt.design.two_hypotheses.proof_blocks`: no factor is smaller than what some block needs."""
+"""Tests of `ldpopt.design.two_hypotheses.proof`: no factor is smaller than what some block needs."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,9 @@ from ldpopt.design.kernel.hypotheses import by_ratio
 from ldpopt.design.kernel.listed import Caps, factor
 from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.design.problems.reduction import reduce
-from ldpopt.design.two_hypotheses import proof_blocks as blocks
+from ldpopt.design.two_hypotheses import proof as blocks
 from ldpopt.design.two_hypotheses.program import Blocks
-from ldpopt.design.two_hypotheses.proof_blocks import SortedBlocks
+from ldpopt.design.two_hypotheses.proof import SortedBlocks
 from ldpopt.design.utilities.laws import Laws
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess

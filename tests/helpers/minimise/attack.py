@@ -103,7 +103,6 @@ def of_tree(certificate: Any, rng: np.random.Generator, best: float, most: int, 
 
     Leaves that prove less than the optimum already hold no channel that attains it, and stay as they are.
     """
-    module = "ldpopt.design.outputs." + ("proof" if isinstance(certificate, ld.BranchDual) else "proof_entries")
     from ldpopt.design.kernel.numbers import leaves_of
 
     held: list[Any] = []
@@ -112,7 +111,7 @@ def of_tree(certificate: Any, rng: np.random.Generator, best: float, most: int, 
         held[:] = leaves_of(*given)
         return held
 
-    with mock.patch(f"{module}.leaves_of", all_leaves):
+    with mock.patch("ldpopt.design.outputs.proof.leaves_of", all_leaves):
         bound_of(certificate)
     place = {id(node): at for at, node in enumerate(certificate.nodes)}
     whole = certificate
@@ -123,7 +122,7 @@ def of_tree(certificate: Any, rng: np.random.Generator, best: float, most: int, 
         def alone(*given: Any, number: int = number) -> Any:
             return [leaves_of(*given)[number]]
 
-        with mock.patch(f"{module}.leaves_of", alone):
+        with mock.patch("ldpopt.design.outputs.proof.leaves_of", alone):
             if bound_of(whole) < best or tried >= most:
                 continue
             tried += 1

@@ -31,9 +31,9 @@ from ldpopt import design as ld
 from ldpopt.design.estimation.policy import PolicyColumns
 from ldpopt.design.patterns import policy
 from ldpopt.design.patterns import proof_levels as kernel_levels
-from ldpopt.design.patterns.levels import level_columns
 from ldpopt.design.patterns.policy import policy_limits
 from ldpopt.design.patterns.proof import PatternDual, PolicyDual
+from ldpopt.design.patterns.proof_levels import level_columns
 from ldpopt.design.utilities.base import gradients_of
 from ldpopt_check import proofs
 

@@ -45,7 +45,7 @@ def _fewer_rows(module: Any, name: str, gone: int) -> Iterator[tuple[Any, str, A
 
 
 def _envelope(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    blocks = _module("two_hypotheses.proof_blocks").SortedBlocks
+    blocks = _module("two_hypotheses.proof").SortedBlocks
     band = blocks._band
 
     def fewer(self: Any) -> Iterator[Any]:
@@ -82,7 +82,7 @@ def _patterns(gone: int) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _simplices(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    module = _module("several_hypotheses.proof_simplices")
+    module = _module("several_hypotheses.proof")
     whole = module.Simplices.whole
 
     def fewer(n: int) -> Any:
@@ -118,14 +118,14 @@ PARTS: dict[str, Any] = {
     "SamplingDual": lambda gone: _fewer_rows(_module("ratios.proof"), "enclosed_residual", gone),
     "AlphabetLossDual": _outputs,
     "BranchDual": lambda gone: _fewer_leaves(_module("outputs.proof"), gone),
-    "ChamberDual": lambda gone: _fewer_leaves(_module("outputs.proof_entries"), gone),
+    "ChamberDual": lambda gone: _fewer_leaves(_module("outputs.proof"), gone),
     "MarginalDual": _simplices,
     "EquivalenceDual": _patterns,
     "RespondentsBound": _patterns,
     "PairwiseInformation": lambda gone: _smaller(_module("information.proof_capacity"), "moment_bound", 0.8),
     "Contraction": lambda gone: _smaller(_module("kernel.proof"), "variation_cap", 0.999),
     "InformationCapacity": lambda gone: _smaller(_module("information.proof_capacity"), "information_capacity", 0.999),
-    "SharedInformation": lambda gone: _smaller(_module("estimation.proof_respondents"), "information_limit", 0.99),
+    "SharedInformation": lambda gone: _smaller(_module("estimation.proof"), "information_limit", 0.99),
 }
 """What is left out of the kernel, by the class and the place of the part."""
 
