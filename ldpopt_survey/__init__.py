@@ -38,7 +38,7 @@ from ldpopt_survey.estimate.noncompliance import (
 from ldpopt_survey.estimate.numbers import Quantile, among_answered, mean, population_total, quantile
 from ldpopt_survey.estimate.results import Intervals, Projection, norm_sub, simplex_projection
 from ldpopt_survey.estimate.sampled import SampledReports
-from ldpopt_survey.estimate.tables import TwoWayTable, independence_power, two_way, two_way_from_counts
+from ldpopt_survey.estimate.tables import ThreeWayTable, TwoWayTable, independence_power, two_way, two_way_from_counts
 from ldpopt_survey.hypothesis_tests import (
     Power,
     TestResult,
@@ -77,7 +77,7 @@ from ldpopt_survey.regress.moments import linear_regression, logit_by_moments
 from ldpopt_survey.regress.result import Regression, Subsample
 from ldpopt_survey.sample.analysis import Analysis, Findings
 from ldpopt_survey.sample.design import Linearization, LonelyUnit, SampleDesign, SamplingVariance
-from ldpopt_survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, post_stratify, rake
+from ldpopt_survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, post_stratify, rake, trim
 from ldpopt_survey.sample.respondents import Respondents
 from ldpopt_survey.sample.spec import Condition, SampleSpec
 from ldpopt_survey.survey import Survey
@@ -98,7 +98,8 @@ __all__ = [
     "ProposedQuestion", "ProtocolTable", "PublicQuestion", "Quantile", "QuestionPlanner", "QuestionSpec", "Ratio",
     "Reading", "Regression", "ReportRows", "RescaledBootstrap", "Respondents", "SampleDesign", "SampleSpec",
     "SampledReports", "SamplingVariance", "Simulated", "Simultaneous", "Split", "Subsample", "Survey", "SurveySpec",
-    "TestPower", "TestResult", "Together", "TwoStagePlan", "TwoWayTable", "Wald", "Wishes", "advise_stages",
+    "TestPower", "TestResult", "ThreeWayTable", "Together", "TwoStagePlan", "TwoWayTable", "Wald", "Wishes",
+    "advise_stages",
     "aggregate", "among_answered", "asymptotic_covariance", "chernoff_exponent", "compare_protocols",
     "compliance_groups", "device_named", "difference", "directed_answers", "enter_reports", "estimable_contrasts",
     "estimate", "estimate_compliance", "estimate_contrasts", "estimate_waves", "fisher_information",
@@ -108,7 +109,7 @@ __all__ = [
     "plan_survey", "plan_two_stages", "pooled_channel", "population_total", "post_stratify", "privatize",
     "privatize_frame", "propose", "quantile", "rake", "read_rows", "repeated", "respondents_for_power",
     "respondents_needed", "respondents_to_tell", "second_channel", "second_spec", "simplex_projection",
-    "split_budget", "stein_exponent", "tables_by_group", "two_sample", "two_sample_power", "two_way",
+    "split_budget", "stein_exponent", "tables_by_group", "trim", "two_sample", "two_sample_power", "two_way",
     "two_way_from_counts", "with_cheaters", "with_constant",
 ]  # fmt: skip
 

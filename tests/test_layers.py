@@ -118,7 +118,7 @@ class Blocked:
         if name.split(".")[0] in BLOCKED:
             raise ModuleNotFoundError(f"{name} is blocked", name=name)
 BLOCKED = {"ldpopt_survey", "ldpopt_studio", "experiments", "pyarrow", "cryptography", "fpdf", "jinja2",
-           "python_calamine", "starlette", "uvicorn", "pandas", "polars", "sklearn", "dask"}
+           "python_calamine", "formulaic", "starlette", "uvicorn", "pandas", "polars", "sklearn", "dask"}
 sys.meta_path.insert(0, Blocked())
 from ldpopt import Divergence, LocalDP, TotalVariation, bounds, frontier, load_design, optimal_channel
 from ldpopt.divergences import KL

@@ -148,6 +148,8 @@ _ALL = [
     ("DemingStephan", "W. Edwards Deming, Frederick Stephan",
      "On a Least Squares Adjustment of a Sampled Frequency Table When the Expected Marginal Totals Are Known",
      "Annals of Mathematical Statistics", 1940),
+    ("DevilleSarndal", "Jean-Claude Deville, Carl-Erik Särndal", "Calibration Estimators in Survey Sampling",
+     "Journal of the American Statistical Association", 1992),
     ("CDM", "Stephen Clark, Robert Desharnais",
      "Honest Answers to Embarrassing Questions: Detecting Cheating in the Randomized Response Model",
      "Psychological Methods", 1998),

@@ -107,6 +107,8 @@ def spoken(counts: Counts) -> str:
     lonely: --lonely WORD | How to treat a stratum with one primary unit: refuse, certainty, centre or average.
     margin: --margin COLUMN=GROUP:TOTAL,... | Known totals or shares of a column's groups. Weights are changed to meet
       them.
+    bounds: --bounds LEAST,LARGEST | By what factors weights may be changed to meet known totals, such as 0.5,2.
+    largest_weight: --largest-weight | Trim weights above this one; what is taken off is spread over the others.
     variance: --variance METHOD | Method of variance: linearization, jackknife or bootstrap.
     replications: --replications | Number of bootstrap replicates (500).
     simple: --simple | Ignore the design in the plan: take a simple sample.
@@ -123,6 +125,8 @@ class SampleFlags:
     fpc: str | None = None
     lonely: str | None = None
     margin: list[str] | None = None
+    bounds: str | None = None
+    largest_weight: float | None = None
     variance: str | None = None
     replications: int | None = None
     simple: bool = False
@@ -138,6 +142,7 @@ class SampleFlags:
             weights=self.weights, strata=self.strata, clusters=self.clusters, fpc=self.fpc, lonely=self.lonely,
             variance=self.variance, replications=self.replications,
             margins=dict(map(_margin, self.margin)) if self.margin else None,
+            bounds=None if self.bounds is None else _bounds(self.bounds), largest_weight=self.largest_weight,
         )  # fmt: skip
         where = tuple(map(Condition.parse, self.where or ()))
         return Analysis(changed, tuple(by or ()), where, self.level, answered=self.answered)
@@ -169,6 +174,13 @@ def notes_of(*said: Any) -> tuple[str, ...]:
     """Warnings and settings as notes below a table, each once and none empty."""
     words = (spoken(note) if hasattr(note, "simulation") else str(note) for note in said)
     return tuple(dict.fromkeys(note for note in words if note))
+
+
+def _bounds(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise invalid("--bounds", "two numbers with a comma between them, such as 0.5,2", text) from None
 
 
 def _margin(text: str) -> tuple[str, dict[str, float]]:

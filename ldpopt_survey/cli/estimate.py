@@ -176,21 +176,30 @@ def _of(reports: int, people: int) -> str:
 @options("""
     row: ROW | A question or a public column, for the rows.
     column: COLUMN | Another one, for the columns.
-    percent: --percent | Shares within all, row or column.
+    layer: --layer NAME | A third one; there is a table for each of its answers or values.
+    percent: --percent | Shares within all, row or column; with --layer also within layer.
     """)
-def table(given: Analysing, row: str, column: str, percent: str = "all") -> None:
+def table(given: Analysing, row: str, column: str, percent: str = "all", layer: str | None = None) -> None:
     """Cross two questions, or a question and a public column: shares with intervals, and a test of independence.
 
     ldpopt survey table plan.json reports.csv drug evade --percent row
+
+    ldpopt survey table plan.json reports.csv drug evade --layer sex --percent layer
     """
-    from ldpopt_survey.reports.analyses import two_way_rows
+    from ldpopt_survey.reports.analyses import three_way_rows, two_way_rows
 
     plan, asked = given.begun()
     with progress("estimating"):
-        people = given.people(plan, asked, (row, column))
+        people = given.people(plan, asked, (row, column, *(() if layer is None else (layer,))))
+        notes = notes_of(people.rows.counts, asked)
+        if layer is not None:
+            cube = people.three_way(row, column, layer)
+            title = f"{row} by {column} by {layer}, {_of(cube.joint.n, people.n)}"
+            given.show(three_way_rows(title, cube, (row, column, layer), percent, given.level, notes,
+                                     people.independence_by(row, column, layer)))  # fmt: skip
+            return
         crossed = people.two_way(row, column)
         title = f"{row} by {column}, {_of(crossed.joint.n, people.n)}"
-        notes = notes_of(people.rows.counts, asked)
         shown = two_way_rows(title, crossed, (row, column), percent, given.level, notes)
     given.show(shown)
 
@@ -328,7 +337,10 @@ def regress(
     """Regression where the outcome, predictors, or both are private answers.
 
     It is logistic for two categories, multinomial for more, and least squares for a number with --linear. Names in the
-    formula are questions of the plan or public columns of the reports.
+    formula are questions of the plan or public columns of the reports. It is read as in R: a:b, a*b, (a + b)^2, 0 + a,
+    C(a), C(a, contr.treatment("x")), log(a), I(a**2); and bs, poly, center, scale of public columns.
+
+    Exit code 1: no finite coefficients, since a predictor separates the answers or too few reports tell of them.
 
     ldpopt survey regress plan.json reports.csv "evade ~ age + sex" --weights w
     """

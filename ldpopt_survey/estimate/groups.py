@@ -251,7 +251,11 @@ def estimate_booklets(
     ]
     name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
     bets = bets_of(table, [loadings_of(booklet, booklet.pilot, 0) for booklet in sources]) if anytime else None
-    return Estimate(values, labels, np.hstack(combined) + values[:, None], table, channel, name, bets=bets)
+    loadings = np.hstack(combined) + values[:, None]
+    if isinstance(table, SampledReports):
+        booklets = tuple((source.channel.matrix, source.contrasts) for source in sources)
+        table = replace(table, booklets=booklets, combined=loadings)
+    return Estimate(values, labels, loadings, table, channel, name, bets=bets)
 
 
 def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Array]:

@@ -31,7 +31,8 @@ class Moments:
         are those of l.
     covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
     mean : what the estimate is on average under the distribution that gives the variance.
-    degrees : degrees of freedom of the variance; inf for a simple sample.
+    degrees : degrees of freedom of the variance; inf for a simple sample, and 0 where nothing shows how large it is.
+    reach : the least and the largest value that reports could give the estimate, (r,) each.
     redraw : for a simple sample, a function that simulates a given number of surveys like this one.
     """
 
@@ -43,6 +44,7 @@ class Moments:
     outputs: int
     covariance: Callable[[], Array]
     mean: Array
+    reach: tuple[Array, Array]
     degrees: float = math.inf
     redraw: Callable[[int], Moments] | None = None
 
@@ -93,7 +95,8 @@ def moments(
     low, span = np.where(own > 0, low, middle - base * (middle - least)), np.where(own > 0, span, base * (most - least))
     degrees, simulate = (math.inf, redraw) if sampling is None else (sampling.degrees, None)
     outputs = loadings.shape[1]
-    return Moments(centre, base * variance, base * size, low, span, outputs, spread, mean, degrees, simulate)
+    reach = middle - base * (middle - least), middle + base * (most - middle)
+    return Moments(centre, base * variance, base * size, low, span, outputs, spread, mean, reach, degrees, simulate)
 
 
 def _central(loadings: Array, law: Array) -> tuple[Array, Array, Array]:
@@ -146,8 +149,13 @@ class _OneByOne(ABC):
         check_level(self.level)
 
     def limits(self, m: Moments) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
-        return self._limits(m, two_sided(self.level, m.degrees))
+        """Lower and upper ends, shape (..., r); without degrees of freedom the ends of what reports could give."""
+        return self._ends(m, two_sided(self.level, m.degrees))
+
+    def _ends(self, m: Moments, critical: float) -> tuple[Array, Array]:
+        if math.isinf(critical):
+            return np.minimum(m.reach[0], m.centre), np.maximum(m.reach[1], m.centre)
+        return self._limits(m, critical)
 
     @abstractmethod
     def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
@@ -240,8 +248,10 @@ def _standardised(distance: Array, variance: Array) -> Array:
 
 
 def two_sided(level: float, degrees: float = math.inf) -> float:
-    """The two-sided critical value of the normal law, or of Student's with `degrees` of freedom."""
+    """The two-sided critical value of the normal law, or of Student's with `degrees` of freedom; inf with none."""
     tail = (1 - level) / 2
+    if degrees <= 0:
+        return math.inf
     return -float(ndtri(tail) if math.isinf(degrees) else stdtrit(degrees, tail))
 
 
@@ -274,7 +284,7 @@ class _AllAtOnce(ABC):
 
     def limits(self, m: Moments) -> tuple[Array, Array]:
         """Lower and upper ends, shape (..., r)."""
-        return self.base._limits(m, self._critical(m))
+        return self.base._ends(m, self._critical(m) if m.degrees else math.inf)
 
     @abstractmethod
     def _critical(self, m: Moments) -> float:

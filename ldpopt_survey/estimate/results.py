@@ -130,8 +130,10 @@ def quotient(above: Array, below: Array) -> Array:
 
 
 def p_values_of(statistics: Array, degrees: float) -> Array:
-    """Two-sided p-values of standardised statistics: normal, or Student's with `degrees` of freedom."""
+    """Two-sided p-values of standardised statistics: normal, or Student's with `degrees` of freedom; 1 with none."""
     size = np.abs(statistics)
+    if degrees <= 0:
+        return np.ones_like(size)
     return np.asarray(2 * (ndtr(-size) if math.isinf(degrees) else stdtr(degrees, -size)))
 
 

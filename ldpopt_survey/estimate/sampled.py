@@ -40,6 +40,10 @@ class SampledReports(ByValue):
     design : the `SampleDesign` of all n respondents.
     inside : (n,) mask of the group to estimate; None for everybody. Respondents outside the group stay in the design
         and have no share in the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
+    booklets : where the outputs are those of several booklets side by side, for each its channel's matrix (k, m) and
+        what each of its answers counts in r quantities, (r, k); by default `channel` alone.
+    combined : then the loadings (r, m) of all outputs, whose mean is, for every respondent, what the answers count in
+        the quantities, whatever booklet was drawn.
 
     >>> from ldpopt_survey import SampleDesign, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -52,6 +56,8 @@ class SampledReports(ByValue):
     channel: Channel
     design: SampleDesign
     inside: Mask | None = None
+    booklets: tuple[tuple[Array, Array], ...] = ()
+    combined: Array | None = None
 
     simple: ClassVar[bool] = False
 
@@ -70,8 +76,8 @@ class SampledReports(ByValue):
         if mask.shape != (self.design.n,) or mask.dtype != bool:
             raise invalid("inside", f"{self.design.n} truth values", Phrase(f"{mask.dtype} of shape {mask.shape}"))
         mask = mask if self.inside is None else mask & self.inside
-        if not mask.any():
-            raise invalid("group", "at least one respondent", Phrase("none"))
+        if not (mask & self.design.weighted).any():
+            raise invalid("group", "at least one respondent with a positive weight", Phrase("none"))
         return replace(self, inside=mask)
 
     @property
@@ -81,13 +87,13 @@ class SampledReports(ByValue):
 
     @property
     def mask(self) -> Mask:
-        """(n,) the respondents in the group."""
-        return np.ones(self.design.n, dtype=bool) if self.inside is None else self.inside
+        """(n,) the respondents in the group who have a positive weight."""
+        return self.design.weighted if self.inside is None else self.inside & self.design.weighted
 
     @property
     def n(self) -> int:
-        """Number of respondents in the group."""
-        return self.design.n if self.inside is None else int(self.inside.sum())
+        """Number of respondents in the group who have a positive weight."""
+        return int(self.mask.sum())
 
     @property
     def totals(self) -> npt.NDArray[np.int64]:
@@ -103,7 +109,13 @@ class SampledReports(ByValue):
     def equal_n(self) -> float:
         """Kish's number of respondents of equal weights who would tell as much as the group's [Kish]."""
         own = self.design.weights[self.mask]
+        own = own / own.max()
         return float(own.sum() ** 2 / (own @ own))
+
+    @cached_property
+    def degrees(self) -> float:
+        """Degrees of freedom of a variance within the group, by `SampleDesign.degrees_within`."""
+        return self.design.degrees_within(self.mask)
 
     @cached_property
     def frequencies(self) -> Array:
@@ -116,8 +128,11 @@ class SampledReports(ByValue):
         w = weights * self.mask
         sums = np.stack([w[:, self.at == y].sum(axis=1) for y in range(len(self.outputs))], axis=1)
         total = sums.sum(axis=1, keepdims=True)
+        if not self.degrees:  # a group inside one unit has no estimate without it, and always the same with it
+            sums, total = np.where(total > 0, sums, self.frequencies), np.where(total > 0, total, 1.0)
         if not total.min() > 0:
-            raise invalid("replicates", "somebody of the group in each", Phrase("none in one"))
+            expected = "somebody of the group in each (linearisation needs none)"
+            raise invalid("replicates", expected, Phrase("none in one"))
         return np.asarray(sums / total)
 
     def __repr__(self) -> str:
@@ -131,27 +146,27 @@ Part = tuple[SampledReports, Array]
 def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     """Covariance of the sum of l_i f_i over parts (groups or questions) of one design and the same respondents.
 
-    A respondent's influence is the sum over the parts of (l_i at the report - l_i f_i) / W_i.
+    A respondent's influence is the sum over the parts of (l_i at the report - l_i f_i) / W_i. No variance is less than
+    that of the channels' randomness alone, and the degrees of freedom are those of the respondents with a share in some
+    estimate: 0 if some group is inside one primary unit of each stratum.
     """
     design = parts[0][0].design
-    noise = _noise(parts) if design.fractions.any() or (design.units == 1).any() else None
+    noise = _noise(parts)
     every = [_scores(*part) for part in parts]
+    scores = np.abs(every).max(axis=(0, 2))
+    anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
+    degrees = design.degrees_within(anyone) if all(reports.degrees for reports, _ in parts) else 0.0
     if design.method.replicates:
 
         def statistic(weights: Array) -> Array:
             estimates = [reports.frequencies_under(weights) @ loadings.T for reports, loadings in parts]
             return np.asarray(np.sum(estimates, axis=0))
 
-        sampling = design.replicate(statistic, noise)
+        sampling = design.replicate(statistic, noise, anyone)
+        degrees = degrees if math.isinf(degrees) else min(degrees, sampling.degrees)
     else:
         sampling = design.total_variance(np.sum(every, axis=0), noise)
-    # Degrees of freedom are those of the respondents with a share in some estimate.
-    scores = np.abs(every).max(axis=(0, 2))
-    anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
-    # Units whose squared weights sum to S tell as much of a variance as (sum S)^2 / sum S^2 units with equal ones [BM].
-    unit = np.bincount(design.unit, design.weights**2 * anyone)
-    equal = unit.sum() ** 2 / (unit**2).sum() / np.count_nonzero(unit)
-    return SamplingVariance(sampling.covariance, float(max(1.0, min(sampling.degrees, equal * design.degrees(anyone)))))
+    return SamplingVariance(sampling.covariance, degrees)
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
@@ -159,42 +174,77 @@ def _scores(reports: SampledReports, loadings: Array) -> Array:
     return np.asarray(influence.T[reports.at] * reports.mask[:, None])
 
 
-def _noise(parts: Sequence[Part]) -> Array | None:
-    """(H, r, r) the variance that the channels' randomness adds in every stratum: sum_i w_i^2 Cov(score_i | answer_i).
+def _noise(parts: Sequence[Part]) -> Array:
+    """The variance that the channels' randomness adds: the sum of w_i^2 Cov(score_i | answer_i).
 
-    It is averaged over the estimated answers of the stratum; None if a channel does not identify the answers.
+    It is averaged over answers whose reports are those of every stratum, (H, r, r), or of all, (r, r), if the design
+    needs no more.
     """
     design, r = parts[0][0].design, parts[0][1].shape[0]
-    noise = np.zeros((len(design.units), r, r))
-    squares = design.weights**2
-    stratum = design.unit_stratum[design.unit]
+    by_stratum = design.needs_noise
+    stratum = design.unit_stratum[design.unit] if by_stratum else np.zeros(design.n, dtype=np.intp)
+    noise = np.zeros((len(design.units) if by_stratum else 1, r, r))
+    top = design.weights.max()  # so that no square is too large or too small, whatever the unit of the weights
+    squares = (design.weights / top) ** 2
     questions: dict[int, list[Part]] = {}
     for part in parts:
         questions.setdefault(id(part[0].at), []).append(part)
     for same in questions.values():
-        channel, places = same[0][0].channel, same[0][0].at
-        try:
-            require_identifiable(channel)
-        except NotIdentifiable:
-            return None
-        inverse = efficient_loadings(channel, np.full(channel.shape[0], 1 / channel.shape[0]))
-        patterns = np.array([reports.mask for reports, _ in same])
+        reports = same[0][0]
+        patterns = np.array([each.mask for each, _ in same])
         for pattern in np.unique(patterns, axis=1).T:
             if not pattern.any():
                 continue
             who = np.all(patterns == pattern[:, None], axis=0)
             used = [part for part, uses in zip(same, pattern, strict=True) if uses]
-            loadings = np.sum([each / reports.total_weight for reports, each in used], axis=0)
-            q = channel.matrix
-            means = q @ loadings.T
-            given = np.einsum("xy,ry,sy->xrs", q, loadings, loadings) - np.einsum("xr,xs->xrs", means, means)
-            m = len(channel.outputs)
-            sums = np.bincount(stratum[who] * m + places[who], squares[who], len(noise) * m).reshape(-1, m)
-            total = sums.sum(axis=1)
-            some = total > 0
-            answers = simplex_projection(sums[some] / total[some, None] @ inverse.T) * total[some, None]
-            noise[some] += np.einsum("hx,xrs->hrs", answers, given)
-    return noise
+            loadings = np.sum([each / (group.total_weight / top) for group, each in used], axis=0)
+            m = loadings.shape[1]
+            cells = np.bincount(stratum[who] * m + reports.at[who], squares[who], len(noise) * m)
+            sums = np.asarray(cells, dtype=np.float64).reshape(-1, m)
+            noise += _within(reports, loadings, sums)
+    return noise if by_stratum else np.asarray(noise[0])
+
+
+def _within(reports: SampledReports, loadings: Array, sums: Array) -> Array:
+    """(H, r, r) the sum over reports of Cov(loadings | answers), for weights `sums` (H, m) of the reports.
+
+    Given the answers the report is random, and with several booklets also which of them was drawn.
+    """
+    parts = [(reports.channel.matrix, reports.channel.matrix @ loadings.T)]
+    if reports.combined is not None:
+        base = np.vstack([reports.combined, np.ones(loadings.shape[1])])
+        rows = np.linalg.lstsq(base.T, loadings.T, rcond=None)[0]
+        parts = [(q, contrasts.T @ rows[:-1] + rows[-1]) for q, contrasts in reports.booklets]
+    noise = np.array([loadings * row @ loadings.T for row in sums])
+    start = 0
+    for q, means in parts:
+        block = sums[:, start : (start := start + q.shape[1])]
+        total = block.sum(axis=1)
+        some = np.flatnonzero(total > 0)
+        answers = _answers(q, block[some] / total[some, None]) * total[some, None]
+        for place, weights in zip(some, answers, strict=True):
+            if len(parts) == 1:  # the reports that these answers give, which are not always those that were seen
+                noise[place] = loadings * (weights @ q) @ loadings.T
+            noise[place] -= means.T * weights @ means
+    if len(parts) == 1:
+        return noise
+    # The difference of two estimates may have negative eigenvalues.
+    values, vectors = np.linalg.eigh((noise + noise.transpose(0, 2, 1)) / 2)
+    return np.asarray((vectors * np.maximum(values, 0.0)[:, None]) @ vectors.transpose(0, 2, 1))
+
+
+def _answers(q: Array, laws: Array) -> Array:
+    """Answers (H, k) whose reports are about as often as `laws` (H, m) say, also where these leave a choice."""
+    channel = Channel(q / q.sum(axis=1, keepdims=True))
+    try:
+        require_identifiable(channel)
+    except NotIdentifiable:
+        answers = np.full((len(laws), len(q)), 1 / len(q))
+        for _ in range(200):  # steps of expectation and maximisation
+            answers = answers * (laws / np.maximum(answers @ q, 1e-300) @ q.T)
+            answers /= np.maximum(answers.sum(axis=1, keepdims=True), 1e-300)
+        return answers
+    return simplex_projection(laws @ efficient_loadings(channel, np.full(len(q), 1 / len(q))).T)
 
 
 Table = CountTable | SampledReports

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,86 @@ class TwoWayTable(Result):
         return f"{self.joint.n} pairs of reports"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class ThreeWayTable(Result):
+    """The joint proportions of three answers, or of answers and public columns: a two-way table in every layer.
+
+    joint : the `Estimate` over triples of answers, row by row, column by column, layer by layer.
+    row_channel, column_channel, layer_channel : identities, whose inputs are the categories of each.
+
+    `Respondents.three_way` makes it from reports; its variances are those of the joint estimate [Rao].
+
+    >>> two, one = Channel([[0.8, 0.2], [0.2, 0.8]]), Channel(np.eye(2))
+    >>> made = estimate([60, 20, 40, 80], two.product(one))
+    >>> ThreeWayTable(made, two, Channel([[1.0]]), one).layer(0).proportions.round(3)
+    array([[0.667],
+           [0.333]])
+    """
+
+    joint: Estimate
+    row_channel: Channel
+    column_channel: Channel
+    layer_channel: Channel
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(number of row categories, number of column categories, number of layers)."""
+        return self.row_channel.shape[0], self.column_channel.shape[0], self.layer_channel.shape[0]
+
+    @property
+    def proportions(self) -> Array:
+        """The joint proportions, shape (k1, k2, k3)."""
+        return self.joint.values.reshape(self.shape)
+
+    @property
+    def layers(self) -> Estimate:
+        """The marginal proportions of the layers."""
+        k1, k2, k3 = self.shape
+        return self.joint.contrast(np.kron(np.ones((1, k1 * k2)), np.eye(k3)), self.layer_channel.inputs)
+
+    def layer(self, label: Label) -> TwoWayTable:
+        """The table of row and column among those in a layer, with linearised covariance.
+
+        `InvalidInput` if the estimated proportion of the layer is not positive.
+        """
+        if label not in self.layer_channel.inputs:
+            raise invalid("layer", f"one of {self.layer_channel.inputs[:8]}", label)
+        k1, k2, k3 = self.shape
+        chosen = np.eye(k3)[self.layer_channel.inputs.index(label)]
+        cells = np.asarray(np.kron(np.eye(k1 * k2), chosen), dtype=np.float64)
+        names = tuple(product(self.row_channel.inputs, self.column_channel.inputs))
+        return TwoWayTable(
+            self.joint.ratio(cells, cells.sum(axis=0), names, f"among {label}"), self.row_channel, self.column_channel
+        )
+
+    def collapsed(self) -> TwoWayTable:
+        """The table of row and column in all layers together."""
+        k1, k2, k3 = self.shape
+        names = tuple(product(self.row_channel.inputs, self.column_channel.inputs))
+        joint = self.joint.contrast(np.kron(np.eye(k1 * k2), np.ones(k3)), names)
+        return TwoWayTable(joint, self.row_channel, self.column_channel)
+
+    def __repr__(self) -> str:
+        k1, k2, k3 = self.shape
+        return f"ThreeWayTable({k1} x {k2} x {k3} from {self.joint.n} respondents)\n{self.joint!r}"
+
+    _heads = 3
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The three answers of every cell in columns of their own, and the cell's proportion."""
+        cells = product(self.row_channel.inputs, self.column_channel.inputs, self.layer_channel.inputs)
+        rows, columns, layers = zip(*cells, strict=True)
+        return {"row": list(rows), "column": list(columns), "layer": list(layers), "share": self.joint.values.tolist()}
+
+    def _cells(self) -> list[tuple[str, list[str]]]:
+        *labels, (head, shares) = self._columns().items()
+        shown = [(name, [as_text(value) for value in values]) for name, values in labels]
+        return [*shown, (head, [f"{share:.4f}" for share in shares])]
+
+    def _title(self) -> str:
+        return f"{self.joint.n} respondents"
+
+
 def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
     values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
@@ -190,16 +271,16 @@ def two_way(
     b = positions(column_reports, column_channel.outputs)
     if len(a) != len(b):
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
-    product = row_channel.product(column_channel)
+    both = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
     table: Table
     if sample is None:
         pairs = pairs if inside is None else pairs[inside]
-        table = CountTable.from_counts(np.bincount(pairs, minlength=product.shape[1]), product.outputs)
+        table = CountTable.from_counts(np.bincount(pairs, minlength=both.shape[1]), both.outputs)
     else:
-        table = SampledReports(pairs, product, sample)
+        table = SampledReports(pairs, both, sample)
         table = table if inside is None else table.where(inside)
-    return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+    return TwoWayTable(estimate(table, both, estimator), row_channel, column_channel)
 
 
 def two_way_from_counts(
@@ -215,9 +296,9 @@ def two_way_from_counts(
     array = finite_array(counts, "counts", 2)
     if array.shape != (row_channel.shape[1], column_channel.shape[1]):
         raise invalid("counts", f"shape {(row_channel.shape[1], column_channel.shape[1])}", f"shape {array.shape}")
-    product = row_channel.product(column_channel)
-    table = CountTable.from_counts(array.ravel(), product.outputs)
-    return TwoWayTable(estimate(table, product, estimator), row_channel, column_channel)
+    both = row_channel.product(column_channel)
+    table = CountTable.from_counts(array.ravel(), both.outputs)
+    return TwoWayTable(estimate(table, both, estimator), row_channel, column_channel)
 
 
 def independence_power(

@@ -1,273 +1,289 @@
-"""A formula such as ``evade ~ age + sex`` and columns -> the regressors, one row for each combination of values."""
+"""A formula as in R, such as ``evade ~ age + C(region) + log(income):sex`` -> its variables and its model matrix.
+
+Formulas are read, and factors are coded, by the library formulaic: an intercept unless it is left out, treatment
+contrasts against the first level, and full coding wherever no other term has what it needs.
+"""
 
 from __future__ import annotations
 
+import ast
+import keyword
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ldpopt.channel import Channel, Label
+from ldpopt.channel import Label
 from ldpopt.errors import Phrase, invalid
 from ldpopt.values.distribution import Array
-from ldpopt_survey.estimate.counts import column as as_column
-from ldpopt_survey.estimate.counts import factor as codes_of
-from ldpopt_survey.estimate.counts import positions
-from ldpopt_survey.estimate.linear import require_identifiable
 
-_NAME = r"(?:`[^`]+`|[^\W\d]\w*(?:\.\w+)*)"
-_FACTOR = rf"(?:C\s*\(\s*{_NAME}\s*\)|{_NAME})"
-_OUTCOME = re.compile(rf"\s*({_NAME})\s*~\s*")
-_PIECE = re.compile(rf"([+-])\s*(?:(\d+)|({_FACTOR}(?:\s*[:*]\s*{_FACTOR})*))\s*")
-_PART = re.compile(rf"([:*]?)\s*(?:C\s*\(\s*({_NAME})\s*\)|({_NAME}))\s*")
-_TERMS = "terms of names, C(name), : and * with + between them (a name with other signs in backticks)"
+FORM = (
+    "outcome ~ predictor + predictor, as in R: + - : * / ^ ( ), 0 + or - 1 without an intercept, C(name), I(x**2), "
+    "log(x); a name with other signs in backticks"
+)
+
+POINTWISE = {"log", "log2", "log10", "exp", "exp2", "exp10", "sqrt", "abs", "I", "C"}
+"""Functions of one respondent's value."""
+
+CODINGS = {"Treatment", "Sum", "Helmert", "Diff", "Poly"}
+"""Contrasts of a factor by statsmodels' names; formulaic's are ``contr.treatment`` and so on."""
+
+OF_ALL = {"poly", "bs", "cr", "cs", "cc", "center", "scale", "standardize"}
+"""Functions that depend on the values of all respondents."""
+
+_ALLOWED = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Compare, ast.cmpop, ast.Call, ast.keyword,
+    ast.Name, ast.Attribute, ast.Constant, ast.List, ast.Tuple, ast.Load,
+)  # fmt: skip
+_TOKEN = re.compile(r"""(`[^`]+`)|("[^"]*"|'[^']*')|([^\W\d][\w.]*)(?=(\s*\()?)""")
+_ALIAS = re.compile(r"\bcolumn_(\d+)_")
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A column that a term names; `categorical` if it is written ``C(...)``."""
+class Matrix:
+    """The model matrix (n, d) with the names of its columns; the public factors alone, (n, q); the reference levels."""
 
-    name: str
-    categorical: bool = False
-
-
-Term = tuple[Factor, ...]
-"""One column, or several columns whose products are the regressors."""
+    values: Array
+    names: tuple[str, ...]
+    public: Array
+    levels: dict[str, Label]
 
 
 @dataclass(frozen=True)
 class Formula:
-    """The outcome, the terms in their order, and whether there is an intercept."""
+    """A formula that was read.
 
+    outcome : its column. transform : the expression on the left side, if it is more than the column. columns : all
+        columns on the right side, each once.
+    """
+
+    text: str
     outcome: str
-    terms: tuple[Term, ...]
-    intercept: bool = True
+    columns: tuple[str, ...]
+    transform: str | None
+    right: Any = field(repr=False)
+    names: Mapping[str, str] = field(repr=False)
+    """The columns by their names in `right`, where they are other ones."""
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All predictors in the formula, each once."""
-        return tuple(dict.fromkeys(factor.name for term in self.terms for factor in term))
+    def matrix(
+        self, columns: Mapping[str, Any], everybody: Callable[[], Mapping[str, Any]], private: frozenset[str]
+    ) -> Matrix:
+        """The regressors of the rows of `columns`; functions of all values take these from `everybody`.
+
+        With no columns there is one row.
+        """
+        import pandas as pd
+        from formulaic import Formula as Read
+
+        frame = self._frame(columns)
+        everyone = self._frame(everybody()) if self._of_all(private) else None
+        made = self._evaluated(self.right, frame, everyone)
+        mains = dict.fromkeys(factor for term in self.right for factor in self._public(term, private))
+        parts = [pd.DataFrame({"1": np.ones(len(frame))})]
+        if private:
+            parts += [self._evaluated(Read(f"1 + {{{main}}}"), frame, everyone) for main in mains]
+        names = tuple(self._shown(str(name)) for name in made.columns)
+        values = np.asarray(made, dtype=np.float64)
+        if not len(names):
+            raise invalid("formula", "an intercept or a predictor", self.text)
+        if not (finite := np.isfinite(values).all(axis=0)).all():
+            raise invalid("formula", "numbers in every row", f"{names[int(np.argmin(finite))]}, which is none in some")
+        public = np.hstack([np.asarray(part, dtype=np.float64) for part in parts])
+        return Matrix(values, names, public, self._levels(made))
+
+    def transformed(self, numbers: Array) -> Array:
+        """The numbers (n,) of the outcome's column as the left side of the formula has them."""
+        if self.transform is None:
+            return numbers
+        from formulaic import Formula as Read
+
+        made = self._evaluated(Read(f"0 + {{{self.transform}}}"), self._frame({self.outcome: numbers}), None)
+        values = np.asarray(made, dtype=np.float64).reshape(len(numbers), -1)
+        if values.shape[1] != 1 or not np.isfinite(values).all():
+            raise invalid(
+                "formula", f"a number for every value of {self.outcome!r} on the left", self._shown(self.transform)
+            )
+        return np.asarray(values[:, 0])
+
+    def require_categories(self) -> None:
+        """`InvalidInput` if the left side is a function of the outcome, which categories do not have."""
+        if self.transform is not None:
+            raise invalid("formula", "the outcome's own name on the left (categories have no logarithm)", self.text)
+
+    def _frame(self, columns: Mapping[str, Any]) -> Any:
+        import pandas as pd
+
+        other = {name: alias for alias, name in self.names.items()}
+        if not columns:
+            return pd.DataFrame({"column_0_": [0.0]})
+        return pd.DataFrame({other.get(name, name): column for name, column in columns.items()})
+
+    def _evaluated(self, terms: Any, frame: Any, everyone: Any) -> Any:
+        from formulaic.errors import FormulaicError
+
+        context = {"sqrt": np.sqrt, "abs": np.abs}
+        try:
+            with np.errstate(all="ignore"):
+                if everyone is None:
+                    return terms.get_model_matrix(frame, context=context, na_action="ignore")
+                spec = terms.get_model_matrix(everyone, context=context, na_action="ignore").model_spec
+                return spec.get_model_matrix(frame, context=context, na_action="ignore")
+        except (FormulaicError, ArithmeticError, TypeError, ValueError, LookupError) as error:
+            where = re.search(r"factor `([^`]*)`", str(error))  # the rest may quote values
+            got = Phrase(self._shown(where[1])) if where else self.text
+            raise invalid("formula", "terms that can be computed from these columns", got) from None
+
+    def _of_all(self, private: frozenset[str]) -> bool:
+        """Whether some function depends on all values; `InvalidInput` if it does on those of a private column."""
+        found = False
+        for term in self.right:
+            for factor in term.factors:
+                called = [node for node in ast.walk(_tree(factor)) if _function(node) in OF_ALL]
+                inside = {name for node in called for name in self._named(node)}
+                if inside & private:
+                    expected = f"{', '.join(sorted(OF_ALL))} of public columns (I(x**2) is of one answer)"
+                    raise invalid("formula", expected, sorted(inside & private)[0])
+                found |= bool(called)
+        return found
+
+    def _public(self, term: Any, private: frozenset[str]) -> Iterator[str]:
+        """The factors of a term that are of public columns alone, and the public columns of the others."""
+        for factor in term.factors:
+            named = self._named(_tree(factor))
+            if named and not set(named) & private:
+                yield factor.expr
+            else:
+                other = {name: alias for alias, name in self.names.items()}
+                yield from (other.get(name, name) for name in named if name not in private)
+
+    def _named(self, tree: ast.AST) -> list[str]:
+        return [self.names.get(name, name) for name in _variables(tree)]
+
+    def _levels(self, made: Any) -> dict[str, Label]:
+        """The reference level of each factor: the base of its contrasts, or its first level."""
+        levels: dict[str, Label] = {}
+        for expression, contrasts in made.model_spec.factor_contrasts.items():
+            named = self._named(_tree(expression))
+            if len(named) == 1:
+                base = getattr(contrasts.contrasts, "base", None)
+                level = base if base in contrasts.levels else contrasts.levels[0]
+                levels[named[0]] = int(level) if isinstance(level, float) and level.is_integer() else level
+        return levels
+
+    def _shown(self, name: str) -> str:
+        """A name or a message of formulaic with the columns' own names: ``C(sex)[T.m]`` is ``sex[m]``."""
+        said = re.sub(r"(?<!\w)C\((\w+)\)\[", r"\1[", name).replace("[T.", "[")
+        said = re.sub(r"\[((?:[A-Z]\.)?-?\d+)\.0\]", r"[\1]", said)  # whole numbers as labels
+        return _ALIAS.sub(lambda found: self.names.get(found[0], found[0]), said)
+
+    @cached_property
+    def intercept(self) -> bool:
+        """Whether the right side has an intercept."""
+        return any(not term.degree for term in self.right)
 
 
 def parse_formula(text: str) -> Formula:
-    """A formula from its text: ``outcome ~ term + term``; anything else is `InvalidInput`.
+    """A formula from its text: ``outcome ~ term + term``, as R reads it; anything else is `InvalidInput`.
 
-    A term is a column ``a``, labels ``C(a)``, an interaction ``a:b``, or ``a*b``, which stands for ``a + b + a:b``.
-    ``0`` or ``-1`` leaves the intercept out. A name with blanks or signs is put in backticks.
+    ``a:b`` is an interaction, ``a*b`` stands for ``a + b + a:b``, ``(a + b)^2`` for all with at most two of them, and
+    ``0 +`` or ``- 1`` leaves the intercept out. ``C(a)`` takes numbers as labels, and
+    ``C(a, contr.treatment("x"))`` compares with the level x. ``log(a)``, ``exp(a)``, ``sqrt(a)``, ``I(a**2)`` are of
+    one answer; ``poly``, ``bs``, ``center``, ``scale`` of all answers of a public column. A name with blanks or signs
+    is put in backticks. Nothing else of Python is read.
     """
-    if not isinstance(text, str) or (head := _OUTCOME.match(text)) is None:
-        raise invalid("formula", "a text: outcome ~ predictor + predictor", text)
-    outcome, rest = head[1].strip("`"), text[head.end() :].strip()
-    if not re.match(r"-\s*1\b", rest):
-        rest = f"+{rest}"  # every term has a sign before it
-    terms: list[Term] = []
-    intercept, position = True, 0
-    while position < len(rest):
-        piece = _PIECE.match(rest, position)
-        if piece is None:
-            raise invalid("formula", _TERMS, text)
-        (sign, number, product), position = piece.groups(), piece.end()
-        if number is not None and (number not in ("0", "1") or (sign == "-" and number == "0")):
-            raise invalid("formula", "no number but 0, 1 and -1, which are about the intercept", number)
-        if number is not None:
-            intercept = number == "1" and sign == "+"
-        elif sign == "-":
-            raise invalid("formula", "- before 1 alone", text)
-        else:
-            terms += [term for term in _product(product) if set(term) not in map(set, terms)]
-    if not terms and not intercept:
-        raise invalid("formula", "an intercept or a predictor", text)
-    if any(factor.name == outcome for term in terms for factor in term):
-        raise invalid("formula", "predictors other than the outcome", outcome)
-    return Formula(outcome, tuple(terms), intercept)
+    from formulaic import Formula as Read
+    from formulaic.errors import FormulaicError
 
-
-def _product(text: str) -> list[Term]:
-    """The terms of ``a``, ``a:b`` or ``a*b*c``."""
-    crossed: list[Term] = []
-    for sign, categorical, name in _PART.findall(text):
-        factor = Factor((categorical or name).strip("`"), bool(categorical))
-        if sign == ":":
-            crossed[-1] = _joined(crossed[-1], (factor,))
-        else:
-            crossed.append((factor,))
-    terms: list[Term] = []
-    for following in crossed:
-        terms = [*terms, following, *(_joined(term, following) for term in terms)]
-    return sorted(terms, key=len)
-
-
-def _joined(first: Term, second: Term) -> Term:
-    return (*first, *(factor for factor in second if factor not in first))
-
-
-Codes = npt.NDArray[np.intp]
-
-MAX_CELLS = 256
-"""The most combinations of private answers over which a likelihood is summed."""
-
-MAX_LEVELS = 100
-"""The most levels of a public predictor that is not a number."""
-
-
-@dataclass(frozen=True)
-class Regressors:
-    """The design of n respondents. Respondents of one `group` have the same public values.
-
-    values : (u, z, d), the d regressors, called `names`, for each of u different rows of public values and each of z
-        cells. A cell is a combination of answers to the private predictors.
-    public : (u, q), the public columns with a constant, from which the private predictors are modelled.
-    group : (n,), the public row of each respondent. levels : the reference level of each factor.
-    """
-
-    names: tuple[str, ...]
-    values: Array
-    public: Array
-    group: Codes
-    levels: dict[str, Label]
-
-    @property
-    def private(self) -> bool:
-        """Whether some predictor is private."""
-        return bool(self.values.shape[1] > 1)
-
-
-def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label]], n: int) -> Regressors:
-    """The design of `formula` from the public columns of `data` and the answers of its `private` predictors."""
-    cells = list(product(*(range(len(labels)) for labels in private.values())))
-    if len(cells) > MAX_CELLS:
-        raise invalid("private predictors", f"at most {MAX_CELLS} combinations of answers", len(cells))
-    categorical = {factor.name for term in formula.terms for factor in term if factor.categorical}
-    columns: dict[str, list[tuple[str, Array, bool]]] = {}
-    levels: dict[str, Label] = {}
-    for name in formula.columns:
-        if inside := name in private:
-            code = np.array([cell[list(private).index(name)] for cell in cells], dtype=np.intp)
-            kinds = list(private[name])
-        else:
-            code, kinds = public_column(data, name, n)
-        coded = _coded(name, kinds, code, name in categorical, levels, inside)
-        columns[name] = [(title, values, inside) for title, values in coded]
-    open_columns = [values for coded in columns.values() for _, values, inside in coded if not inside]
-    group, firsts = np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp)
-    if open_columns:
-        unique = np.unique(np.stack(open_columns, axis=1), axis=0, return_index=True, return_inverse=True)
-        firsts, group = unique[1], unique[2].reshape(-1)
-    terms: list[tuple[str, Array]] = []
-    shape = (len(firsts), len(cells))
-    if formula.intercept:
-        terms.append(("Intercept", np.ones(shape)))
-    for term in formula.terms:
-        for parts in product(*(columns[factor.name] for factor in term)):
-            value = np.ones(shape)
-            for _, values, inside in parts:
-                value = value * (values[None, :] if inside else values[firsts][:, None])
-            terms.append((":".join(title for title, *_ in parts), value))
-    values = np.stack([value for _, value in terms], axis=-1)
-    flat = values.reshape(-1, values.shape[-1])
-    scale = np.abs(flat).max(axis=0)
-    if (scale == 0).any() or np.linalg.matrix_rank(flat / scale) < flat.shape[1]:
-        raise invalid("formula", "predictors of which none follows from the others", Phrase("collinear ones"))
-    public = np.column_stack([np.ones(len(firsts)), *[column[firsts] for column in open_columns]])
-    return Regressors(tuple(title for title, _ in terms), values, public, group, levels)
-
-
-def private_predictors(formula: Formula, channels: Mapping[str, Channel]) -> dict[str, Channel]:
-    """The channels of the private predictors, in order. `NotIdentifiable` for one that does not determine answers."""
-    private = {name: channels[name] for name in formula.columns if name in channels}
-    for channel in private.values():
-        require_identifiable(channel)
-    return private
-
-
-def reports_together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
-    """The product of the predictors' channels (z, r), and the position of every respondent's reports in it (n,)."""
-    matrix: Array = np.ones((1, 1))
-    reports: Codes = np.zeros(n, dtype=np.intp)
-    for name, channel in private.items():
-        places = positions(data[name], channel.outputs)
-        if len(places) != n:
-            raise invalid(f"column {name!r}", f"{n} reports", len(places))
-        reports = reports * channel.shape[1] + places
-        matrix = np.asarray(np.kron(matrix, channel.matrix), dtype=np.float64)
-    return matrix, reports
-
-
-def public_column(data: Any, name: str, n: int | None = None) -> tuple[Codes, list[Any]]:
-    """Codes and kinds of a public column, (n,), without missing values; else `InvalidInput`."""
-    if n is None:
-        n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
+    if not isinstance(text, str):
+        raise invalid("formula", FORM, text)
+    if text.partition("~")[2].strip() == "":
+        raise invalid("formula", FORM, text)
+    plain, names = _plain(text)
     try:
-        values = data[name]
-    except (KeyError, IndexError, ValueError):
-        raise invalid("formula", "columns of the data", name) from None
-    column = as_column(values, f"column {name!r}")
-    code, kinds = codes_of(column, n, f"column {name!r}")
-    if any(isinstance(kind, str) and not kind.strip() for kind in kinds):
-        raise invalid(f"column {name!r}", "a value for every respondent", Phrase("an empty one"))
-    return code, kinds
+        read = Read(plain)
+        left, right = list(read.lhs), read.rhs
+        factors = [factor for term in right for factor in term.factors]
+    except (FormulaicError, AttributeError, SyntaxError, TypeError, ValueError, RecursionError):
+        raise invalid("formula", FORM, text) from None
+    if len(left) != 1 or len(left[0].factors) != 1:
+        raise invalid("formula", f"one outcome: {FORM}", text)
+    outcome = left[0].factors[0]
+    columns: list[str] = []
+    for factor in (outcome, *factors):
+        tree = _tree(factor)
+        for node in ast.walk(tree):
+            if not isinstance(node, _ALLOWED):
+                raise invalid("formula", FORM, text)
+            if isinstance(node, ast.Call) and _function(node) is None:
+                known = sorted(POINTWISE | OF_ALL)
+                raise invalid("formula", f"the functions {', '.join(known)}", Phrase(ast.unparse(node.func)))
+            if isinstance(node, ast.Attribute) and not _namespace(node):
+                raise invalid("formula", FORM, text)
+        columns.append("\n".join(names.get(name, name) for name in _variables(tree)))
+    if not columns[0] or "\n" in columns[0]:
+        raise invalid("formula", f"one column as outcome: {FORM}", text)
+    if any(_function(node) in OF_ALL | {"C"} for node in ast.walk(_tree(outcome))):
+        raise invalid("formula", "a column on the left, or a function of one value", text)
+    predictors = tuple(dict.fromkeys(name for several in columns[1:] for name in several.split("\n") if name))
+    if columns[0] in predictors:
+        raise invalid("formula", "predictors other than the outcome", columns[0])
+    if not factors:
+        raise invalid("formula", "an intercept or a predictor", text)
+    transform = None if isinstance(_tree(outcome), ast.Name) else outcome.expr
+    return Formula(text, columns[0], predictors, transform, right, names)
 
 
-def numbers_of(kinds: list[Any]) -> Array | None:
-    """The kinds as numbers, if all of them are; None for labels."""
-    if any(isinstance(kind, (bool, tuple)) or (isinstance(kind, str) and "_" in kind) for kind in kinds):
+def _plain(text: str) -> tuple[str, dict[str, str]]:
+    """The formula with another name for each column that is no plain name of Python, and the columns by these names."""
+    names: dict[str, str] = {}
+    if _ALIAS.search(text):
+        raise invalid("formula", "names other than column_1_", text)
+
+    def alias(name: str) -> str:
+        found = next((key for key, known in names.items() if known == name), f"column_{len(names)}_")
+        names[found] = name
+        return found
+
+    def replaced(token: re.Match[str]) -> str:
+        quoted, string, name, called = token.groups()
+        if quoted:
+            return alias(quoted.strip("`"))
+        if string or called is not None or name in ("True", "False", "None") or name.split(".")[0] in ("contr", "np"):
+            return token[0]
+        return name if name.isascii() and name.isidentifier() and not keyword.iskeyword(name) else alias(name)
+
+    plain = _TOKEN.sub(replaced, text)
+    return plain, names
+
+
+def _tree(factor: Any) -> ast.AST:
+    """The expression of a factor, as Python reads it."""
+    return ast.parse(factor if isinstance(factor, str) else factor.expr, mode="eval").body
+
+
+def _function(node: ast.AST) -> str | None:
+    """The name of a function of a formula that a node calls; None for others."""
+    if not isinstance(node, ast.Call):
         return None
-    with suppress(TypeError, ValueError):
-        numbers = np.array([float(kind) for kind in kinds])
-        return numbers if np.isfinite(numbers).all() else None
-    return None
+    name = ast.unparse(node.func)
+    if name.startswith("contr.") or name in CODINGS:
+        return "contr"
+    return plain if (plain := name.removeprefix("np.")) in POINTWISE | OF_ALL else None
 
 
-def _coded(
-    name: str, kinds: list[Any], code: Codes, categorical: bool, levels: dict[str, Label], ordered: bool = False
-) -> list[tuple[str, Array]]:
-    """The columns of one variable: the number itself, or for a factor an indicator of each level except the first."""
-    numbers = None if categorical else numbers_of(kinds)
-    if numbers is not None:
-        return [(name, numbers[code])]
-    if not ordered:
-        code, kinds = in_order(code, kinds)
-    if len(kinds) < 2:
-        raise invalid(f"column {name!r}", "at least two different values", Phrase("one"))
-    if len(kinds) > MAX_LEVELS:
-        raise invalid(f"column {name!r}", f"numbers, or at most {MAX_LEVELS} levels", len(kinds))
-    levels[name] = kinds[0]
-    return [(f"{name}[{kind}]", (code == level).astype(float)) for level, kind in enumerate(kinds[1:], 1)]
+def _namespace(node: ast.Attribute) -> bool:
+    inside = node.value
+    return isinstance(inside, ast.Name) and inside.id in ("contr", "np") and not node.attr.startswith("_")
 
 
-def in_order(code: Codes, kinds: list[Any]) -> tuple[Codes, list[Any]]:
-    """Codes and kinds with the kinds in order."""
-    order = sorted(range(len(kinds)), key=lambda place: numbers_first(kinds[place]))
-    return np.argsort(order)[code], [kinds[place] for place in order]
-
-
-def numbers_first(kind: Any) -> tuple[bool, float, str]:
-    """A key for sorting: numbers by their size, then others as text."""
-    number = numbers_of([kind])
-    return number is None, 0.0 if number is None else float(number[0]), str(kind)
-
-
-def outcome_of(data: Any, name: str, channel: Channel | None) -> tuple[Channel, Any]:
-    """The channel of the outcome (the identity if it is public), and the position of every report among its outputs."""
-    if channel is not None:
-        require_identifiable(channel)
-        return channel, positions(data[name], channel.outputs)
-    code, kinds = in_order(*public_column(data, name))
-    if not 2 <= len(kinds) <= 50:
-        raise invalid(f"outcome {name!r}", "2 to 50 categories (linear_regression is for numbers)", len(kinds))
-    return Channel(np.eye(len(kinds)), kinds), code
-
-
-def from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
-    """The rows of the channel and their labels, with the reference first."""
-    labels = answers.inputs
-    first = [0] if reference is None else [x for x, label in enumerate(labels) if reference in (label, str(label))]
-    if len(first) != 1:
-        raise invalid("reference", f"one of the categories {labels[:8]}", reference)
-    order = [*first, *(x for x in range(len(labels)) if x not in first)]
-    return answers.matrix[order], tuple(labels[x] for x in order)
+def _variables(tree: ast.AST) -> list[str]:
+    """The columns of an expression: its names but those of functions."""
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    spaces = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if any(isinstance(node, ast.Call) and ast.unparse(node.func) == "C" for node in ast.walk(tree)):
+        spaces |= {id(node) for node in named if node.id in CODINGS}  # as in C(f, Sum)
+    return list(dict.fromkeys(node.id for node in named if id(node) not in functions | spaces))

@@ -19,16 +19,24 @@ from ldpopt.values.distribution import Array, finite_array
 from ldpopt_survey.estimate.counts import positions, report_column
 from ldpopt_survey.estimate.likelihood import MaximumLikelihood
 from ldpopt_survey.estimate.linear import require_identifiable
-from ldpopt_survey.regress.formula import (
+from ldpopt_survey.regress.formula import parse_formula
+from ldpopt_survey.regress.regressors import (
     Regressors,
     from_reference,
     outcome_of,
-    parse_formula,
     private_predictors,
     regressors,
     reports_together,
 )
-from ldpopt_survey.regress.result import Regression, Sample, check_size, inverse_of, softmax
+from ldpopt_survey.regress.result import (
+    Regression,
+    Sample,
+    Subsample,
+    as_subsample,
+    inverse_of,
+    require_finite,
+    softmax,
+)
 
 CHUNK = 1 << 21
 """The most entries of score arrays that are in memory at once."""
@@ -72,7 +80,7 @@ class CellLikelihood:
     reports: npt.NDArray[np.intp]
     answers: Array
     outcome: npt.NDArray[np.intp]
-    sample: Sample | None
+    sample: Subsample | None
     penalised: bool = False
 
     @property
@@ -80,11 +88,20 @@ class CellLikelihood:
         """The number of coefficients that belong to the answers."""
         return int((len(self.answers) - 1) * self.design.values.shape[2])
 
-    def fit(self) -> Fitted:
-        """Fisher scoring with step halving, to a stationary point of the likelihood, which never falls on the way."""
+    @property
+    def weights(self) -> Array:
+        """(n,) the weights of the respondents."""
+        return np.ones(len(self.outcome)) if self.sample is None else self.sample.weights
+
+    def fit(self, weights: Array | None = None, start: Array | None = None) -> Fitted:
+        """Fisher scoring with step halving, to a stationary point of the likelihood, which never falls on the way.
+
+        weights : (n,) others than those of the sample. start : (c,) where to begin, by default at zeros.
+        """
         scale = self.scale
-        b = np.zeros(len(scale))
-        cells = self._counted()
+        weights = self.weights if weights is None else weights
+        b = np.zeros(len(scale)) if start is None else start
+        cells = self._counted(weights)
         now, score, information = self._at(b, cells)
         for _ in range(2000 if self.penalised else 200):
             move = _solved(information / np.outer(scale, scale), score / scale)
@@ -94,6 +111,8 @@ class CellLikelihood:
             won = float(score / scale @ move)
             done = won < 1e-13 * max(1.0, abs(now)) and np.abs(move).max() < 1e-6 * (1 + np.abs(b * scale).max())
             if done or (self.penalised and won < 1e-6):  # a thousandth of a standard error from the maximum
+                if not self.penalised:
+                    require_finite(information, scale, float(weights.mean()), UNFITTED)
                 return Fitted(b, information, self._scores(b), now)
             size = min(1.0, 4.0 / float(np.abs(move).max()))
             # A sum of many logarithms has a rounding error, which is allowed for.
@@ -126,12 +145,11 @@ class CellLikelihood:
         second = np.tile(np.sqrt((public**2).mean(axis=0)), d.shape[1] - 1)
         return np.asarray(np.maximum(np.concatenate([first, second]), TINY))
 
-    def _counted(self) -> Array:
+    def _counted(self, weights: Array) -> Array:
         """The weight of every (public row, pair of reports), (u, r1, r2)."""
         u = len(self.design.values)
         r1, r2 = self.predictors.shape[1], self.answers.shape[1]
         cell = (self.design.group * r1 + self.reports) * r2 + self.outcome
-        weights = None if self.sample is None else self.sample.weights
         counted = np.bincount(cell, weights, u * r1 * r2)
         return np.asarray(counted, dtype=np.float64).reshape(u, r1, r2)
 
@@ -191,6 +209,36 @@ class CellLikelihood:
             scores[who] = slopes[places] / np.maximum(both[places], TINY)[:, None]
         return scores
 
+    def noise(self, b: Array, scores: Array, who: npt.NDArray[np.intp], squares: Array) -> Array:
+        """The channel's part of the variance of the scores of some respondents, (c, c).
+
+        It is the sum of squares w_i^2 of their scores, less that of their means given true answers, of which each has
+        its chance given the reports, by the fitted law.
+        """
+        own = scores[who]
+        noise = (own * squares[:, None]).T @ own
+        order = np.argsort(self.design.group[who], kind="stable")
+        sorted_groups = self.design.group[who][order]
+        for rows in self._chunks():
+            low, high = np.searchsorted(sorted_groups, [rows.start, rows.stop])
+            if low == high:
+                continue
+            slopes, both = self._slopes(b, rows)
+            mixed, answered, _, _ = self._joint(b, rows)
+            each = slopes / np.maximum(both, TINY)[..., None]
+            means = np.einsum("zr,as,ursc->uzac", self.predictors, self.answers, each, optimize=True)
+            people = order[low:high]
+            at = self.design.group[who][people] - rows.start
+            first, second = self.reports[who][people], self.outcome[who][people]
+            told = self.predictors[:, first].T[:, :, None] * self.answers[:, second].T[:, None]
+            chance = mixed[at][:, :, None] * answered[at] * told
+            chance /= np.maximum(chance.sum(axis=(1, 2), keepdims=True), TINY)
+            weight = np.zeros(means.shape[:3])
+            np.add.at(weight, at, chance * squares[people, None, None])
+            flat = means.reshape(-1, len(b))
+            noise -= (flat * weight.reshape(-1, 1)).T @ flat
+        return noise
+
     def _chunks(self) -> Iterator[slice]:
         u, z, d = self.design.values.shape
         r1, r2 = self.predictors.shape[1], self.answers.shape[1]
@@ -237,7 +285,8 @@ def logit_regression(
     They maximise the likelihood of the reports, summed over the unknown private predictors, whose own model
     is a multinomial logit in the public predictors [BIZ]. For a simple sample the covariance is the inverse of the
     information. Otherwise the scores are weighted, and the variance of their total is that of the sample
-    (pseudo-likelihood) [SSW]. The reports of one person must have been made independently of one another.
+    (pseudo-likelihood) [SSW]; with replicate weights the fit is made again under each. The reports of one person must
+    have been made independently of one another.
 
     Raises `InvalidInput` for a formula or columns that do not fit, `NotIdentifiable` for a channel that does not
     determine the answers, and `SolverError` if the likelihood has no finite maximum. With private predictors of which
@@ -249,14 +298,15 @@ def logit_regression(
     'logistic'
     """
     asked = parse_formula(formula)
+    asked.require_categories()
     known = {name: as_channel(channel) for name, channel in channels.items()}
     known_outcome, outcome = outcome_of(data, asked.outcome, known.get(asked.outcome))
     answers, labels = from_reference(known_outcome, reference)
     private = private_predictors(asked, known)
     design = regressors(asked, data, {name: channel.inputs for name, channel in private.items()}, len(outcome))
-    check_size(sample, len(outcome))
+    drawn = as_subsample(sample, len(outcome))
     predictors, reports = reports_together(private, data, len(outcome))
-    return _fitted(formula, CellLikelihood(design, predictors, reports, answers, outcome, sample), labels)
+    return _fitted(formula, CellLikelihood(design, predictors, reports, answers, outcome, drawn), labels)
 
 
 def logistic_regression(
@@ -336,7 +386,14 @@ def _fitted(formula: str, model: CellLikelihood, labels: tuple[Label, ...]) -> R
     if drawn is None and not model.penalised:
         likelihood, null = fit.log_likelihood, model.null_log_likelihood()
     if drawn is not None:
-        total = drawn.total_variance(fit.scores @ covariance)
+        parts = drawn.summed(lambda who, squares: model.noise(fit.coefficients, fit.scores, who, squares))
+
+        def again(weights: Array) -> Array:
+            return model.fit(weights, fit.coefficients).coefficients
+
+        slopes = model.design.values.shape[2] - 1
+        unit = covariance * drawn.top
+        total = drawn.variance(fit.scores @ covariance, unit @ parts @ unit, again, slopes)
         covariance, degrees = total.covariance, total.degrees
     kind = "logistic" if len(labels) == 2 else "multinomial"
     coefficients = fit.coefficients[:split].reshape(len(labels) - 1, -1)

@@ -18,27 +18,35 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.errors import Phrase, SolverError, invalid
+from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt_survey.estimate.counts import positions
 from ldpopt_survey.estimate.groups import Source, loadings_of
 from ldpopt_survey.estimate.linear import GeneralizedLeastSquares, require_identifiable
 from ldpopt_survey.estimate.numbers import scores_of
-from ldpopt_survey.regress.formula import (
+from ldpopt_survey.regress.formula import Formula, parse_formula
+from ldpopt_survey.regress.logit import UNFITTED
+from ldpopt_survey.regress.regressors import (
     Codes,
-    Formula,
     Regressors,
+    declared,
     from_reference,
     in_order,
     numbers_of,
-    parse_formula,
     private_predictors,
     public_column,
     regressors,
     reports_together,
 )
-from ldpopt_survey.regress.logit import UNFITTED
-from ldpopt_survey.regress.result import Regression, Sample, check_size, inverse_of, softmax
+from ldpopt_survey.regress.result import (
+    Regression,
+    Sample,
+    Subsample,
+    as_subsample,
+    inverse_of,
+    require_finite,
+    softmax,
+)
 
 _CHUNK = 1 << 22
 
@@ -53,6 +61,8 @@ class Moments:
     cell : (R, z) what each is worth, without bias, as an indicator of each cell of the private predictors.
     outcome : (R, z, e) or (R, z, 1) the same times the outcome, as far as the report tells of it: e numbers, one or an
         indicator for each category but the reference. factor : (n, e) or (1, 1), what else tells of the outcome.
+    squares : an outcome and a factor of the same shapes for the squares of the outcome's numbers.
+    share : (R,) by what the indicators of each report were multiplied.
     """
 
     design: Regressors
@@ -61,56 +71,89 @@ class Moments:
     outcome: Array
     factor: Array
     logit: bool
-    sample: Sample | None = None
+    squares: tuple[Array, Array]
+    share: Array
+    sample: Subsample | None = None
 
     def fit(self) -> tuple[Array, Array, float]:
-        """The coefficients (e, d), their covariance (e d, e d) and its degrees of freedom.
-
-        Newton's steps are halved until the next one is shorter, which no unit of the regressors changes.
-        """
-        mass, moment = self._summed()
-        d, e = self.design.values.shape[2], moment.shape[2]
-        n = len(self.design.group)
+        """The coefficients (e, d), their covariance (e d, e d) and its degrees of freedom."""
+        d, e, n = self.design.values.shape[2], self._equations, len(self.design.group)
         if n <= e * d:
             raise invalid("data", f"more respondents than the {e * d} coefficients", n)
+        flat, inverse = self._solved(self._weights, np.zeros(e * d))
+        b = flat.reshape(e, d)
+        scores = self._scores(b)
+        influence = scores @ inverse
+        if self.sample is None:
+            return b, influence.T @ influence * (n / (n - d)), math.inf if self.logit else float(n - d)
+        unit = inverse * self.sample.top
+        noise = unit @ self.sample.summed(lambda who, squares: self._noise(b, scores, who, squares)) @ unit
+
+        def again(weights: Array) -> Array:
+            return self._solved(weights, flat)[0]
+
+        total = self.sample.variance(influence, noise, again, d - 1)
+        return b, total.covariance, total.degrees
+
+    @property
+    def _weights(self) -> Array:
+        return np.ones(len(self.design.group)) if self.sample is None else self.sample.weights
+
+    def _solved(self, weights: Array, start: Array) -> tuple[Array, Array]:
+        """The coefficients (e d,) under weights (n,), and the inverse of minus the equations' derivative.
+
+        Newton's steps of a logit are halved until the next one is shorter, which no unit of the regressors changes.
+        """
+        mass, moment = self._summed(weights)
+        e = self._equations
         scale = np.tile(np.sqrt((self.design.values**2).mean(axis=(0, 1))), e)
-        b = np.zeros(e * d)
+        b, (_score, information) = start, self._at(start, mass, moment)
+        inverse = inverse_of(information)
+        if self.logit:
+            b, information, inverse = self._climbed(b, mass, moment, scale)
+        else:
+            for _ in range(2):  # the second one takes what rounding left
+                b = b + inverse @ self._at(b, mass, moment)[0]
+        if not np.linalg.eigvalsh(information / np.outer(scale, scale)).min() > 0:
+            more = "drop predictors, join categories, or collect more reports"
+            raise SolverError(f"regression: so few reports do not tell the coefficients apart ({more})")
+        if self.logit:
+            require_finite(information, scale, float(weights.mean()), UNFITTED)
+        return b, inverse
+
+    def _climbed(self, b: Array, mass: Array, moment: Array, scale: Array) -> tuple[Array, Array, Array]:
+        """The coefficients of a logit, and there minus the equations' derivative and its inverse, or `SolverError`."""
         score, information = self._at(b, mass, moment)
         inverse = inverse_of(information)
         move = inverse @ score
         for _ in range(100):
             if np.abs(move * scale).max() < 1e-9 * (1 + np.abs(b * scale).max()):
-                break
-            size = min(1.0, 4.0 / float(np.abs(move * scale).max())) if self.logit else 1.0
+                return b, information, inverse
+            size = min(1.0, 4.0 / float(np.abs(move * scale).max()))
             while size > 1e-6:
                 following = inverse @ self._at(b + size * move, mass, moment)[0]
                 if np.linalg.norm(following * scale) <= (1 - size / 4) * np.linalg.norm(move * scale):
                     break
                 size /= 2
             b = b + size * move
-            if size <= 1e-6 or np.abs(b * scale).max() > 60 * math.sqrt(e):
-                raise SolverError(UNFITTED)
+            if size <= 1e-6 or np.abs(b * scale).max() > 60 * math.sqrt(self._equations):
+                break
             score, information = self._at(b, mass, moment)
-            inverse = inverse_of(information)
+            try:
+                inverse = inverse_of(information)
+            except InvalidInput:  # chances of 0 and 1 tell nothing
+                break
             move = inverse @ score
-        if not np.linalg.eigvalsh(information / np.outer(scale, scale)).min() > 0:
-            more = "drop predictors, join categories, or collect more reports"
-            raise SolverError(f"regression: so few reports do not tell the coefficients apart ({more})")
-        influence = self._scores(b.reshape(e, d)) @ inverse
-        if self.sample is None:
-            return b.reshape(e, d), influence.T @ influence * (n / (n - d)), math.inf if self.logit else float(n - d)
-        total = self.sample.total_variance(influence)
-        return b.reshape(e, d), total.covariance, total.degrees
+        raise SolverError(UNFITTED)
 
     @property
     def _equations(self) -> int:
         return int(max(self.outcome.shape[2], self.factor.shape[1]))
 
-    def _summed(self) -> tuple[Array, Array]:
+    def _summed(self, weights: Array) -> tuple[Array, Array]:
         """The weighted sums of the indicators over the respondents of each public row: (u, z) and (u, z, e)."""
         group, e = self.design.group, self._equations
         shape = len(self.design.values), len(self.cell)
-        weights = np.ones(len(group)) if self.sample is None else self.sample.weights
 
         def summed(table: Array, factor: Array | float = 1.0) -> Array:
             return np.asarray(sparse.csr_array((weights * factor, (group, self.report)), shape=shape) @ table)
@@ -152,6 +195,31 @@ class Moments:
             residual = residual - self.cell[report][..., None] * self._expected(b, of)
             scores[rows] = np.einsum("sze,szd->sed", residual, self.design.values[of]).reshape(-1, e * d)
         return scores
+
+    def _noise(self, b: Array, scores: Array, who: npt.NDArray[np.intp], squares: Array) -> Array:
+        """The channel's part of the variance of the scores of some respondents, (e d, e d).
+
+        It is the sum of squares w_i^2 of their scores, less an unbiased estimate of the same of true answers' scores.
+        """
+        e, d = b.shape
+        group, report = self.design.group[who], self.report[who]
+        expected = self._expected(b, group)
+        square, factor_square = self.squares
+        factor = np.broadcast_to(self.factor, (len(self.design.group), e))[who]
+        factor_square = np.broadcast_to(factor_square, (len(self.design.group), e))[who]
+        weights = squares * self.share[report]
+        own = scores[who]
+        noise = ((own * squares[:, None]).T @ own).reshape(e, d, e, d)
+        for z in range(self.cell.shape[1]):
+            x, cell, f = self.design.values[group, z], self.cell[report, z], expected[:, z]
+            value = np.broadcast_to(self.outcome[report, z], (len(who), e)) * factor
+            for i in range(e):
+                for j in range(e):
+                    away = cell * f[:, i] * f[:, j] - value[:, i] * f[:, j] - f[:, i] * value[:, j]
+                    if i == j:  # of two categories one is never given
+                        away = away + np.broadcast_to(square[report, z], (len(who), e))[:, i] * factor_square[:, i]
+                    noise[i, :, j] -= x.T @ (x * (weights * away)[:, None])
+        return noise.reshape(e * d, e * d)
 
 
 def linear_regression(
@@ -207,20 +275,25 @@ def separate_regression(
     asked = parse_formula(formula)
     known = {name: as_channel(channel) for name, channel in channels.items()}
     if (channel := known.get(asked.outcome)) is None:
-        factor, levels = _public_outcome(data, asked.outcome, logit, reference)
+        factor, levels = _public_outcome(data, asked, logit, reference)
+        square = factor**2
     else:
         require_identifiable(channel)
-        values, levels = _outcome_values(asked.outcome, channel.inputs, logit, reference, scores)
+        values, levels = _outcome_values(asked, channel.inputs, logit, reference, scores)
         told = positions(data[asked.outcome], channel.outputs)
         if not len(told):
             raise invalid("data", "at least one respondent", Phrase("none"))
-        factor = (_unbiased(channel.matrix, told).T @ values)[told]
+        indicators = _unbiased(channel.matrix, told).T
+        factor, square = (indicators @ values)[told], (indicators @ values**2)[told]
     private = private_predictors(asked, known)
     design = regressors(asked, data, {name: source.inputs for name, source in private.items()}, len(factor))
-    check_size(sample, len(factor))
+    drawn = as_subsample(sample, len(factor))
     matrix, report = reports_together(private, data, len(factor))
     cell = _unbiased(matrix, report).T
-    return _regression(formula, asked, Moments(design, report, cell, cell[..., None], factor, logit, sample), levels)
+    one = cell[..., None]
+    shares = np.ones(len(cell))
+    moments = Moments(design, report, cell, one, factor, logit, (one, square), shares, drawn)
+    return _regression(formula, asked, moments, levels)
 
 
 def _unbiased(matrix: Array, reports: Codes) -> Array:
@@ -258,17 +331,19 @@ def moment_regression(
     if not ((reports >= 0).sum(axis=0) == 1).all():
         raise invalid("sources", "one report of each respondent", Phrase("none, or several"))
     n = reports.shape[1]
-    check_size(sample, n)
+    drawn = as_subsample(sample, n)
     design = regressors(asked, data, {name: answers[name] for name in asked.columns if name in answers}, n)
     z = design.values.shape[1]
-    cells, report = _pooled(sources, reports, None if sample is None else sample.weights)
+    cells, report, shares = _pooled(sources, reports, None if drawn is None else drawn.weights)
     cells = cells.reshape(len(cells), z, -1)
     if asked.outcome in answers:
-        values, levels = _outcome_values(asked.outcome, answers[asked.outcome], logit, reference, scores)
+        values, levels = _outcome_values(asked, answers[asked.outcome], logit, reference, scores)
         outcome, factor = cells @ values, np.ones((1, 1))
+        squares = cells @ values**2, factor
     else:
-        outcome, (factor, levels) = cells, _public_outcome(data, asked.outcome, logit, reference)
-    moments = Moments(design, report, cells.sum(axis=2), outcome, factor, logit, sample)
+        outcome, (factor, levels) = cells, _public_outcome(data, asked, logit, reference)
+        squares = outcome, factor**2
+    moments = Moments(design, report, cells.sum(axis=2), outcome, factor, logit, squares, shares, drawn)
     return _regression(formula, asked, moments, levels)
 
 
@@ -283,23 +358,26 @@ def _regression(formula: str, asked: Formula, moments: Moments, levels: tuple[La
     )  # fmt: skip
 
 
-def _public_outcome(data: Any, name: str, logit: bool, reference: Label) -> tuple[Array, tuple[Label, ...]]:
+def _public_outcome(data: Any, asked: Formula, logit: bool, reference: Label) -> tuple[Array, tuple[Label, ...]]:
     """The numbers (n, e) that each respondent's public outcome is; for a logit with the categories."""
+    name = asked.outcome
     code, kinds = public_column(data, name)
     if logit:
-        code, kinds = in_order(code, kinds)
-        values, levels = _outcome_values(name, kinds, True, reference, None)
+        code, kinds = in_order(code, kinds, declared(data, name))
+        values, levels = _outcome_values(asked, kinds, True, reference, None)
         return values[code], levels
     if (numbers := numbers_of(kinds)) is None:
         raise invalid(f"outcome {name!r}", "numbers (a logistic regression is for categories)", Phrase("others"))
-    return numbers[code][:, None], ()
+    return asked.transformed(numbers)[code][:, None], ()
 
 
 def _outcome_values(
-    name: str, labels: Sequence[Label], logit: bool, reference: Label, scores: Any
+    asked: Formula, labels: Sequence[Label], logit: bool, reference: Label, scores: Any
 ) -> tuple[Array, tuple[Label, ...]]:
     """The numbers (a, e) that each category of the outcome is; for a logit with the categories, the reference first."""
+    name = asked.outcome
     if logit:
+        asked.require_categories()
         if not 2 <= len(labels) <= 50:
             raise invalid(f"outcome {name!r}", "2 to 50 categories (linear regression is for numbers)", len(labels))
         rows, ordered = from_reference(Channel(np.eye(len(labels)), tuple(labels)), reference)
@@ -307,15 +385,15 @@ def _outcome_values(
     values = scores_of(tuple(labels)) if scores is None else finite_array(scores, "scores", 1)
     if len(values) != len(labels):
         raise invalid("scores", f"one for each of the {len(labels)} categories of {name!r}", len(values))
-    return values[:, None], ()
+    return asked.transformed(values)[:, None], ()
 
 
 def _pooled(
     sources: Sequence[Source], reports: npt.NDArray[np.intp], weights: Array | None
-) -> tuple[Array, npt.NDArray[np.intp]]:
+) -> tuple[Array, npt.NDArray[np.intp], Array]:
     """Unbiased indicators (R, r) of all combinations for the reports of all booklets, and the report of each person.
 
-    Those of a booklet are multiplied by its precision, relative to the most precise one.
+    Those of a booklet are multiplied by its precision, relative to the most precise one, which is the third, (R,).
     """
     tables, precisions, report = [], [], np.zeros(reports.shape[1], dtype=np.intp)
     start = 0
@@ -330,4 +408,5 @@ def _pooled(
         report[asked] = own[asked] + start
         start += source.channel.shape[1]
     relative = np.array(precisions) / max(precisions)
-    return np.vstack([table * weight for table, weight in zip(tables, relative, strict=True)]), report
+    shares = np.repeat(relative, [len(table) for table in tables])
+    return np.vstack(tables) * shares[:, None], report, shares

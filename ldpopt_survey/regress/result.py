@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import Phrase, SolverError, invalid
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt.values.results import ByValue
 from ldpopt_survey.estimate.intervals import two_sided
 from ldpopt_survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt_survey.hypothesis_tests import TestResult, wald_result
-from ldpopt_survey.sample.design import SampleDesign, SamplingVariance
+from ldpopt_survey.sample.design import Linearization, SampleDesign, SamplingVariance
 
 ESTIMANDS = {
     "moments": "what the same regression of the true answers tends to, whatever their law",
@@ -36,7 +36,7 @@ class Regression(Estimated):
         linear regression the outcome alone.
     coefficients : (e, d). covariance : (e d, e d), in the order of the rows of `coefficients`.
     n : number of respondents. degrees : degrees of freedom: for a simple sample n - d (linear) or inf (likelihood), for
-        a complex one units minus strata.
+        a complex one units minus strata minus the slopes, 0 at least.
     log_likelihood : of the reports, in nats; None for a linear regression and a weighted sample.
     null_log_likelihood : the same for a model with an intercept alone (for a design that cannot express one, for equal
         chances); None also for private predictors.
@@ -148,7 +148,9 @@ class Regression(Estimated):
         arrays = {"coefficients": self.values, "standard_errors": self.standard_errors, "p_values": self.p_values,
                   "lower": limits.lower, "upper": limits.upper}  # fmt: skip
         degrees = None if math.isinf(self.degrees) else self.degrees
-        return {**head, "labels": list(self.labels), **{name: array.ravel().tolist() for name, array in arrays.items()},
+        shown = {name: [value if math.isfinite(value) else None for value in array.ravel().tolist()]
+                 for name, array in arrays.items()}  # fmt: skip
+        return {**head, "labels": list(self.labels), **shown,
                 "level": level, "degrees": degrees, "log_likelihood": self.log_likelihood}  # fmt: skip
 
     _picture, _label = "coefficients", "label"
@@ -192,20 +194,90 @@ class Subsample(ByValue):
         """The weights of the subgroup."""
         return np.asarray(self.design.weights[self.inside])
 
-    def total_variance(self, scores: Array) -> SamplingVariance:
-        """The covariance of the weighted total of scores, which have one row for each respondent of the subgroup."""
-        every = np.zeros((self.design.n, scores.shape[1]))
-        every[self.inside] = scores
-        return self.design.total_variance(every)
+    @property
+    def stratum(self) -> npt.NDArray[np.intp]:
+        """(n,) the stratum of each of the subgroup, for a variance of the channel's own; one for all if none is needed.
+
+        It is needed by stratum where a part of the population was drawn for certain.
+        """
+        design = self.design
+        every = design.unit_stratum[design.unit] if design.needs_noise else np.zeros(design.n, dtype=np.intp)
+        return np.asarray(every[self.inside], dtype=np.intp)
+
+    @property
+    def top(self) -> float:
+        """The largest weight."""
+        return float(self.weights.max())
+
+    def summed(self, parts: Callable[[npt.NDArray[np.intp], Array], Array]) -> Array:
+        """The noise for `SampleDesign.total_variance`, from a function of respondents and squared weights.
+
+        The weights are divided by the largest one, `top`, so that no square is too large or too small.
+        """
+        strata, squares = self.stratum, (self.weights / self.top) ** 2
+        codes = range(len(self.design.units)) if self.design.needs_noise else range(1)
+        rows = [np.flatnonzero((strata == code) & (squares > 0)) for code in codes]
+        noise = np.array([_positive(parts(who, squares[who])) for who in rows])
+        return noise if self.design.needs_noise else np.asarray(noise[0])
+
+    def variance(
+        self, scores: Array, noise: Array, statistic: Callable[[Array], Array], slopes: int
+    ) -> SamplingVariance:
+        """The covariance of coefficients, and degrees of freedom as in R's `svyglm`: units less strata less slopes.
+
+        scores : (n, r) influence values of the subgroup. noise : from `summed`. statistic : a function from weights
+            (n,) of the subgroup to the coefficients (r,), for replicates. slopes : coefficients but the intercept.
+        """
+        design, degrees = self.design, self.design.degrees(self.inside)
+
+        def refitted(weights: Array) -> Array:
+            inside = weights[:, self.inside]
+            if not inside.any(axis=1).all():
+                raise invalid(
+                    "replicates", "somebody of the group in each (linearisation needs none)", Phrase("nobody")
+                )
+            try:
+                return np.stack([statistic(row) for row in inside])
+            except SolverError:
+                expected = "finite coefficients under each (linearisation needs none)"
+                raise invalid("replicates", expected, Phrase("none under one")) from None
+
+        if design.method.replicates and degrees:  # with no degrees, some replicate has nobody of the group
+            sampling = design.replicate(refitted, noise, self.inside)
+            degrees = min(degrees, sampling.degrees)
+        else:
+            every = np.zeros((design.n, scores.shape[1]))
+            every[self.inside] = scores
+            sampling = design.by(Linearization()).total_variance(every, noise)
+        known = math.isinf(design.degrees_within(self.inside))  # nothing but the channel is random
+        return SamplingVariance(sampling.covariance, math.inf if known else max(0.0, degrees - slopes))
 
 
 Sample = SampleDesign | Subsample
 
 
-def check_size(sample: Sample | None, n: int) -> None:
-    """`InvalidInput` unless the sample, if there is one, has n respondents."""
+def as_subsample(sample: Sample | None, n: int) -> Subsample | None:
+    """The sample as a subgroup of a design, perhaps all of it. `InvalidInput` unless it has n respondents."""
     if sample is not None and sample.n != n:
         raise invalid("sample", f"{n} respondents", sample.n)
+    return Subsample(sample, np.ones(n, dtype=bool)) if isinstance(sample, SampleDesign) else sample
+
+
+def _positive(matrix: Array) -> Array:
+    """The nearest matrix without negative eigenvalues, which rounding and chance may give."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray(vectors * np.maximum(values, 0.0) @ vectors.T)
+
+
+FLAT = 1e-6
+"""The least information of a coefficient, in log-odds per root mean square of its regressor: errors of a thousand."""
+
+
+def require_finite(information: Array, scale: Array, weight: float, unfitted: str) -> None:
+    """`SolverError` where a coefficient of a logit could go on without end, since nothing holds it."""
+    held = np.linalg.eigvalsh(information / np.outer(scale, scale)).min() / weight
+    if not held > FLAT:
+        raise SolverError(unfitted)
 
 
 def softmax(odds: Array) -> Array:

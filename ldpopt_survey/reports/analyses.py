@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.groups import Difference
 from ldpopt_survey.estimate.intervals import Binomial
 from ldpopt_survey.estimate.numbers import Quantile
-from ldpopt_survey.estimate.tables import TwoWayTable
+from ldpopt_survey.estimate.tables import ThreeWayTable, TwoWayTable
 from ldpopt_survey.hypothesis_tests import TestResult
 from ldpopt_survey.regress.result import Regression
 from ldpopt_survey.reports.page import Cell, ResultTable
@@ -69,6 +70,43 @@ def two_way_rows(
     return ResultTable(title, (*names, "share", *LIMITS), tuple(rows), ("share", *LIMITS), tuple(said))
 
 
+def three_way_rows(
+    title: str,
+    table: ThreeWayTable,
+    names: tuple[str, str, str],
+    percent: str = "all",
+    level: float = 0.95,
+    notes: Sequence[str] = (),
+    tests: Mapping[Any, TestResult | str] | None = None,
+) -> ResultTable:
+    """The cells of a three-way table, layer by layer: shares of all or within the layer, its rows or its columns.
+
+    tests : of independence of row and column in every layer, or why there is none.
+    """
+    if percent not in (*PERCENT, "layer"):
+        raise invalid("percent", f"one of {', '.join(PERCENT)}, layer", percent)
+    first, second, third = (side.inputs for side in (table.row_channel, table.column_channel, table.layer_channel))
+    every = dict(zip(table.joint.labels, (row[1:] for row in _shares(table.joint, level)), strict=True))
+    rows: list[tuple[Cell, ...]] = []
+    said = [f"{names[2]} {as_text(label)}: {_tested(test)}" for label, test in (tests or {}).items()]
+    for label in third:
+        pairs = [(a, b) for a in first for b in second]
+        cells: dict[Any, tuple[float | None, ...]] = {pair: (None,) * 4 for pair in pairs}
+        if percent == "all":
+            cells = {pair: every[(*pair, label)] for pair in pairs}
+        else:
+            with suppress(InvalidInput):  # where nobody is estimated to be in the layer
+                inside = table.layer(label)
+                shares = None if percent != "layer" else (row[1:] for row in _shares(inside.joint, level))
+                cells = dict(zip(pairs, shares, strict=True)) if shares else _within(inside, percent, level)
+        rows += [(as_text(label), as_text(a), as_text(b), *cells[a, b]) for a, b in pairs]
+    whose = {"row": f"{names[2]} and {names[0]}", "column": f"{names[2]} and {names[1]}", "layer": names[2]}
+    of = "all respondents" if percent == "all" else f"those with the same {whose[percent]}"
+    said = [f"Shares of {of}. {_level(level)}", UNCLIPPED, *notes, *said]
+    columns = (names[2], names[0], names[1], "share", *LIMITS)
+    return ResultTable(title, columns, tuple(rows), ("share", *LIMITS), tuple(said))
+
+
 def difference_table(
     title: str,
     differences: Mapping[tuple[str, str, str], Difference],
@@ -86,7 +124,12 @@ def difference_table(
     ]
     columns = ("question", "group", "against", "answer", "difference", *LIMITS, "p")
     said = [f"Differences of shares, group minus the one it is held against. {_level(level)}"]
-    said += [f"{question}: test that all groups agree: {test}." for question, test in tests.items()]
+    said += [
+        f"{question}: test that all groups agree: {tests[question]}."
+        if question in tests
+        else f"{question}: no test that all groups agree: too few units, or reports that do not vary."
+        for question in dict.fromkeys(question for question, *_ in differences)
+    ]
     return ResultTable(title, columns, tuple(rows), ("difference", *LIMITS), (*said, *notes))
 
 
@@ -106,6 +149,11 @@ def regression_table(
     said = [f"{fit.kind.capitalize()} regression of the true answers of {fit.n:,} respondents: {fit.formula}."]
     if fit.kind != "linear":
         said.append(f"Log-odds of {', '.join(map(as_text, fit.equations))} against {as_text(fit.reference)}.")
+    if not fit.degrees:
+        said.append(
+            "No degrees of freedom are left (units less strata less slopes): the errors are no less than those of the "
+            "reports' randomness, but nothing shows how large they are, and there are no intervals."
+        )
     if fit.kind != "linear":
         said.append(f"By {fit.method}: the coefficients tend to {fit.estimand}.")
     if fit.method == "penalised likelihood":
@@ -114,7 +162,10 @@ def regression_table(
     if fit.log_likelihood is not None:
         said.append(f"Log-likelihood of the reports {fit.log_likelihood:.4f}.")
     if any(name != "Intercept" for name in fit.names):
-        said.append(f"Test: {fit.slopes()}.")
+        try:
+            said.append(f"Test: {fit.slopes()}.")
+        except InvalidInput as error:
+            said.append(f"No test of the slopes: {error}.")
     said.append(f"{100 * level:g} % Wald intervals.")
     return ResultTable(fit.formula, columns, tuple(rows), (), (*said, *notes))
 
@@ -159,9 +210,13 @@ def _within(table: TwoWayTable, percent: str, level: float) -> dict[Any, tuple[f
 
 def _independence(table: TwoWayTable) -> str:
     try:
-        return f"Test of {table.independence()}."
+        return _tested(table.independence())
     except InvalidInput as error:
-        return f"No test of independence: {error}."
+        return _tested(str(error))
+
+
+def _tested(test: TestResult | str) -> str:
+    return f"No test of independence: {test}." if isinstance(test, str) else f"Test of {test}."
 
 
 def _shares(estimated: Estimate, level: float) -> list[tuple[Any, ...]]:
@@ -173,10 +228,13 @@ def _shares(estimated: Estimate, level: float) -> list[tuple[Any, ...]]:
 def _numbers(
     labels: Iterable[Any], values: Array, errors: Array | None, limits: Any, *more: Array
 ) -> list[tuple[Any, ...]]:
-    """For each label its value, error and limits, and what else there is."""
+    """For each label its value, error and limits, and what else there is; nothing where there is no limit."""
     none: Any = [None] * len(values)
     rows = zip(labels, values, none if errors is None else errors, limits.lower, limits.upper, *more, strict=True)
-    return [(label, *(None if number is None else float(number) for number in rest)) for label, *rest in rows]
+    return [
+        (label, *(None if number is None or not math.isfinite(number) else float(number) for number in rest))
+        for label, *rest in rows
+    ]
 
 
 def _label(label: Label) -> str:

@@ -108,7 +108,12 @@ def reached_in_words(plan: Plan, name: str, estimated: Estimate) -> str:
 
 
 def few_in_words(shares: Estimate) -> str:
-    """What is to be known of intervals that rest on few reports; empty where there are none."""
+    """What is to be known of intervals that rest on few reports, or on one unit; empty where they do on neither."""
+    if shares.bets is None and not shares.degrees:
+        return (
+            "All of them are of one primary unit (of each stratum), which does not show how units differ: the standard "
+            "errors are those of the reports' randomness alone, and the intervals have all that reports could give."
+        )
     if not shares.few:
         return ""
     of = "this" if len(shares.few) == len(shares.labels) else ", ".join(map(as_text, shares.few))

@@ -145,6 +145,8 @@ class Analysis(ByValue):
         named = (("weights", s.weights), ("strata", s.strata), ("clusters", s.clusters), ("finite population", s.fpc))
         said = [f"{what} {column}" for what, column in named if column is not None]
         said += [f"known margins of {', '.join(s.margins)}"] if s.margins else []
+        said += [f"weights from {s.bounds[0]:g} to {s.bounds[1]:g} times their first values"] if s.bounds else []
+        said += [f"weights trimmed at {s.largest_weight:g}"] if s.largest_weight is not None else []
         said += [f"variance by {s.method.name if not s.replicate_weights else 'given replicates'}"] if said else []
         said += [f"only {' and '.join(map(str, self.where))}"] if self.where else []
         said += [AMONG] if self.answered else []
@@ -168,8 +170,8 @@ class Selection(ByValue):
 
     @cached_property
     def meant(self) -> npt.NDArray[np.bool_]:
-        """(n,) mask of the respondents who fulfil every condition. `InvalidInput` if nobody does."""
-        mask = np.ones(self.rows.n, dtype=bool)
+        """(n,) mask of the respondents with a weight who fulfil every condition. `InvalidInput` if nobody does."""
+        mask = np.ones(self.rows.n, dtype=bool) if self.design is None else self.design.weighted.copy()
         for condition in self.asked.where:
             mask &= condition.holds(self.rows.columns)
         if not mask.any():

@@ -21,7 +21,7 @@ from ldpopt_survey.collect.aggregate import read_rows
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.sample.analysis import Analysis, Selection, alone
 from ldpopt_survey.sample.design import LonelyUnit, SampleDesign
-from ldpopt_survey.sample.replicates import Reweighted, raked
+from ldpopt_survey.sample.replicates import Reweighted, calibrated
 
 DATA, SCRIPT = "reports.csv", "read.R"
 _LONELY = {"refuse": "fail", "certainty": "certainty", "centre": "adjust", "average": "average"}
@@ -84,7 +84,7 @@ def _replicates(design: SampleDesign, method: Reweighted) -> Iterator[Array]:
     for factors in method._factors(design):
         for row in factors:
             weights = design.weights * (row if len(row) == design.n else row[design.unit])
-            yield raked(weights, design.margins) if design.margins else weights
+            yield calibrated(weights, design.margins, design.bounds) if design.margins else weights
 
 
 def _script(

@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.numbers.tolerances import RAKED
 from ldpopt.values.distribution import Array, finite_array, number, positive_integer
 from ldpopt.values.results import ByValue
 from ldpopt_survey.estimate.counts import factor, places
-from ldpopt_survey.sample.design import LonelyUnit, Replication, SampleDesign, SamplingVariance
+from ldpopt_survey.sample.design import Involved, LonelyUnit, Replication, SampleDesign, SamplingVariance
 
 MAX_CYCLES = 2000
 
@@ -49,6 +50,81 @@ def raked(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]])
     )
 
 
+def calibrated(
+    weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], Array]], bounds: tuple[float, float] | None
+) -> Array:
+    """The weights (n,) that meet the margins: raked, or with each between `bounds` times its first value.
+
+    Bounded weights are those of the logit method of calibration: w g(x . b), where g goes from the lower bound to the
+    upper one. First all are multiplied by one number, so that their sum is that of the margins [DevilleSarndal].
+    """
+    if bounds is None:
+        return raked(weights, margins)
+    low, high = bounds
+    total = float(margins[0][1].sum())
+    w = weights * (total / weights.sum())
+    codes = np.stack([code for code, _ in margins], axis=1)
+    cells, cell = np.unique(codes, axis=0, return_inverse=True)
+    cell = cell.reshape(-1)
+    mass = np.asarray(np.bincount(cell, w), dtype=np.float64)
+    x = np.hstack([np.eye(len(known))[cells[:, place]] for place, (_, known) in enumerate(margins)])
+    target = np.concatenate([known for _, known in margins])
+
+    def factors(b: Array) -> Array:
+        rise = np.exp(np.clip((high - low) / ((1 - low) * (high - 1)) * (x @ b), -700, 700))
+        return np.asarray(low + (high - low) * (1 - low) * rise / ((high - 1) + (1 - low) * rise))
+
+    b = np.zeros(x.shape[1])
+    g = factors(b)
+    for _ in range(200):
+        away = target - (mass * g) @ x
+        if np.abs(away / target).max() <= RAKED:
+            return np.asarray(w * g[cell])
+        slope = mass * (g - low) * (high - g) / ((1 - low) * (high - 1))
+        step = np.linalg.pinv((x.T * slope) @ x, hermitian=True) @ away
+        size = 1.0
+        while size > 1e-6:
+            g = factors(b + size * step)
+            if np.linalg.norm((target - (mass * g) @ x) / target) < np.linalg.norm(away / target):
+                break
+            size /= 2
+        if size <= 1e-6:
+            break
+        b = b + size * step
+    raise SolverError(
+        f"calibration: no weights from {low:g} to {high:g} times their first values meet the margins (widen the "
+        "bounds, merge groups, or leave a margin out)"
+    )
+
+
+def trim(design: SampleDesign, largest: float) -> SampleDesign:
+    """The design with no weight above `largest`; what is taken off is spread evenly over the others, so the sum stays.
+
+    The weights (n,) are less unequal then, which makes variances smaller [Kish] and estimates biased; variances take
+    them as given. `InvalidInput` if `largest` is less than the mean weight, which leaves no room.
+
+    >>> trim(SampleDesign(weights=[1.0, 2.0, 3.0, 4.0, 20.0, 1.0, 2.0]), 8).weights
+    array([3., 4., 5., 6., 8., 3., 4.])
+    """
+    top, w = number(largest, "largest weight"), np.array(design.weights)
+    inside = design.weighted
+    if not top >= w[inside].mean():
+        raise invalid("largest weight", f"at least the mean weight {w[inside].mean():g}", top)
+    while (over := w > top * (1 + 1e-12)).any():
+        rest = inside & ~over & (w < top)
+        w[rest] += (w[over] - top).sum() / rest.sum() if rest.any() else 0.0
+        w[over] = top
+    return replace(design, weights=w)
+
+
+def checked_bounds(bounds: Any, what: str = "bounds") -> tuple[float, float]:
+    """The least and the largest factor of a weight, on both sides of 1; else `InvalidInput`."""
+    pair = finite_array(bounds, what, 1).tolist()
+    if len(pair) != 2 or not 0 <= pair[0] < 1 < pair[1]:
+        raise invalid(what, "two numbers on both sides of 1, such as 0.5 and 2", Phrase(f"{pair}"))
+    return float(pair[0]), float(pair[1])
+
+
 def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]) -> SampleDesign:
     """Post-stratification: the design with weights changed so that every group has its known total [SSW, section 7.6].
 
@@ -61,13 +137,17 @@ def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]
     return rake(design, [(groups, totals)])
 
 
-def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]]) -> SampleDesign:
+def rake(
+    design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]], bounds: ArrayLike | None = None
+) -> SampleDesign:
     """Raking: the design with weights that meet the known totals of every margin [DemingStephan].
 
     margins : pairs of groups, (n,) labels, and their totals, numbers of people or shares.
+    bounds : the least and the largest factor of a weight, beside the one that all have in common, such as (0.5, 2);
+        then weights are those of bounded calibration [DevilleSarndal]. None for no bounds.
 
     Variances are then those of the residuals from the margins, and replicates are raked, too. `SolverError` if no
-    weights meet all margins, for example if two of them have different sums.
+    weights meet all margins, within the bounds if there are any.
 
     >>> sex, age = ["f", "f", "m", "m"], ["old", "young", "old", "young"]
     >>> made = rake(SampleDesign(weights=[1, 2, 1, 1]), [(sex, {"f": 6, "m": 4}), (age, {"old": 5, "young": 5})])
@@ -84,7 +164,9 @@ def rake(design: SampleDesign, margins: Sequence[tuple[Any, Mapping[Any, float]]
     if not max(sums) - min(sums) <= 1e-6 * max(sums):
         raise invalid("margins", "totals with the same sum", Phrase(f"sums {min(sums):.10g} and {max(sums):.10g}"))
     known_margins = [(codes, own * (sums[0] / total)) for (codes, own), total in zip(known_margins, sums, strict=True)]
-    return replace(design, weights=raked(design.weights, known_margins), margins=tuple(known_margins))
+    limits = None if bounds is None else checked_bounds(bounds)
+    weights = calibrated(design.weights, known_margins, limits)
+    return replace(design, weights=weights, margins=tuple(known_margins), bounds=limits)
 
 
 def _totals(names: list[Any], totals: Mapping[Any, float], weight: float) -> Array:
@@ -115,16 +197,15 @@ class Reweighted(Replication, ABC):
         """Factors of the weights, (c, U) for the primary units or (c, n) for the respondents, R rows in all."""
 
     def variance(
-        self, design: SampleDesign, statistic: Callable[[Array], Array], noise: Array | None
+        self, design: SampleDesign, statistic: Callable[[Array], Array], noise: Array | None, involved: Involved
     ) -> SamplingVariance:
         """sum_r c_r (t_r - t)(t_r - t)^T, where t is the full estimate. Every replicate meets the known margins."""
         scales = self._scales(design)
         if len(scales) * design.n > MAX_WEIGHTS:
             expected = f"at most {MAX_WEIGHTS // design.n} for {design.n} respondents (linearisation has no such limit)"
             raise invalid("replicates", expected, len(scales))
-        shares = design.shares_drawn(noise)
-        alone = design.units == 1
-        if alone.any() and design.lonely is LonelyUnit.CENTRED:
+        shares = design.shares_drawn(noise, involved)
+        if (involved & (design.units == 1)).any() and design.lonely is LonelyUnit.CENTRED:
             raise InvalidInput("lonely: expected refuse, certainty or average with replicate weights, got centre")
         if noise is None and design.fractions.any():
             raise invalid("noise", "the channel's own variance for a finite population", Phrase("none"))
@@ -134,15 +215,13 @@ class Reweighted(Replication, ABC):
         for factors in self._factors(design):
             weights = design.weights * (factors if factors.shape[1] == design.n else factors[:, design.unit])
             if design.margins:
-                weights = np.stack([raked(row, design.margins) for row in weights])
+                weights = np.stack([calibrated(row, design.margins, design.bounds) for row in weights])
             away = statistic(weights) - centre
             covariance += (away * scales[start : start + len(away), None]).T @ away
             start += len(away)
-        if noise is not None:
+        if noise is not None and noise.ndim == 3:
             covariance += np.einsum("h,hrs->rs", shares, noise)
-        if alone.any() and design.lonely is LonelyUnit.AVERAGE:
-            covariance *= len(design.units) / (~alone).sum()
-        return SamplingVariance(covariance, self._degrees(design, len(scales)))
+        return SamplingVariance(covariance * design.averaged(involved), self._degrees(design, len(scales)))
 
     def _degrees(self, design: SampleDesign, replicates: int) -> float:
         return min(design.degrees(), replicates - 1.0)
@@ -253,7 +332,8 @@ class GivenReplicates(ByValue, Reweighted):
     def _factors(self, design: SampleDesign) -> Iterator[Array]:
         step = max(1, CHUNK // design.n)
         for start in range(0, self.weights.shape[1], step):
-            yield self.weights[:, start : start + step].T / design.weights
+            replicate = self.weights[:, start : start + step].T
+            yield np.divide(replicate, design.weights, out=np.zeros(replicate.shape), where=design.weighted)
 
     def _degrees(self, design: SampleDesign, replicates: int) -> float:
         return replicates - 1.0

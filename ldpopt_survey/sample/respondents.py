@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -12,25 +15,33 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel, Label
-from ldpopt.errors import Phrase, SolverError, invalid
-from ldpopt.values.distribution import Array
+from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt_survey.collect.aggregate import read_rows
 from ldpopt_survey.collect.manifest import refuse_twice
 from ldpopt_survey.estimate.counts import factor
+from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.groups import Difference, Source, difference, estimate_booklets
-from ldpopt_survey.estimate.tables import TwoWayTable, two_way
+from ldpopt_survey.estimate.tables import ThreeWayTable, TwoWayTable, two_way
 from ldpopt_survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import unanswered
-from ldpopt_survey.regress.formula import in_order, numbers_first, parse_formula
+from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.logit import logit_regression
 from ldpopt_survey.regress.moments import moment_regression, separate_regression
+from ldpopt_survey.regress.regressors import (
+    in_order,
+    numbers_first,
+    numbers_of,
+)
 from ldpopt_survey.regress.result import Regression, Sample, Subsample
 from ldpopt_survey.sample.analysis import Analysis, Selection, alone
-from ldpopt_survey.sample.spec import groups_of
+from ldpopt_survey.sample.spec import MISSING, Condition, groups_of
 
 MAX_GROUPS = 100
 """The most groups, or values of a public column in a table."""
+
+MAX_CELLS = 1000
+"""The most cells of a table of three."""
 
 Differences = dict[tuple[str, str, str], Difference]
 
@@ -85,6 +96,52 @@ class Respondents(Selection):
         )
         return TwoWayTable(joint, first, second)
 
+    def three_way(self, row: str, column: str, layer: str) -> ThreeWayTable:
+        """The table of three questions or public columns, one question at least, by the layers of the last.
+
+        It is about those whose reports are not empty. `InvalidInput` for names that are not different, more than
+        `MAX_CELLS` cells, and questions that no booklet asks together.
+        """
+        names = (row, column, layer)
+        if len(set(names)) < 3:
+            raise invalid("table", "three different questions or columns", ", ".join(names))
+        self._require_shares("table", names)
+        questions = [name for name in names if name in self.plan.answers]
+        if not questions:
+            raise invalid("table", f"at least one question among {', '.join(self.plan.answers)}", Phrase("none"))
+        sides = [self._categories(name) for name in names]
+        if (cells := math.prod(map(len, sides))) > MAX_CELLS:
+            raise invalid("table", f"at most {MAX_CELLS} cells", cells)
+        joint = self._joint(names, questions)
+        inside = [np.array([label not in self._without(name) for label in side])
+                  for name, side in zip(names, sides, strict=True)]  # fmt: skip
+        if not all(mask.all() for mask in inside):
+            kept = functools.reduce(np.logical_and.outer, inside).ravel()
+            chosen = np.eye(len(kept))[kept]
+            labels = tuple(label for label, some in zip(joint.labels, kept, strict=True) if some)
+            joint = joint.ratio(chosen, chosen.sum(axis=0), labels, "among those who answered")
+            sides = [tuple(label for label, some in zip(side, mask, strict=True) if some)
+                     for side, mask in zip(sides, inside, strict=True)]  # fmt: skip
+        first, second, third = (Channel(np.eye(len(side)), side) for side in sides)
+        return ThreeWayTable(joint, first, second, third)
+
+    def independence_by(self, row: str, column: str, layer: str) -> dict[Label, TestResult | str]:
+        """For each value of a public column, the test that two answers are independent there, or why there is none.
+
+        Nothing for a private `layer`, of which nobody is known to be in a layer.
+        """
+        if layer in self.plan.answers:
+            return {}
+        tests: dict[Label, TestResult | str] = {}
+        for label in self._side(layer)[1].inputs:
+            here = Condition(layer, "=", "" if label == MISSING else str(label))
+            people = replace(self, asked=replace(self.asked, where=(*self.asked.where, here)))
+            try:
+                tests[label] = people.two_way(row, column).independence()
+            except InvalidInput as error:
+                tests[label] = str(error)
+        return tests
+
     def _without(self, name: str) -> tuple[Label, ...]:
         """The categories of a question that are left out, since the analysis is about those who answered."""
         return unanswered(self.plan.part(name)) if self.asked.answered and name in self.plan.answers else ()
@@ -107,24 +164,32 @@ class Respondents(Selection):
 
     def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:
         """The table from the booklets that ask both questions, or one of them beside a public column."""
+        joint = self._joint((row, column), questions)
+        first, second = (Channel(np.eye(len(side)), side) for side in map(self._categories, (row, column)))
+        return TwoWayTable(joint, first, second)
+
+    def _joint(self, names: tuple[str, ...], questions: list[str]) -> Estimate:
+        """The shares of all combinations of answers and public values, from the booklets that ask the questions."""
         sources = self.sources(tuple(questions), self.meant)
-        if len(questions) == 1:
-            codes, side = self._side(column if row in questions else row)
-            labels, public, (name,) = side.inputs, np.eye(len(side.inputs)), questions
+        order = [*questions, *(name for name in names if name not in questions)]
+        for name in order[len(questions) :]:
+            codes, side = self._side(name)
+            labels, public = side.inputs, np.eye(len(side.inputs))
             sources = [
                 replace(
                     source,
                     channel=source.channel.product(Channel(public, labels)),
                     at=np.where(source.at >= 0, source.at * len(labels) + codes, -1),
-                    contrasts=_turned(np.kron(source.contrasts, public), len(labels), row == name),
+                    contrasts=np.asarray(np.kron(source.contrasts, public), dtype=np.float64),
                     pilot=np.kron(source.pilot, np.full(len(labels), 1 / len(labels))),
                 )
                 for source in sources
             ]
-        sides = [self._categories(name) for name in (row, column)]
-        joint = estimate_booklets(sources, tuple(product(*sides)), self.design)
-        first, second = (Channel(np.eye(len(side)), side) for side in sides)
-        return TwoWayTable(joint, first, second)
+        sides = {name: self._categories(name) for name in names}
+        cells = np.arange(math.prod(map(len, sides.values()))).reshape([len(sides[name]) for name in order])
+        turned = cells.transpose([order.index(name) for name in names]).ravel()
+        sources = [replace(source, contrasts=source.contrasts[turned]) for source in sources]
+        return estimate_booklets(sources, tuple(product(*sides.values())), self.design)
 
     def _require_shares(self, what: str, names: Sequence[str]) -> None:
         """`InvalidInput` for a question whose mean is estimated, where the shares of answers are needed."""
@@ -143,6 +208,8 @@ class Respondents(Selection):
         if name in self.rows.reports:
             channel = self.plan.question(name).report_channel
             return np.maximum(self.rows.reports[name], 0), Channel(channel.matrix, channel.inputs)
+        if name not in self.rows.columns:
+            raise invalid("column", f"a question or one of {', '.join(self.rows.columns) or 'no public columns'}", name)
         texts = groups_of(self.rows.columns, [name])  # a missing value counts as a value of its own
         codes, labels = in_order(*factor(texts, len(texts), f"column {name!r}"))
         if not 2 <= len(labels) <= MAX_GROUPS:
@@ -155,7 +222,8 @@ class Respondents(Selection):
         """The differences of the groups of a public column from one of them, and a test that all agree, by question.
 
         against : the group with which the others are compared; the first by default. The test is for independence of
-            answer and group. Raises `InvalidInput` for fewer than two groups, or an unknown group.
+            answer and group, and is left out where there is none. `InvalidInput` for fewer than two groups, or an
+            unknown group.
         """
         if by in self.plan.answers:
             raise invalid("groups", "a public column (two questions make a table)", by)
@@ -174,7 +242,8 @@ class Respondents(Selection):
             estimates = {name: self.estimate(question, groups == name) for name in names}
             base_estimate = estimates.pop(base)
             differences |= {(question, name, base): difference(own, base_estimate) for name, own in estimates.items()}
-            tests[question] = self.two_way(question, by).independence()
+            with suppress(InvalidInput):  # too few units for a test, or reports that do not vary
+                tests[question] = self.two_way(question, by).independence()
         return differences, tests
 
     def logit(self, formula: str, reference: Label = None) -> Regression:
@@ -256,7 +325,7 @@ class Respondents(Selection):
             return None
         who = self.answered(*named)
         data = self._public(who) | {name: self.rows.reports[name][who] for name in named}
-        return data, {name: self._side(name)[1] for name in named}, self._sample(who)
+        return data, {name: _numbered(self._side(name)[1]) for name in named}, self._sample(who)
 
     def _shared(self, formula: str) -> tuple[dict[str, Any], dict[str, tuple[Label, ...]], list[Source], Sample | None]:
         """Public columns, the answers of the formula's questions, their reports together, and the sample."""
@@ -266,7 +335,8 @@ class Respondents(Selection):
         if not who.any():
             raise invalid(f"reports of {', '.join(named)}", "at least one that is not empty", Phrase("none"))
         sources = [replace(source, at=source.at[who]) for source in sources]
-        return self._public(who), {name: self._categories(name) for name in named}, sources, self._sample(who)
+        answers = {name: tuple(_as_numbers(self._categories(name))) for name in named}
+        return self._public(who), answers, sources, self._sample(who)
 
     def _asked_in(self, formula: str) -> tuple[str, ...]:
         """The questions that a formula names: its predictors in order, and then the outcome."""
@@ -274,7 +344,9 @@ class Respondents(Selection):
         return tuple(name for name in (*asked.columns, asked.outcome) if name in self.plan.answers)
 
     def _public(self, who: npt.NDArray[np.bool_]) -> dict[str, Any]:
-        return {name: column[who] for name, column in self.rows.columns.items()}
+        """The public columns of some respondents; files hold numbers as text, so text of numbers alone is numbers."""
+        columns = ((name, column[who]) for name, column in self.rows.columns.items())
+        return {name: np.array(_as_numbers(column.tolist()), dtype=object) for name, column in columns}
 
     def _sample(self, who: npt.NDArray[np.bool_]) -> Sample | None:
         return self.design if self.design is None or who.all() else Subsample(self.design, who)
@@ -311,8 +383,15 @@ def against_wave(
     return differences, tests
 
 
-def _turned(contrasts: npt.NDArray[Any], groups: int, question_first: bool) -> Array:
-    """Contrasts of (answer, group), answer by answer, in the order of (group, answer) unless the question is first."""
-    if question_first:
-        return contrasts
-    return contrasts.reshape(-1, groups, contrasts.shape[1]).transpose(1, 0, 2).reshape(contrasts.shape)
+def _as_numbers(values: Sequence[Any]) -> Sequence[Any]:
+    """Texts as numbers if every one of them is a number; else the texts."""
+    kinds = list(dict.fromkeys(values))
+    if (numbers := numbers_of(kinds)) is None:
+        return values
+    known = dict(zip(kinds, numbers.tolist(), strict=True))
+    return [known[value] for value in values]
+
+
+def _numbered(channel: Channel) -> Channel:
+    """The channel with numbers as answers if all of them are numbers."""
+    return Channel(channel.matrix, tuple(_as_numbers(channel.inputs)), channel.outputs)

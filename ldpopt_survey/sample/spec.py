@@ -9,7 +9,10 @@ import math
 import operator
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +25,7 @@ from ldpopt.values.results import ByValue
 from ldpopt.values.schema import kind
 from ldpopt_survey.records import check, choice, dump, key, listed, load, mapped, text
 from ldpopt_survey.sample.design import Linearization, LonelyUnit, Replication, SampleDesign
-from ldpopt_survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, rake
+from ldpopt_survey.sample.replicates import GivenReplicates, Jackknife, RescaledBootstrap, checked_bounds, rake, trim
 
 METHODS = ("linearization", "jackknife", "bootstrap", "replicates")
 COLUMNS = ("weights", "strata", "clusters", "fpc")
@@ -60,6 +63,8 @@ class SampleSpec(ByValue):
     replicate_weights, replicate_scale : of replicates, the columns of their weights, and the factor of the variance.
     margins : for a column, the known totals or shares of its groups in the population. With one column the weights are
         post-stratified, with several they are raked.
+    bounds : the least and the largest factor of a weight when margins are met, such as 0.5 and 2.
+    largest_weight : above which weights are trimmed, before margins are met.
 
     >>> spec = SampleSpec(weights="w", margins={"sex": {"f": 0.5, "m": 0.5}})
     >>> spec.columns
@@ -79,9 +84,15 @@ class SampleSpec(ByValue):
     replicate_weights: tuple[str, ...] = key(listed(text), default=())
     replicate_scale: float | None = key(number, default=None)
     margins: Mapping[str, Mapping[str, float]] = field(default_factory=dict, metadata=key(mapped(_margin)).metadata)
+    bounds: tuple[float, ...] = key(listed(number), default=())
+    largest_weight: float | None = key(number, default=None)
 
     def __post_init__(self) -> None:
         check(self, "sample")
+        if self.bounds:
+            checked_bounds(self.bounds, "sample: bounds")
+            if not self.margins:
+                raise invalid("sample: bounds", "known margins beside them", Phrase("none"))
         given = bool(self.replicate_weights)
         if given != (self.variance == "replicates") or given != (self.replicate_scale is not None):
             expected = 'variance = "replicates" with replicate_weights and replicate_scale, or none of the three'
@@ -113,8 +124,9 @@ class SampleSpec(ByValue):
         if self.replicate_weights:
             weights = np.stack([numbers(columns[name], name) for name in self.replicate_weights], axis=1)
             design = design.by(GivenReplicates(weights, self.replicate_scale))
+        design = design if self.largest_weight is None else trim(design, self.largest_weight)
         known = [(columns[name], {**totals}) for name, totals in self.margins.items()]
-        return rake(design, known) if known else design
+        return rake(design, known, self.bounds or None) if known else design
 
     @classmethod
     def from_dict(cls, data: Any) -> SampleSpec:
@@ -151,13 +163,16 @@ def numbers(values: Any, name: str) -> Array:
 
 @dataclass(frozen=True)
 class Condition:
-    """A comparison of a public column: ``sex = f``, ``region != north``, ``age >= 30``.
+    """A comparison of a public column: ``sex = f``, ``region != north``, ``age >= 30``, ``day < 2024-03-01``.
 
-    = and != compare numbers if both sides are numbers, else text; the other signs compare numbers. A missing value
-    fulfils only the condition ``column = ``, with nothing after the sign.
+    = and != compare numbers or dates if both sides are such, else text; the other signs compare numbers or dates. Dates
+    are written as in ISO 8601, perhaps with a time; a date without a time is compared with the days of the column. A
+    missing value fulfils only the condition ``column = ``, with nothing after the sign.
 
     >>> Condition.parse("age >= 30").holds({"age": ["29", "30", None]})
     array([False,  True, False])
+    >>> Condition.parse("day <= 2024-03-01").holds({"day": ["2024-02-29", "2024-03-01T18:30", "2024-03-02"]})
+    array([ True,  True, False])
     """
 
     column: str
@@ -173,8 +188,8 @@ class Condition:
         sign, value = match["sign"].replace("==", "="), match["value"]
         if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":  # as in the languages of statistics
             value = value[1:-1]
-        if sign in _ORDERS and math.isnan(_number(value)):
-            raise invalid("condition", f"a number after {sign}", value)
+        if sign in _ORDERS and math.isnan(_number(value)) and _moment(value) is None:
+            raise invalid("condition", f"a number or a date such as 2024-03-01 after {sign}", value)
         return cls(match["column"], sign, value)
 
     def holds(self, table: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
@@ -184,13 +199,23 @@ class Condition:
     def _holds(self, value: Any) -> bool:
         if _missing(value):
             return self.sign == "=" and self.value == ""
+        limit: Any = self._limit
+        given: Any = _number(value) if isinstance(limit, float) else _as_long(_moment(value), limit)
+        known = given is not None and given == given
         if self.sign in _ORDERS:
-            given = _number(value)
-            if math.isnan(given):
-                raise invalid(f"column {self.column!r}", f"numbers, to compare by {self.sign}", Phrase("others"))
-            return bool(_ORDERS[self.sign](given, _number(self.value)))
-        same = str(value) == self.value or _number(value) == _number(self.value)
+            if not known:
+                what = "numbers" if isinstance(limit, float) else "dates such as 2024-03-01"
+                raise invalid(f"column {self.column!r}", f"{what}, to compare by {self.sign}", Phrase("others"))
+            return bool(_ORDERS[self.sign](given, limit))
+        same = str(value) == self.value or (known and given == limit)
         return same == (self.sign == "=")
+
+    @cached_property
+    def _limit(self) -> float | date:
+        """What values are compared with: a date, a date with a time, or a number, nan for text."""
+        number = _number(self.value)
+        moment = _moment(self.value) if math.isnan(number) else None
+        return number if moment is None else moment
 
     def __str__(self) -> str:
         return f"{self.column} {self.sign} {self.value}"
@@ -204,6 +229,30 @@ def groups_of(table: Mapping[str, Any], columns: Sequence[str]) -> npt.NDArray[A
 
 def _missing(value: Any) -> bool:
     return value is None or value == "" or value != value
+
+
+def _moment(value: Any) -> date | None:
+    """A date, or a date with a time in UTC, from a value of a file or from text as in ISO 8601; None for others."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return date.fromisoformat(value.strip())
+        with suppress(ValueError):
+            return _moment(datetime.fromisoformat(value.strip()))
+        return None
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, datetime):
+        return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+    return value if isinstance(value, date) else None
+
+
+def _as_long(moment: date | None, like: Any) -> date | None:
+    """A moment as a day or with a time, as the other one is."""
+    if moment is None:
+        return None
+    if not isinstance(like, datetime):
+        return moment.date() if isinstance(moment, datetime) else moment
+    return moment if isinstance(moment, datetime) else datetime.combine(moment, time())
 
 
 def _number(value: Any) -> float:

@@ -38,12 +38,12 @@ def needed(*extras: str) -> set[str]:
 
 
 BEYOND = {
-    "pandas", "polars", "dask", "distributed", "statsmodels", "mpmath", "autodp", "dp_accounting", "pytest",
+    "polars", "dask", "distributed", "statsmodels", "mpmath", "autodp", "dp_accounting", "pytest",
     "hypothesis", "qif", "sphinx", "starlette", "uvicorn", "psycopg", "sklearn",
 }  # fmt: skip
 """What tests and other extras install."""
 
-OF_SURVEYS = {"pyarrow", "cryptography", "python_calamine", "fpdf", "jinja2"}
+OF_SURVEYS = {"pyarrow", "cryptography", "python_calamine", "fpdf", "jinja2", "formulaic", "pandas"}
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ def test_wrong_flags_are_one_line(run, sampled):
         (("--by", "sexe"), "one of the public columns of the reports (age"),
         (("--by", "smokes"), "a public column"),
         (("--where", "age ~ 3"), "column = value"),
-        (("--where", "age > old"), "a number after >"),
+        (("--where", "age > old"), "a number or a date such as 2024-03-01 after >"),
         (("--where", "region > 3"), "numbers, to compare by >"),
         (("--where", "age > 100"), "nobody (age > 100)"),
         (("--weights", "region"), "a number in every row"),

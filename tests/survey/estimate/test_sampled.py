@@ -28,7 +28,9 @@ def by_hand(reports, weights, strata, clusters, loadings):
 
 def complex_sample(rng, n=300):
     strata, clusters = rng.integers(0, 3, n), rng.integers(0, 6, n)
-    return rng.integers(0, 3, n), rng.uniform(0.5, 3, n), strata, clusters
+    alike = (strata + clusters) % 3  # units differ, so that their variance is more than the channel's
+    reports = np.where(rng.random(n) < 0.5, alike, rng.integers(0, 3, n))
+    return reports, rng.uniform(0.5, 3, n), strata, clusters
 
 
 def test_linearised_variance_equals_the_double_loop():

@@ -104,7 +104,7 @@ def test_weights_and_clusters_give_the_sandwich():
     want = plain.fit(cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False})
     assert np.allclose(made.values, want.params, atol=1e-6)
     assert np.allclose(made.standard_errors[0], want.bse * np.sqrt(60 / 59), rtol=1e-4)
-    assert made.degrees == 59
+    assert made.degrees == 58  # as R has it: 60 clusters, less one stratum and one slope
 
 
 def test_many_rows_are_counted_not_kept():

@@ -1,11 +1,14 @@
 """The design that a file declares is the design that is used, and nothing else is read from it."""
 
+import datetime
+
 import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt_survey import Jackknife, Linearization, RescaledBootstrap, SampleDesign, SampleSpec, SurveySpec, plan_survey
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.sample.spec import Condition
 
 SURVEY = """
 [survey]
@@ -70,7 +73,7 @@ def test_columns_of_text_make_the_design():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"weight": "w"}, "only the keys clusters"),
+        ({"weight": "w"}, "only the keys bounds, clusters"),
         ({"weights": 3}, "weights: expected a printable text"),
         ({"weights": ""}, "weights: expected a printable text"),
         ({"variance": "magic"}, 'linearization" or'),
@@ -98,3 +101,36 @@ def test_a_column_that_is_not_there_or_no_number_is_named():
         SampleSpec(weights="w").design({"w": ["1", "two"]})
     with pytest.raises(InvalidInput, match="raw answers"):
         SurveySpec.from_toml(SURVEY.replace('strata = "region"', 'strata = "vote"'))
+
+
+@pytest.mark.parametrize(
+    ("written", "want"),
+    [
+        ("day >= 2024-03-01", [False, True, True, True, False]),
+        ("day <= 2024-03-01", [True, True, True, False, False]),  # the whole day, whatever the time
+        ("day < 2024-03-01T12:00", [True, True, False, False, False]),
+        ("day = 2024-03-01", [False, True, True, False, False]),
+        ("day != 2024-03-01", [True, False, False, True, False]),
+        ("day > '2024-03-01 12:00:00+02:00'", [False, False, True, True, False]),
+    ],
+)
+def test_conditions_compare_dates(written, want):
+    """Dates in ISO 8601, as text, as dates and as timestamps: a date is a whole day, and a time zone is respected."""
+    columns = [
+        ["2024-02-29", "2024-03-01", "2024-03-01T18:30", "2025-01-01", None],
+        [datetime.date(2024, 2, 29), datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1, 18, 30),
+         np.datetime64("2025-01-01"), ""],
+    ]  # fmt: skip
+    for column in columns:
+        assert Condition.parse(written).holds({"day": column}).tolist() == want
+
+
+def test_what_is_no_date_is_refused():
+    """Text beside dates, and numbers where a date is compared, are errors; numbers stay numbers."""
+    for written, column in (("day < 2024-03-01", ["2024-01-01", "soon"]), ("day < 2024-03-01", ["7"])):
+        with pytest.raises(InvalidInput, match="dates such as 2024-03-01"):
+            Condition.parse(written).holds({"day": column})
+    with pytest.raises(InvalidInput, match="a number or a date"):
+        Condition.parse("day < 2024-13-01")
+    assert Condition.parse("year >= 2024").holds({"year": ["2023", "2024"]}).tolist() == [False, True]
+    assert Condition.parse("code = 20240301").holds({"code": ["2024-03-01", "20240301"]}).tolist() == [False, True]
