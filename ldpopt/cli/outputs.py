@@ -140,7 +140,7 @@ def claim_folder(folder: Path, force: bool) -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
-    """Write a new folder with `load`, whole or not at all. With `force`, write into a folder that exists already."""
+    """Write a new folder with `files`, whole or not at all. With `force`, write into a folder that exists already."""
     new = not (force and folder.is_dir())
     try:
         if new:
