@@ -192,7 +192,14 @@ def divergence(f):
     name, c = f["name"], rational(f.get("parameter", 1))
     cover(abs(c) <= 100 and (c > 0 or name == "alpha"), "a parameter of this size is not supported")
     g = NAMED.get(name) or partial(FAMILIES[name], c)
-    return lambda a, b, bits: exactly(0, bits) + (g(a, b, bits) if a != b else 0)
+
+    def divergence_of(a, b, bits):
+        return exactly(0, bits) + (g(a, b, bits) if a != b else 0)
+
+    divergence_of.operator_convex = name not in ("total-variation", "hockey-stick") and (
+        name != "alpha" or -1 <= c <= 2
+    )
+    return divergence_of
 
 
 # --- Reading: whatever is not exactly as expected is refused ----------------------------------------------------------

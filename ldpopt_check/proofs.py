@@ -10,6 +10,11 @@ h of one with h of the other: at most h eta stays positive. The case c <= 1 is t
 d = p(S) - q(S) is at most (E-1) q(S) and (E-1) (1 - p(S)) = (E-1) (1 - q(S) - d); adding up, (E+1) d <= E-1. QED
 Mutual information is the average of the divergences KL(row x || law of the report), and contracts likewise. An excess
 delta beyond E implies eta <= delta + (1 - delta)(E-1)/(E+1) [Kairouz, Oh, Viswanath].
+If f is operator convex, g is a mixture of (a-b)^2/(s a + (1-s) b), 0 <= s <= 1 [Choi, Ruskai, Seneta], and information
+is one of them, too; these keep at most the same share as chi-squared, which is reached with two inputs [Ordentlich,
+Polyanskiy]: the largest s (1-s) sum (p-q)^2/(s p + (1-s) q) of two rows. That is convex and homogeneous in the columns
+(p_y, q_y), so splitting them into (E,1), (1,E) and (1,1) makes it no smaller: it is at most eta (E+1)/(E-1) times that
+of randomized response, ((E-1)/(E+1))^2. Then D <= eta (E-1)/(E+1) D_f(P0||P1).
 
 Theorem 2 (envelope). Merge inputs of equal P0/P1 and sort by it. Let t = 1/(E-1), w(B) = g(t + P0(B), t + P1(B)) for a
 block B of neighbours, V(m) the largest sum of w over partitions into m blocks, v(m) = 1/(1 + t m). The largest D of
@@ -250,6 +255,9 @@ def contraction(d, bits):
     eta, (_, g, p, q) = variation(d, bits), d.parts[0]
     if eta == 0:  # All rows are equal, and tell nothing even of infinitely much.
         return exactly(0, bits)
+    if d.epsilon() < math.inf and (g is None or g.operator_convex):
+        e = plain(d, bits)[0]
+        eta *= (e - 1) / (e + 1)
     # In the entropy, an answer of mass 0 counts as 0 log 0 = 0.
     each = (g(*ab, bits) for ab in zip(p, q, strict=True)) if g else (-a * log(a, bits) for a in p if a)
     return eta * sum(each, exactly(0, bits))

@@ -147,7 +147,7 @@ def test_guarantees_functions_and_rows_are_cited_by_what_they_say():
     assert keys(local_dp([[0.7, 0.3], [0.4, 0.6]])) == ["GI"]
     assert keys(bounds.duchi_jordan_wainwright) == ["DJW", "GI"]
     table = bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0)
-    assert set(keys(table.rows)) == {"AZ", "DJW", "Dobrushin", "GI", "KOV14", "SPR"}
+    assert set(keys(table.rows)) == {"ADC", "AZ", "CRS", "DJW", "Dobrushin", "GI", "KOV14", "OP", "SPR"}
     assert {"BS", "DR", "GI", "M"} <= set(keys(audit([[0.7, 0.3], [0.4, 0.6]]).guarantees))
 
 

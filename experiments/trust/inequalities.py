@@ -485,6 +485,45 @@ def any_crowd(rng: np.random.Generator, n: int) -> Sides:
     return truth, above * (1 + 1e-4) + nobody + 1e-12
 
 
+# Divergences under both limits.
+
+
+def capped(rng: np.random.Generator, p: Array, q: Array, growth: Array, summand: Callable[..., Array]) -> Sides:
+    """What the best partition, erased to a random eta, keeps, and eta."""
+    e = growth[:, 0]
+    eta = rng.random(len(p)) * (e - 1) / (e + 1)
+    kept = [positive(one, other, summand) * np.minimum(1, eta * (e + m - 1) / (e - 1))
+            for one, other, m in partitions(p, q, growth)]  # fmt: skip
+    return np.max(kept, axis=0), eta
+
+
+@claim("no epsilon-LDP, eta-TV channel keeps more than eta tanh(epsilon/2) of KL, chi^2, H^2, Jeffreys, Le Cam, JS")
+def contraction_by_both_limits(rng: np.random.Generator, n: int) -> Sides:
+    (p, q), epsilon = laws(rng, n, int(rng.integers(2, 6))), drawn_epsilon(rng, n)
+    summand = list(DIVERGENCES.values())[int(rng.integers(len(DIVERGENCES)))]
+    kept, eta = capped(rng, p, q, np.exp(epsilon), summand)
+    return kept, eta * np.tanh(epsilon[:, 0] / 2) * positive(p, q, summand)
+
+
+@claim("no channel keeps more than the pair of laws that every test tells apart as well as the best channel allows")
+def every_test_at_once(rng: np.random.Generator, n: int) -> Sides:
+    (p, q), growth = laws(rng, n, int(rng.integers(2, 6))), np.exp(drawn_epsilon(rng, n))
+    summand = list(DIVERGENCES.values())[int(rng.integers(len(DIVERGENCES)))]
+    kept, eta = capped(rng, p, q, growth, summand)
+    order = np.argsort(-p / q, axis=1)
+    p, q = (np.take_along_axis(law, order, axis=1) for law in (p, q))
+    share, merged = 1 / (growth - 1), np.zeros(p.shape, dtype=bool)
+    total = np.zeros(n)
+    for one, other in ((p, q), (q[:, ::-1], p[:, ::-1])):
+        above = (one.cumsum(axis=1) + share) / (other.cumsum(axis=1) + share)
+        end = one / other >= above.max(axis=1, keepdims=True)
+        ends = [((law * end).sum(axis=1, keepdims=True) + share) for law in (one, other)]
+        total += positive(*(ends if one is p else ends[::-1]), summand)
+        merged |= end if one is p else end[:, ::-1]
+    alone = np.where(merged, 1.0, p), np.where(merged, 1.0, q)
+    return kept, eta * (total + positive(*alone, summand))
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--instances", type=int, default=100_000)

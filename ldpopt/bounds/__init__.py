@@ -7,15 +7,14 @@ from ldpopt.extras import offering
 
 _HOMES = {
     "ldpopt.bounds.comparison": ("BoundRow", "Comparison", "compare", "published_bounds"),
-    "ldpopt.bounds.decisions": (
-        "Decision", "Exponent", "SeveralExponent", "chernoff", "chernoff_of_several", "respondents_to_decide", "stein",
-    ),
+    "ldpopt.bounds.decisions": ("Decision", "Exponent", "chernoff", "respondents_to_decide", "stein"),
     "ldpopt.bounds.published": (
-        "asoodeh_zhang", "binary_share", "binary_share_ghazi_issa", "binary_share_kairouz", "capacity_mass",
-        "dobrushin", "duchi_jordan_wainwright", "erased_share", "ghazi_issa", "ghazi_issa_corollary",
-        "ghazi_issa_total_variation", "information_capacity", "information_under_cap", "jeffreys_of_total_variation",
-        "kairouz_oh_viswanath",
+        "asoodeh_diaz_calmon", "asoodeh_zhang", "binary_share", "binary_share_ghazi_issa", "binary_share_kairouz",
+        "bound_by_tests", "capacity_mass", "contraction", "dobrushin", "duchi_jordan_wainwright", "erased_share",
+        "ghazi_issa", "ghazi_issa_corollary", "ghazi_issa_total_variation", "information_capacity",
+        "information_under_cap", "jeffreys_of_total_variation", "kairouz_oh_viswanath", "kept_by_binary", "reach",
     ),
+    "ldpopt.bounds.several": ("SeveralExponent", "chernoff_of_several"),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,14 +6,17 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import groupby
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from ldpopt.bounds.published import (
     CONTRACTED,
+    asoodeh_diaz_calmon,
     asoodeh_zhang,
     binary_share,
     binary_share_ghazi_issa,
     binary_share_kairouz,
+    bound_by_tests,
+    contraction,
     dobrushin,
     duchi_jordan_wainwright,
     erased_share,
@@ -22,30 +25,39 @@ from ldpopt.bounds.published import (
     ghazi_issa_total_variation,
     jeffreys_of_total_variation,
     kairouz_oh_viswanath,
+    kept_by_binary,
+    reach,
 )
+from ldpopt.bounds.textbook import Kept, textbook
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import invalid
-from ldpopt.mechanisms import binary, randomized_response, subset_selection, truncated_geometric
-from ldpopt.privacy import total_variation
+from ldpopt.numbers.rounding import down, up
+from ldpopt.numbers.tolerances import CERTIFIED_GAP
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import nonnegative, one_or_several, positive_epsilon, unit_interval
+from ldpopt.values.references import REFERENCES, cited
 from ldpopt.values.results import Pictured, Result, Rows
+
+UNITS = ("nats", "bits")
+BIT = math.log(2)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundRow(Result):
-    """One bound beside the optimum that it bounds, both in the unit of the divergence.
+    """One bound beside the optimum that it bounds, both in the same unit.
 
-    epsilon, eta : the limits. optimum, upper_bound, certified : the value and the
-        proved upper bound of the designed channel, between which the true optimum lies, and whether they are close.
+    epsilon, eta : the limits, epsilon in nats; eta is tanh(epsilon/2) where it limits nothing. optimum, upper_bound,
+        certified : the value and the proved upper bound of the designed channel, between which the true optimum lies,
+        and whether they are close.
     reference : where the bound is from, or the name of a mechanism. above : True if the bound lies above the optimum,
-        False if it lies below, as what a mechanism keeps. value : the bound, possibly inf.
+        False if it lies below, as what a mechanism keeps. value : the bound, rounded to its own side, possibly inf.
+    unit : "nats" or "bits" of a divergence with a logarithm; "" of others, which are pure numbers.
 
     >>> from ldpopt.bounds import compare
     >>> row = compare([0.9, 0.1], [0.4, 0.6], 1.0).rows[0]
-    >>> row.divergence, round(row.looseness, 6)
-    ('total variation', 1.0)
+    >>> row.divergence, round(row.looseness, 6), row.exact
+    ('total variation', 1.0, True)
     """
 
     epsilon: float
@@ -57,32 +69,63 @@ class BoundRow(Result):
     optimum: float
     upper_bound: float
     certified: bool
+    unit: str = ""
 
     @property
-    def looseness(self) -> float:
-        """The factor by which the bound is off: value / optimum, or optimum / value for a lower bound; 1 is tight."""
+    def looseness(self) -> float | None:
+        """The factor by which the bound is off: value / optimum, or optimum / value for a lower bound; 1 is tight.
+
+        None where there is no such factor: the bound is infinite, the optimum is 0, or the mechanism keeps nothing.
+        """
+        if self.value == self.optimum:
+            return 1.0
         large, small = (self.value, self.optimum) if self.above else (self.optimum, self.value)
-        return large / small if small > 0 else (1.0 if large == 0 else math.inf)
+        factor = large / small if small > 0 else math.inf
+        return factor if factor < math.inf else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bound is the certified optimum itself, as far as that is known."""
+        return self.certified and self.looseness is not None and abs(self.looseness - 1) <= CERTIFIED_GAP
+
+    @property
+    def _off(self) -> str:
+        """The factor as people read it."""
+        if self.looseness is None:
+            return "no bound" if self.above else "nothing"
+        return "exact" if self.exact else f"{self.looseness:.4g} times"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Rows[BoundRow], Pictured):
-    """The rows of `compare`, by divergence, with the designs behind them.
+    """The rows of `compare`, the tightest first for each divergence and limits, with the designs behind them.
+
+    rows : upper bounds, then lower bounds. designs : one for each divergence and limits. points : the (epsilon, eta) as
+    they were asked for, of which several may share their rows; eta is 1 for no limit.
+
+    Printed, one block for each divergence, or of a question over several limits one line for each, with what was
+    tightest how often. `to_csv` has every row.
 
     >>> len(compare([0.9, 0.1], [0.4, 0.6], 1.0))
-    50
+    67
     """
 
     rows: tuple[BoundRow, ...]
     designs: tuple[Design, ...]
+    points: tuple[tuple[float, float], ...]
 
     _picture, _limit = "bounds", 100
     _named = (*(field.name for field in fields(BoundRow)), "looseness")
 
     @property
     def limits(self) -> list[tuple[float, float]]:
-        """The compared (epsilon, eta), in the order asked."""
+        """The compared (epsilon, eta), in the order asked; all eta from tanh(epsilon/2) on are one."""
         return list(dict.fromkeys((row.epsilon, row.eta) for row in self.rows))
+
+    def at(self, epsilon: float, eta: float) -> tuple[BoundRow, ...]:
+        """The rows at these limits; eta from tanh(epsilon/2) on limits nothing."""
+        eta = min(eta, math.tanh(epsilon / 2))
+        return tuple(row for row in self.rows if (row.epsilon, row.eta) == (epsilon, eta))
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         heads = ("ε", "η", "divergence", "optimum", "", "bound", "times off", "source")
@@ -91,11 +134,11 @@ class Comparison(Rows[BoundRow], Pictured):
             (
                 f"{r.epsilon:.4g}",
                 f"{r.eta:.4g}",
-                r.divergence,
+                f"{r.divergence} ({r.unit})" if r.unit else r.divergence,
                 f"{r.optimum:.6g}",
                 signs[r.above],
                 f"{r.value:.6g}",
-                f"{r.looseness:.4g}",
+                r._off.removesuffix(" times"),
                 r.reference,
             )
             for r in self.rows
@@ -106,19 +149,84 @@ class Comparison(Rows[BoundRow], Pictured):
         limits = self.limits
         if len(limits) != 1:
             return f"Bounds at {len(limits)} limits (epsilon, eta)"
-        return "Bounds at epsilon {:g}, eta {:g}".format(*limits[0])
+        return f"Bounds at epsilon {limits[0][0]:g}, {_cap_in_words(*limits[0])}"
 
     def __repr__(self) -> str:
-        lines, shown, many = [self._title()], None, len(self.limits) > 1
-        for row in self.rows:
-            if (row.divergence, row.epsilon, row.eta) != shown:
-                shown = row.divergence, row.epsilon, row.eta
-                proved = "" if row.certified else f" (at most {row.upper_bound:.6g})"
-                where = f" at epsilon {row.epsilon:g}, eta {row.eta:g}" if many else ""
-                lines.append(f"{row.divergence}{where}: optimum {row.optimum:.6g}{proved}")
-            sign = "<=" if row.above else ">="
-            lines.append(f"  {sign} {row.value:<12.6g} {row.looseness:>9.4g} times off  {row.reference}")
-        return "\n".join(lines)
+        body = self._by_limits() if len(self.limits) > 1 else self._by_divergence()
+        keys = dict.fromkeys(key for row in self.rows for key in cited(row.reference))
+        return "\n".join([self._title(), *body, "", *(_short(key) for key in keys)])
+
+    def _by_divergence(self) -> list[str]:
+        lines = list[str]()
+        for (name, unit), rows in groupby(self.rows, lambda row: (row.divergence, row.unit)):
+            block = list(rows)
+            first = block[0]
+            proved = "" if first.certified else f" (at most {first.upper_bound:.6g})"
+            lines.append(f"{name}: optimum {first.optimum:.6g}{' ' * bool(unit)}{unit}{proved}")
+            told = [row for row in block if math.isfinite(row.value) or not row.above]
+            lines += [f"  {'<=' if r.above else '>='} {r.value:<12.6g}{r._off:>13}  {r.reference}" for r in told]
+            if silent := [row.reference for row in block if row not in told]:
+                lines.append(f"  infinite: {'; '.join(silent)}")
+        return lines
+
+    def _by_limits(self) -> list[str]:
+        """A line for each limits, and how often each bound and mechanism was the tightest."""
+        unit = self.rows[0].unit
+        tables: tuple[dict[str, list[BoundRow]], dict[str, list[BoundRow]]] = ({}, {})
+        best = dict[str, int]()
+        lines = [f"{self.rows[0].divergence}{f' ({unit})' if unit else ''}, tightest bound and best mechanism:"]
+        lines.append(f"{'epsilon':>9}{'eta':>11}{'optimum':>12}  {'bound':>12}  {'mechanism':>13}")
+        shown = self.limits[:SHOWN_LIMITS]
+        for limits in self.limits:
+            block = self.at(*limits)
+            tightest = [next((row for row in block if row.above is above), None) for above in (True, False)]
+            for row in block:
+                tables[not row.above].setdefault(row.reference, []).append(row)
+                ahead = tightest[not row.above]
+                same = ahead is not None and math.isclose(row.value, ahead.value, rel_tol=CERTIFIED_GAP)
+                best[row.reference] = best.get(row.reference, 0) + same
+            if limits in shown:
+                binding = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
+                off = ["" if row is None else row._off for row in tightest]
+                optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
+                lines.append(f"{limits[0]:>9.4g}{limits[1]:>10.4g}{binding}{optimum}  {off[0]:>12}  {off[1]:>13}")
+        if len(self.limits) > len(shown):
+            lines.append(f"... {len(self.limits) - len(shown)} more limits")
+        lines.append("+ and every larger eta" + ("" if all(r.certified for r in self.rows) else "; * not certified"))
+        for title, table in zip(("bound", "mechanism, erased to eta"), tables, strict=True):
+            lines += ["", f"{'tightest':>9}{'times off':>20}  {title}"]
+            for name in sorted(table, key=lambda name: -best[name]):
+                factors = [row.looseness for row in table[name] if row.looseness is not None]
+                spread = _spread(factors)
+                lines.append(f"{f'{best[name]} of {len(table[name])}':>9}{spread:>20}  {name}")
+        return lines
+
+
+SHOWN_LIMITS = 20
+"""So many limits have a line of their own in print; `to_csv` has all."""
+
+
+def _spread(factors: list[float]) -> str:
+    """The least and the largest of some factors, as people read them."""
+    if not factors:
+        return "none finite"
+    low, high = (max(end(factors), 1.0) for end in (min, max))
+    if high <= 1 + CERTIFIED_GAP:
+        return "exact"
+    return f"{low:.4g} to {high:.4g}"
+
+
+def _cap_in_words(epsilon: float, eta: float) -> str:
+    """The cap eta; from tanh(epsilon/2) on all caps are one."""
+    return f"eta {eta:g}" if eta < math.tanh(epsilon / 2) else f"every eta from {eta:.6g}"
+
+
+def _short(key: str) -> str:
+    """A line of the legend: who, what and when."""
+    paper = REFERENCES[key]
+    names = [name.split()[-1] for name in paper.authors.split(", ")]
+    who = ", ".join(names) if len(names) <= 3 else f"{names[0]} and others"
+    return f"[{key}] {who}: {paper.title} ({paper.year})"
 
 
 @overload
@@ -128,15 +236,18 @@ def compare(
     etas: Iterable[float | None] | float | None = None,
     /,
     *,
+    unit: str = "nats",
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> Comparison: ...
 @overload
 def compare(
     p0: Any, p1: Any, epsilon: float, eta: float | None = None,
-    *, time_limit: float | None = None, progress: Progress = False,
+    *, unit: str = "nats", time_limit: float | None = None, progress: Progress = False,
 ) -> Comparison: ...  # fmt: skip
-def compare(*asked: Any, time_limit: float | None = None, progress: Progress = False, **named: Any) -> Comparison:
+def compare(
+    *asked: Any, unit: str = "nats", time_limit: float | None = None, progress: Progress = False, **named: Any
+) -> Comparison:
     """The exact optimum beside every bound of this package, over (epsilon, eta) or for every divergence with a bound.
 
     With a question, a `Divergence` of two finite populations (its f may be your own): at every (epsilon, eta), its
@@ -144,7 +255,9 @@ def compare(*asked: Any, time_limit: float | None = None, progress: Progress = F
     distributions of shape (k,): the bounds at one (epsilon, eta), for every divergence that has one.
 
     epsilon, epsilons : nats. eta, etas : limits on the total variation, in [0, 1], or None for no limit; a value above
-        tanh(epsilon/2) limits nothing [GI, Prop 2].
+        tanh(epsilon/2) limits nothing [GI, Prop 2], and all such values share one block.
+    unit : "nats" or "bits", of divergences with a logarithm and their bounds (epsilon is in nats); `InvalidInput` for
+        bits of a question without one.
     time_limit : in seconds, for all optima together. progress : as for `optimal_channel`.
 
     Bounds that use only epsilon or only eta are compared with the optimum under both limits, which they bound, too. The
@@ -159,84 +272,77 @@ def compare(*asked: Any, time_limit: float | None = None, progress: Progress = F
     >>> [round(row.looseness, 3) for row in grid if row.reference == "binary mechanism"]
     [1.156, 1.027, 1.287, 1.15]
     """
+    if unit not in UNITS:
+        raise invalid("unit", f"one of {', '.join(UNITS)}", unit)
     each = _over_limits if asked and isinstance(asked[0], Divergence) else _over_divergences
     with watched(time_limit, progress) as deadline:
-        return each(deadline, *asked, **named)
+        return each(deadline, unit, *asked, **named)
 
 
-def _over_divergences(deadline: Deadline, p0: Any, p1: Any, epsilon: float, eta: float | None = None) -> Comparison:
+def _over_divergences(
+    deadline: Deadline, unit: str, p0: Any, p1: Any, epsilon: float, eta: float | None = None
+) -> Comparison:
     """The bounds at one (epsilon, eta) for every divergence that has one."""
-    epsilon, limits = positive_epsilon(epsilon), limits_of(epsilon, eta)
-    eta = limits[1].bound if len(limits) > 1 else math.tanh(epsilon / 2)
-    return _compared(deadline, [(Divergence(f, p0, p1), epsilon, eta) for f in (TOTAL_VARIATION, *CONTRACTED)], False)
+    epsilon, eta = positive_epsilon(epsilon), 1.0 if eta is None else unit_interval(eta, "eta")
+    asked = [(Divergence(f, p0, p1), epsilon, eta) for f in (TOTAL_VARIATION, *CONTRACTED)]
+    return _compared(deadline, asked, False, unit)
 
 
-def _over_limits(deadline: Deadline, question: Divergence, epsilons: Any, etas: Any = None) -> Comparison:
+def _over_limits(deadline: Deadline, unit: str, question: Divergence, epsilons: Any, etas: Any = None) -> Comparison:
     """The bounds and mechanisms of one question at every (epsilon, eta)."""
     if question.continuous:
         raise invalid("question", "a Divergence of finite populations", question)
+    if unit == "bits" and not question.f.in_nats:
+        raise invalid("unit", f"'nats', as the {question.f.name} is a pure number", unit)
     grid = [
-        (question, positive_epsilon(epsilon), math.tanh(epsilon / 2) if eta is None else unit_interval(eta, "eta"))
+        (question, positive_epsilon(epsilon), 1.0 if eta is None else unit_interval(eta, "eta"))
         for epsilon in one_or_several(epsilons, "epsilons")
         for eta in ([None] if etas is None else one_or_several(etas, "etas"))
     ]
     if not grid:
         raise invalid("compare", "at least one epsilon and one eta", "none")
-    return _compared(deadline, list(dict.fromkeys(grid)), True)
+    return _compared(deadline, grid, True, unit)
 
 
-def _compared(deadline: Deadline, asked: list[tuple[Divergence, float, float]], mechanisms: bool) -> Comparison:
+def _compared(
+    deadline: Deadline, grid: list[tuple[Divergence, float, float]], mechanisms: bool, unit: str
+) -> Comparison:
     """The rows of questions at (epsilon, eta), with those of mechanisms or without. What depends on epsilon alone, the
     optimum without a cap and the mechanisms, is computed once for each.
     """
     rows: list[BoundRow] = []
     designs: list[Design] = []
     pure: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
+    capped = [(question, epsilon, min(eta, math.tanh(epsilon / 2))) for question, epsilon, eta in grid]
+    asked = list(dict.fromkeys(capped))
     for number, (question, epsilon, eta) in enumerate(asked):
         turn, limits = deadline.turn(number, len(asked)), limits_of(epsilon, eta)
-        known = [each for each in designs if each.utility is question and list(each.constraints) == limits]
-        designs.append(known[0] if known else optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
-        design, cap = designs[-1], min(eta, math.tanh(epsilon / 2))
+        designs.append(optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
+        design, binds = designs[-1], len(limits) > 1
         if (question, epsilon) not in pure:
-            alone = design  # where no cap binds
-            if len(limits) > 1:
+            alone = design
+            if binds:
                 alone = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
             pure[question, epsilon] = alone.value, list(textbook(question, epsilon)) if mechanisms else []
         value, kept = pure[question, epsilon]
-        bounds = list(published_bounds(question, epsilon, cap, value))
+        bounds = list(published_bounds(question, epsilon, eta if binds else 1.0, value))
         for name, those in groupby(kept, lambda each: each.name):
-            bounds.append((name, False, max(each.value * min(1.0, cap / each.total_variation) for each in those)))
-        optimum = design.value, design.upper_bound, design.certified
-        rows += [BoundRow(epsilon, eta, question.f.name, *bound, *optimum) for bound in bounds]
-    return Comparison(tuple(rows), tuple(designs))
+            bounds.append((name, False, max(each.under(eta) if binds else each.value for each in those)))
+        bounds.sort(key=lambda bound: (not bound[1], bound[2] if bound[1] else -bound[2]))
+        rows += [_row(question, epsilon, eta, bound, design, unit) for bound in bounds]
+    return Comparison(tuple(rows), tuple(designs), tuple(dict.fromkeys((e, eta) for _, e, eta in grid)))
 
 
-LISTED_SETS = 4096
-"""The most subsets of one size that are reports of subset selection in a comparison."""
-
-
-class Kept(NamedTuple):
-    """What a textbook mechanism keeps. Erased until it is eta-TV, it keeps the share min(1, eta / total variation)."""
-
-    name: str
-    value: float
-    total_variation: float
-
-
-def textbook(question: Divergence, epsilon: float) -> Iterator[Kept]:
-    """The textbook mechanisms at epsilon, those of one name together."""
-    k = question.size
-    channels = {
-        "binary mechanism": [binary(question.p0, question.p1, epsilon)],
-        "randomized response": [randomized_response(k, epsilon)],
-        "subset selection, best size": [
-            subset_selection(k, epsilon, size) for size in range(1, k) if math.comb(k, size) <= LISTED_SETS
-        ],
-        "truncated geometric": [truncated_geometric(k, epsilon)],
-    }
-    for name, those in channels.items():
-        for each in those:
-            yield Kept(name, question.value(each), total_variation(each).value)
+def _row(
+    question: Divergence, epsilon: float, eta: float, bound: tuple[str, bool, float], design: Design, unit: str
+) -> BoundRow:
+    """A bound beside its design, in the unit."""
+    (reference, above, value), own = bound, unit if question.f.in_nats else ""
+    optimum, most = design.value, design.upper_bound
+    if own == "bits":
+        value, optimum, most = (up if above else down)(value / BIT), down(optimum / BIT), up(most / BIT)
+    named = (epsilon, eta, question.f.name, reference, above, value)
+    return BoundRow(*named, optimum, most, design.certified, own)
 
 
 def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
@@ -262,28 +368,32 @@ def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: floa
     ...     print(source, "<=" if above else ">=", round(value, 4))
     [KOV14, Thm 6; GI, Thm 4] <= 0.2311
     [GI, Thm 5] <= 0.15
+    every test at once [ADC] <= 0.15
     [Dobrushin] <= 0.15
     [GI, Thm 8] >= 0.15
     """
     if not isinstance(utility, Divergence) or utility.continuous:
         raise invalid("utility", "a Divergence of finite populations", utility)
-    epsilon, pure = positive_epsilon(epsilon), nonnegative(pure, "pure")
-    eta = min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
+    epsilon, pure, eta = positive_epsilon(epsilon), nonnegative(pure, "pure"), unit_interval(eta, "eta")
     f, p0, p1 = utility.f, utility.p0, utility.p1
-    if f is TOTAL_VARIATION:
+    if f == TOTAL_VARIATION:
         yield "[KOV14, Thm 6; GI, Thm 4]", True, kairouz_oh_viswanath(p0, p1, epsilon)
-        yield "[GI, Thm 5]", True, ghazi_issa_total_variation(p0, p1, eta)
-    if any(f is relative for relative in (KL, REVERSE_KL, JEFFREYS)):  # both KL divergences are below Jeffreys
+        yield "[GI, Thm 5]", True, ghazi_issa_total_variation(p0, p1, reach(epsilon, eta))
+    if f in (KL, REVERSE_KL, JEFFREYS):  # both KL divergences are below Jeffreys
         yield "[DJW, Thm 1; GI, Thm 6]", True, duchi_jordan_wainwright(p0, p1, epsilon)
         yield "[GI, Cor 2]", True, ghazi_issa_corollary(p0, p1, epsilon)
         yield "[GI, Thm 7]", True, ghazi_issa(p0, p1, epsilon, eta)
         yield "best constant [SPR]", True, jeffreys_of_total_variation(p0, p1, epsilon, eta)
-    if any(f is contracted for contracted in CONTRACTED):
-        reached = utility.value(binary(p0, p1, epsilon))
-        if f is KL:
-            yield "[KOV14, Thm 7], from the binary mechanism", True, reached / binary_share_kairouz(epsilon)
-            yield "[GI, VII-B1], from the binary mechanism", True, reached / binary_share_ghazi_issa(epsilon)
-        yield "best share [SPR], from the binary mechanism", True, reached / binary_share(epsilon)
+    if f.operator_convex:
+        reached = kept_by_binary(f, p0, p1, epsilon)
+        if f == KL:
+            yield "[KOV14, Thm 7], from the binary mechanism", True, up(reached / binary_share_kairouz(epsilon))
+            yield "[GI, VII-B1], from the binary mechanism", True, up(reached / binary_share_ghazi_issa(epsilon))
+        yield "best share [SPR], from the binary mechanism", True, up(reached / binary_share(epsilon))
         yield "[AZ, Thm 1]", True, asoodeh_zhang(f, p0, p1, epsilon)
-    yield "[Dobrushin]", True, dobrushin(f, p0, p1, eta)
-    yield "[GI, Thm 8]", False, erased_share(epsilon, eta) * pure
+        yield "contraction by both limits [OP; CRS]", True, contraction(f, p0, p1, epsilon, eta)
+    if f.recipe is not None and f.recipe[0] == "hockey-stick":
+        yield "[ADC; KOV15]", True, asoodeh_diaz_calmon(f.recipe[1], p0, p1, epsilon, eta)
+    yield "every test at once [ADC]", True, bound_by_tests(f, p0, p1, epsilon, eta)
+    yield "[Dobrushin]", True, dobrushin(f, p0, p1, reach(epsilon, eta))
+    yield "[GI, Thm 8]", False, down(erased_share(epsilon, eta) * pure)

@@ -1,19 +1,23 @@
 """Published bounds on what a private channel keeps of the distance between P0 and P1, and what simple ones reach.
 
-The three bounds on the symmetrised divergence bound J(M0, M1) = KL(M0 || M1) + KL(M1 || M0), in nats, where M0 and M1
-are the distributions of the report if the answer has the distribution P0 or P1. None is attained. At large epsilon they
-overflow to inf, which is still a bound.
+M0 and M1 are the laws of the report if the answer has the law P0 or P1. Upper bounds are rounded up, shares and other
+lower bounds down, so that rounding breaks none. The bounds on the symmetrised divergence J(M0, M1) = KL(M0 || M1) +
+KL(M1 || M0), in nats, are not attained. At large epsilon they overflow to inf, which is still a bound.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
+from ldpopt.design.constraints.base import tanh_of_half
 from ldpopt.design.kernel.sets import best_mass, level_of
+from ldpopt.design.utilities.laws import Laws, f_divergence, labelled_laws
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -25,10 +29,49 @@ from ldpopt.divergences import (
     SQUARED_HELLINGER,
     TOTAL_VARIATION,
     FDivergence,
+    hockey_stick,
 )
+from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.errors import invalid
-from ldpopt.numbers.enclosures import FLOAT
-from ldpopt.values.distribution import distribution, positive_epsilon, unit_interval
+from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.values.distribution import distribution, positive, positive_epsilon, unit_interval
+
+
+def _upper(bound: Enclosure) -> float:
+    """The upper end; infinite where nothing is known, as where an overflow meets a zero."""
+    return float(bound.upper)
+
+
+def _growth(epsilon: float) -> Enclosure:
+    """e^epsilon - 1, enclosed, of a checked epsilon."""
+    return FLOAT.of(positive_epsilon(epsilon)).expm1()
+
+
+def _reach(epsilon: float, eta: float) -> Enclosure:
+    """The cap eta, or tanh(epsilon/2) where that is less [GI, Prop 2], enclosed."""
+    return tanh_of_half(FLOAT.of(positive_epsilon(epsilon))).minimum(unit_interval(eta, "eta"))
+
+
+def reach(epsilon: float, eta: float) -> float:
+    """The largest total variation between two rows of an epsilon-LDP, eta-TV channel, rounded up [GI, Prop 2].
+
+    >>> round(reach(1.0, 1.0), 6), reach(1.0, 0.2)
+    (0.462117, 0.2)
+    """
+    return float(_reach(epsilon, eta).upper)
+
+
+def _laws(p0: Any, p1: Any) -> Laws:
+    """The two populations as exact laws, enclosed; equal ones are exactly 0 apart."""
+    (first, second), _ = labelled_laws((("p0", p0), ("p1", p1)), None, least=1)
+    laws = Laws.of(first, second, FLOAT)
+    return replace(laws, apart=FLOAT.zeros(first.shape)) if np.array_equal(first, second) else laws
+
+
+def _whole(divergence: FDivergence, p0: Any, p1: Any) -> Enclosure:
+    """D_f(P0 || P1), enclosed."""
+    laws = _laws(p0, p1)
+    return enclosed_excess(f_divergence(divergence, "f"), laws.apart, laws.p1, laws.p0).sum()
 
 
 def binary_share_kairouz(epsilon: float) -> float:
@@ -39,8 +82,8 @@ def binary_share_kairouz(epsilon: float) -> float:
     >>> round(binary_share_kairouz(1.0), 9)
     0.036164744
     """
-    base = math.exp(positive_epsilon(epsilon)) + 1
-    return 1 / base / base / 2
+    small = (-FLOAT.of(positive_epsilon(epsilon))).exp()
+    return float((small / (1 + small)).square().lower) / 2
 
 
 def binary_share_ghazi_issa(epsilon: float) -> float:
@@ -53,8 +96,8 @@ def binary_share_ghazi_issa(epsilon: float) -> float:
     >>> round(binary_share_ghazi_issa(1.0), 9)
     0.134470711
     """
-    growth = math.exp(positive_epsilon(epsilon))
-    return 1 / (min(2.0, growth) * (growth + 1))
+    small = (-FLOAT.of(positive_epsilon(epsilon))).exp()
+    return float((small * small.maximum(0.5) / (1 + small)).lower)
 
 
 def binary_share(epsilon: float) -> float:
@@ -69,8 +112,8 @@ def binary_share(epsilon: float) -> float:
     >>> round(binary_share(1.0), 9)
     0.682541819
     """
-    small = math.exp(-positive_epsilon(epsilon))
-    return 4 * small / (1 + small) ** 2 / max(1.0, 2 / (1 + 2 * small))
+    small = (-FLOAT.of(positive_epsilon(epsilon))).exp()
+    return min(float((4 * small / (1 + small).square() / (2 / (1 + 2 * small)).maximum(1.0)).lower), 1.0)
 
 
 def jeffreys_of_total_variation(p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
@@ -83,9 +126,26 @@ def jeffreys_of_total_variation(p0: Any, p1: Any, epsilon: float, eta: float = 1
     >>> round(jeffreys_of_total_variation([0.9, 0.1], [0.4, 0.6], 0.5, 0.1), 6)
     0.032436
     """
-    growth, eta = math.expm1(positive_epsilon(epsilon)), unit_interval(eta, "eta")
-    pure = growth * max(2 / (growth + 3), 1 / (growth + 1))
-    return _times_squared_tv(growth * min(2 * eta, pure), p0, p1)
+    growth, eta = _growth(epsilon), unit_interval(eta, "eta")
+    pure = (2 / (1 + 3 / growth)).maximum(1 / (1 + 1 / growth))
+    return _times_squared_tv(growth * pure.minimum(2 * eta), p0, p1)
+
+
+def kept_by_binary(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> float:
+    """The f-divergence that the binary mechanism keeps, rounded up [KOV14; GI, eq. 23-24].
+
+    divergence : an `FDivergence`. p0, p1 : distributions, shape (k,). epsilon : nats.
+
+    >>> from ldpopt.divergences import TOTAL_VARIATION
+    >>> round(kept_by_binary(TOTAL_VARIATION, [0.9, 0.1], [0.4, 0.6], 1.0), 6)
+    0.231059
+    """
+    laws, share, total = _laws(p0, p1), 1 / _growth(epsilon), FLOAT.of(0.0)
+    first = np.asarray(laws.apart.midpoint) >= 0
+    for side in (first, ~first):
+        merged = laws.apart[side].sum(), laws.p1[side].sum() + share, laws.p0[side].sum() + share
+        total = total + enclosed_excess(f_divergence(divergence, "f"), *merged)
+    return _upper(tanh_of_half(FLOAT.of(epsilon)) * total)
 
 
 def erased_share(epsilon: float, eta: float) -> float:
@@ -99,35 +159,127 @@ def erased_share(epsilon: float, eta: float) -> float:
     >>> round(erased_share(1.0, 0.2), 9), erased_share(1.0, 0.9)
     (0.432790683, 1.0)
     """
-    return min(1.0, unit_interval(eta, "eta") / math.tanh(positive_epsilon(epsilon) / 2))
+    reach = tanh_of_half(FLOAT.of(positive_epsilon(epsilon)))
+    return max(float((FLOAT.of(unit_interval(eta, "eta")) / reach).minimum(1.0).lower), 0.0)
 
 
-# The theorem covers chi-squared, KL and squared Hellinger, for every pair. The others follow from it. Exchanging P0 and
-# P1 gives the reversed divergences and their sum. A channel maps the mixture (P0 + P1)/2 to (M0 + M1)/2, which gives
-# Le Cam, 2 chi^2(P0 || mixture), and Jensen-Shannon, a mean of two KL divergences from the mixture.
 CONTRACTED = (
     CHI_SQUARED, KL, SQUARED_HELLINGER, REVERSE_KL, NEYMAN_CHI_SQUARED, JEFFREYS, LE_CAM, JENSEN_SHANNON,
 )  # fmt: skip
+"""The named divergences with an operator convex f, in the order of tables."""
 
 
 def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> float:
     """No epsilon-LDP channel keeps more than tanh(epsilon/2)^2 D(P0 || P1) of a divergence D [AZ, Thm 1].
 
-    divergence : KL, reverse KL, Jeffreys, either chi-squared, squared Hellinger, Le Cam or Jensen-Shannon;
-        `InvalidInput` for any other. The total variation, for example, shrinks only by tanh(epsilon/2).
+    divergence : one with an operator convex f (`FDivergence.operator_convex`), as KL, chi-squared and squared
+        Hellinger have; `InvalidInput` for any other. The total variation, for example, shrinks only by tanh(epsilon/2).
     p0, p1 : distributions, shape (k,). epsilon : nats.
 
     Binary randomized response attains the bound for chi-squared if P1 is uniform on two inputs, and for the others in
-    the limit of close P0 and P1. The bound may be inf.
+    the limit of close P0 and P1. The bound may be inf. Under a cap on the total variation, too, `contraction` is
+    never above it.
 
     >>> from ldpopt.divergences import KL
     >>> round(asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0), 9)
     0.117594958
     """
-    if not any(divergence is known for known in CONTRACTED):
+    return contraction(divergence, p0, p1, epsilon, 1.0)
+
+
+def contraction(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
+    """No epsilon-LDP, eta-TV channel keeps more than eta tanh(epsilon/2) D(P0 || P1) [GI, eq. 7; OP; CRS].
+
+    divergence : one with an operator convex f (`FDivergence.operator_convex`); `InvalidInput` for any other.
+    p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon
+    implies, is lowered to it [GI, Prop 2].
+
+    Such divergences contract like chi-squared [CRS], whose coefficient two inputs attain [OP]. Any two rows are a
+    post-processing of randomized response erased to eta, whose coefficient is eta tanh(epsilon/2). The bound may be
+    inf; for eta = 0 it is 0.
+
+    >>> from ldpopt.divergences import KL
+    >>> round(contraction(KL, [0.9, 0.1], [0.4, 0.6], 1.0, 0.2), 9)
+    0.050894002
+    """
+    if not isinstance(divergence, FDivergence) or not divergence.operator_convex:
         names = ", ".join(known.name for known in CONTRACTED)
-        raise invalid("divergence", f"one of {names}", divergence)
-    return math.tanh(positive_epsilon(epsilon) / 2) ** 2 * divergence(p0, p1)
+        raise invalid("divergence", f"one of {names}, alpha-divergences of order -1 to 2", divergence)
+    reach = _reach(epsilon, eta)
+    if float(reach.upper) == 0:
+        return 0.0
+    return _upper(reach * tanh_of_half(FLOAT.of(epsilon)) * _whole(divergence, p0, p1))
+
+
+def asoodeh_diaz_calmon(gamma: float, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
+    """E_gamma(M0 || M1) <= eta (e - g)/(e - 1) E_gamma(P0 || P1), e = e^epsilon, g = max(gamma, 1/gamma) [ADC; KOV15].
+
+    gamma : of the hockey-stick divergence, positive. p0, p1 : distributions, shape (k,). epsilon : nats. eta : in
+    [0, 1]; a value above tanh(epsilon/2) is lowered to it [GI, Prop 2].
+
+    A channel contracts E_gamma, gamma >= 1, by the largest E_gamma of two of its rows [ADC], which randomized response
+    erased to eta has. For gamma < 1, E_gamma(P0 || P1) is gamma E_(1/gamma)(P1 || P0). Disjoint P0 and P1 attain it;
+    `bound_by_tests` is exact for all.
+
+    >>> round(asoodeh_diaz_calmon(1.5, [0.9, 0.1], [0.2, 0.8], 1.0, 0.3), 6)
+    0.127622
+    """
+    gamma, growth, reach = positive(gamma, "gamma"), _growth(epsilon), _reach(epsilon, eta)
+    beyond = FLOAT.of(gamma) - 1 if gamma >= 1 else 1 / FLOAT.of(gamma) - 1
+    kept = (1 - beyond / growth).positive()
+    return max(_upper(reach * kept * _whole(hockey_stick(gamma), p0, p1)), 0.0)
+
+
+def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
+    """The f-divergence of two laws that the best test tells apart exactly as well as the best channel for it allows.
+
+    divergence : any `FDivergence`, your own too. p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1]; a
+    value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
+
+    It is finite, never above `dobrushin`, and exact for two inputs and for every hockey-stick divergence, total
+    variation among them. Let c = 1/(e^epsilon - 1). A test accepts a report with a probability in [l, u] after each
+    input, u <= e^epsilon l and u - l <= eta, so that E_gamma(M0 || M1) <= (u - l) E_gamma(P0 || P1) - l (gamma - 1) <=
+    eta (E_gamma(P0 || P1) - c (gamma - 1))_+ for gamma >= 1; a binary report attains it. An f-divergence is an average
+    of these and of those with M0 and M1 exchanged [ADC]. So it is at most eta times the sum of mu(p0, p1) = p1 f(p0/p1)
+    over the inputs, where the inputs A of the largest ratios have become one, mu(P0(A) + c, P1(A) + c), and those of
+    the least ratios another one. A holds the inputs of ratios not below the largest (P0(B) + c)/(P1(B) + c) of any
+    set B.
+
+    >>> from ldpopt.divergences import KL
+    >>> round(bound_by_tests(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], 1.0, 0.3), 6)
+    0.029225
+    """
+    f, laws, reach = f_divergence(divergence, "f"), _laws(p0, p1), _reach(epsilon, eta)
+    if float(reach.upper) == 0:
+        return 0.0
+    share, alone, total = 1 / _growth(epsilon), np.ones(laws.p0.shape, dtype=np.bool_), FLOAT.of(0.0)
+    for one in (laws, Laws(laws.p1, laws.p0, -laws.apart)):
+        end = _merged(one, share)
+        alone &= ~end
+        merged = laws.apart[end].sum(), laws.p1[end].sum() + share, laws.p0[end].sum() + share
+        total = total + enclosed_excess(f, *merged)
+    total = total + enclosed_excess(f, laws.apart[alone], laws.p1[alone], laws.p0[alone]).sum()
+    return max(_upper(reach * total), 0.0)
+
+
+def _merged(laws: Laws, share: Enclosure) -> npt.NDArray[np.bool_]:
+    """The inputs A of `bound_by_tests`, whose ratios are at least 1 + x, where sum (p0 - (1 + x) p1)_+ <= share x.
+
+    More inputs could break the bound, so that x, found in floats, is raised until this is proved; fewer only weaken it.
+    """
+    above = np.asarray(laws.p1.upper) > 0
+    odds = laws.apart / FLOAT.where(above, laws.p1, 1.0)
+    ratios = np.where(above, np.asarray(odds.midpoint), np.where(np.asarray(laws.apart.lower) > 0, np.inf, 0.0))
+    order = np.argsort(-ratios, kind="stable")
+    apart, mass = (np.cumsum(np.asarray(part.midpoint)[order]) for part in (laws.apart, laws.p1))
+    with np.errstate(all="ignore"):
+        found = float(np.max(apart / (mass + float(share.midpoint))))
+    for power in (-44, -40, -30, -20):
+        x = FLOAT.of(found * (1 + 2.0**power)) if 0 < found < 1e300 else FLOAT.of(np.inf)
+        left = (laws.apart - x * laws.p1).positive().sum()
+        if float(left.upper) <= float((share * x).lower) < np.inf:
+            return np.asarray((laws.apart - x * laws.p1).lower >= 0) & (np.asarray(laws.apart.lower) > 0)
+    return np.zeros(laws.p0.shape, dtype=np.bool_)
 
 
 def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
@@ -141,9 +293,8 @@ def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
     >>> round(dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5), 9)
     0.520833333
     """
-    eta = unit_interval(eta, "eta")
-    whole = divergence(p0, p1)
-    return eta * whole if eta > 0 else 0.0
+    eta, whole = unit_interval(eta, "eta"), _whole(divergence, p0, p1)
+    return _upper(whole * eta) if eta > 0 else 0.0
 
 
 def information_capacity(epsilon: float) -> float:
@@ -181,13 +332,14 @@ def capacity_mass(epsilon: float) -> float:
 
 
 def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
-    """A bound on I(X; Y) under epsilon-LDP with total variation at most eta, in nats, rounded up [Dobrushin].
+    """A bound on I(X; Y) under epsilon-LDP with total variation at most eta, in nats, rounded up [Dobrushin; OP].
 
     prior : the law P of X, shape (k,). epsilon : nats. eta : in [0, 1].
 
-    It is the least of three bounds: `information_capacity(epsilon)`, eta H(X), and c + eta n (1 - sum P_x^2) for the
-    best n >= 0. Here c is the largest (h(a) - n a (1 - a))/(t + a) over 0 <= a <= 1, with t = 1/(e^epsilon - 1). The
-    third averages the limits on all pairs of answers with the weights P_x P_x'. For eta = 0 the bound is 0.
+    It is the least of three bounds: `information_capacity(epsilon)`, eta tanh(epsilon/2) H(X), and c + eta n
+    (1 - sum P_x^2) for the best n >= 0. Here c is the largest (h(a) - n a (1 - a))/(t + a) over 0 <= a <= 1, with
+    t = 1/(e^epsilon - 1). The third averages the limits on all pairs of answers with the weights P_x P_x'. For eta = 0
+    the bound is 0.
 
     >>> round(information_under_cap([0.01] * 100, 1.0, 0.2), 4), information_under_cap([0.5, 0.5], 1.0, 0.0)
     (0.1062, 0.0)
@@ -217,9 +369,8 @@ def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
     >>> round(duchi_jordan_wainwright([0.9, 0.1], [0.4, 0.6], 0.5), 6)
     0.28599
     """
-    epsilon = positive_epsilon(epsilon)
-    growth = math.expm1(epsilon)
-    return _times_squared_tv(min(2.0, math.exp(epsilon)) ** 2 * (growth * growth), p0, p1)
+    growth = _growth(epsilon)
+    return _times_squared_tv(((growth + 1).minimum(2.0) * growth).square(), p0, p1)
 
 
 def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
@@ -231,9 +382,8 @@ def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
     >>> round(ghazi_issa([0.9, 0.1], [0.4, 0.6], 0.5, 0.1), 6)
     0.053478
     """
-    epsilon = positive_epsilon(epsilon)
-    eta = min(unit_interval(eta, "eta"), math.tanh(epsilon / 2))
-    return _times_squared_tv(2 * eta * min(2.0, math.exp(epsilon)) * math.expm1(epsilon), p0, p1)
+    growth = _growth(epsilon)
+    return _times_squared_tv(2 * _reach(epsilon, eta) * (growth + 1).minimum(2.0) * growth, p0, p1)
 
 
 def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
@@ -249,9 +399,9 @@ def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
     return ghazi_issa(p0, p1, epsilon, 1.0)
 
 
-def _times_squared_tv(factor: float, p0: Any, p1: Any) -> float:
-    distance = TOTAL_VARIATION(p0, p1)
-    return factor * distance * distance if distance > 0 else 0.0
+def _times_squared_tv(factor: Enclosure, p0: Any, p1: Any) -> float:
+    distance = _whole(TOTAL_VARIATION, p0, p1)
+    return _upper(factor * distance * distance) if float(distance.upper) > 0 else 0.0
 
 
 def kairouz_oh_viswanath(p0: Any, p1: Any, epsilon: float) -> float:
@@ -264,7 +414,7 @@ def kairouz_oh_viswanath(p0: Any, p1: Any, epsilon: float) -> float:
     >>> round(kairouz_oh_viswanath([0.9, 0.1], [0.4, 0.6], 1.0), 9)
     0.231058579
     """
-    return math.tanh(positive_epsilon(epsilon) / 2) * TOTAL_VARIATION(p0, p1)
+    return _upper(_reach(epsilon, 1.0) * _whole(TOTAL_VARIATION, p0, p1))
 
 
 def ghazi_issa_total_variation(p0: Any, p1: Any, eta: float) -> float:
@@ -278,4 +428,4 @@ def ghazi_issa_total_variation(p0: Any, p1: Any, eta: float) -> float:
     >>> round(ghazi_issa_total_variation([0.9, 0.1], [0.4, 0.6], 0.3), 9)
     0.15
     """
-    return unit_interval(eta, "eta") * TOTAL_VARIATION(p0, p1)
+    return dobrushin(TOTAL_VARIATION, p0, p1, eta)

@@ -26,11 +26,11 @@ from ldpopt.numbers.enclosures.exact import precision
 from ldpopt.numbers.rounding import bisected, down, float_down, toward_privacy, up
 from ldpopt.numbers.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from ldpopt.privacy.capacity import (
-    Affine,
-    Polynomial,
+    FunctionClass,
     Restricted,
     RestrictedKL,
     RestrictedRenyi,
+    brackets,
     capacity_bounded,
     feature_map,
 )
@@ -53,7 +53,7 @@ class Entry(Result):
     name: str
     count: int
     mechanism: Mechanism
-    features: Affine | Polynomial | None = None
+    features: FunctionClass | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +93,7 @@ class Ledger(Noticing, Rows[Entry]):
             features = feature_map(features)
             if not isinstance(added.own, Channel):
                 raise invalid("features", "none, but for a channel or a finite pair", added.name)
-            features.basis(added.own.shape[1])
+            brackets(features, added.own.shape[1], RestrictedKL())
         return Ledger((*self.entries, Entry(name or added.name, count, added, features)))
 
     def __add__(self, other: Ledger) -> Ledger:

@@ -194,6 +194,27 @@ class FDivergence:
         slope = np.asarray(self.derivative(ratio)) - self._slope_at_one()
         return plain(slope), plain(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
 
+    @property
+    def in_nats(self) -> bool:
+        """Whether the divergence has a logarithm, and so a unit; others are pure numbers."""
+        return (self.recipe or ("",))[0] in IN_NATS
+
+    @property
+    def operator_convex(self) -> bool:
+        """Whether f is known to be operator convex, so that D_f contracts like the chi-squared divergence [CRS].
+
+        Such an f is, up to a multiple of t - 1, a mixture of (t - 1)^2 and (t - 1)^2 / (t + s) over s >= 0. Of the
+        named divergences all but the total variation are, of the alpha-divergences those of order -1 to 2.
+
+        >>> from ldpopt.divergences import JENSEN_SHANNON, alpha
+        >>> JENSEN_SHANNON.operator_convex, alpha(2.5).operator_convex
+        (True, False)
+        """
+        name, *parameters = self.recipe or ("",)
+        if type(self) is not FDivergence:  # another class may compute something else
+            return False
+        return -1 <= parameters[0] <= 2 if name == "alpha" else name in OPERATOR_CONVEX
+
     def _slope_at_one(self) -> float:
         return float(self._derivative(np.float64(1.0)))
 
@@ -259,6 +280,15 @@ class FDivergence:
 
 
 _FIELDS = ("name", "_generator", "_derivative", "at_zero", "slope_at_infinity", "_conjugate", "_excess", "recipe")
+
+OPERATOR_CONVEX = frozenset(
+    ("kl", "reverse-kl", "jeffreys", "chi-squared", "neyman-chi-squared", "squared-hellinger", "jensen-shannon",
+     "le-cam")
+)  # fmt: skip
+"""The named divergences with an operator convex f."""
+
+IN_NATS = frozenset(("kl", "reverse-kl", "jeffreys", "jensen-shannon"))
+"""The named divergences that are logarithms."""
 
 NAMED: dict[str, FDivergence] = {}
 """The named divergences, by the names that the command line and files use."""

@@ -400,7 +400,7 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not max(self.k, self.buckets) <= self.prime <= MERSENNE_31 or not _is_prime(self.prime):
+        if not max(self.k, self.buckets) <= self.prime <= MERSENNE_31 or not is_prime(self.prime):
             expected = f"a prime from max(k, buckets) = {max(self.k, self.buckets)} to {MERSENNE_31}"
             raise invalid("prime", expected, self.prime)
 
@@ -521,5 +521,6 @@ def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) ->
 
 
 @cache
-def _is_prime(number: int) -> bool:
+def is_prime(number: int) -> bool:
+    """Whether a number is prime, by trial division."""
     return number >= 2 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))

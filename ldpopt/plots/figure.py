@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from ldpopt.divergences import JEFFREYS, JENSEN_SHANNON, KL, REVERSE_KL, FDivergence
+from ldpopt.divergences import FDivergence
 from ldpopt.errors import Phrase, invalid
 
 LINE = 30
@@ -268,7 +268,7 @@ def refuse_without_latex(kind: str) -> None:
 
 def with_unit(f: FDivergence) -> str:
     """The divergence's name, with "nats" if it has a logarithm."""
-    return f.name + (" (nats)" if f in (KL, REVERSE_KL, JEFFREYS, JENSEN_SHANNON) else "")
+    return f.name + (" (nats)" if f.in_nats else "")
 
 
 def shade(shares: Any, name: str = "viridis") -> list[Any]:

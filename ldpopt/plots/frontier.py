@@ -210,10 +210,11 @@ def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """
     if len(comparison.limits) > 1:
         return _over_limits(comparison, ax)
-    rows = [row for row in comparison.rows if 0 < row.looseness < np.inf][::-1]
+    drawn = [(row, row.looseness) for row in comparison.rows if row.looseness is not None][::-1]
+    rows = [row for row, _ in drawn]
     ax = axes_or_new(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
     heights = np.arange(len(rows))
-    off, above = np.array([row.looseness for row in rows]), np.array([row.above for row in rows], dtype=bool)
+    off, above = np.array([factor for _, factor in drawn]), np.array([row.above for row in rows], dtype=bool)
     ax.plot(off[above], heights[above], "o", color=FIRST_COLOR, ms=4.5, label="upper bound")
     ax.plot(off[~above], heights[~above], "s", color=SECOND_COLOR, ms=4.5, label="lower bound")
     ax.axvline(1.0, color="0.4", lw=0.9)
@@ -238,21 +239,24 @@ _COLUMNS = {
 def _over_limits(comparison: Comparison, ax: Axes | None) -> Axes:
     """The three pictures of a comparison over several limits, or the first of them on `ax`."""
     rows, reached = [], []
-    for limits, design in zip(comparison.limits, comparison.designs, strict=True):
-        these = [row for row in comparison.rows if (row.epsilon, row.eta) == limits]
+    for limits in comparison.points:
+        these = comparison.at(*limits)
+        first = these[0]
         known: dict[str, Any] = dict.fromkeys(_COLUMNS.values())
         known |= {_COLUMNS[row.reference]: row.value for row in these if row.reference in _COLUMNS}
-        known |= {name: getattr(design, name) for name in ("lower_bound", "upper_bound", "certified")}
-        rows.append(FrontierRow(*limits, optimum=design.value, **known))
-        tightest = min(row.value for row in these if row.above)
-        reached.append(replace(rows[-1], optimum=tightest, erased_optimum=design.value))
+        known |= {"lower_bound": first.optimum, "upper_bound": first.upper_bound, "certified": first.certified}
+        rows.append(FrontierRow(*limits, optimum=first.optimum, **known))
+        reached.append(replace(rows[-1], optimum=first.value, erased_optimum=first.optimum))
     table, to_bounds = (Frontier(tuple(each), comparison.designs[0].utility) for each in (rows, reached))
-    if ax is not None:
-        return frontier(table, ax)
-    first, second, third = panels((8.5, 5.0, 5.0), 4.2)
-    gap_map(table, "binary_with_erasure", second)
-    gap_map(to_bounds, "erased_optimum", third, "share of the tightest bound\nthat no channel reaches")
-    return frontier(table, first)
+    unit = comparison.rows[0].unit
+    second = third = None
+    if ax is None:
+        ax, second, third = panels((8.5, 5.0, 5.0), 4.2)
+        gap_map(table, "binary_with_erasure", second)
+        gap_map(to_bounds, "erased_optimum", third, "share of the tightest bound\nthat no channel reaches")
+    drawn = frontier(table, ax)
+    drawn.set_ylabel(drawn.get_ylabel().replace("(nats)", f"({unit})"))
+    return drawn
 
 
 def trade_off(curve: Any, ax: Axes | None = None) -> Axes:

@@ -22,10 +22,12 @@ _HOMES = {
     ),
     "ldpopt.privacy.concentrated": ("MeanConcentrated", "approximate_zcdp", "mcdp", "zcdp"),
     "ldpopt.privacy.finite_pair": ("FinitePair",),
+    "ldpopt.privacy.kinks": ("ReLU",),
     "ldpopt.privacy.leakage": (
         "chi_squared_contraction", "doeblin", "hockey_stick_contraction", "maximal_leakage", "mutual_information",
     ),
     "ldpopt.privacy.least_pair": ("antipodal_pair",),
+    "ldpopt.privacy.shapes": ("Thresholds",),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 

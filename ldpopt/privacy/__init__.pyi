@@ -30,6 +30,7 @@ from ldpopt.privacy.concentrated import zcdp as zcdp
 from ldpopt.privacy.finite_pair import FinitePair as FinitePair
 from ldpopt.privacy.guarantee import Guarantee as Guarantee
 from ldpopt.privacy.guarantee import Witness as Witness
+from ldpopt.privacy.kinks import ReLU as ReLU
 from ldpopt.privacy.leakage import chi_squared_contraction as chi_squared_contraction
 from ldpopt.privacy.leakage import doeblin as doeblin
 from ldpopt.privacy.leakage import hockey_stick_contraction as hockey_stick_contraction
@@ -38,6 +39,7 @@ from ldpopt.privacy.leakage import mutual_information as mutual_information
 from ldpopt.privacy.least_pair import antipodal_pair as antipodal_pair
 from ldpopt.privacy.local_dp import local_dp as local_dp
 from ldpopt.privacy.renyi import renyi as renyi
+from ldpopt.privacy.shapes import Thresholds as Thresholds
 from ldpopt.privacy.trade_off import TradeOffCurve as TradeOffCurve
 from ldpopt.privacy.trade_off import trade_off as trade_off
 
@@ -55,11 +57,13 @@ __all__ = [
     "MeanConcentrated",
     "Polynomial",
     "PureDP",
+    "ReLU",
     "RenyiDP",
     "RestrictedAlpha",
     "RestrictedKL",
     "RestrictedRenyi",
     "RestrictedTotalVariation",
+    "Thresholds",
     "TradeOffCurve",
     "Witness",
     "antipodal_pair",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +16,11 @@ from ldpopt.numbers.rounding import down, first_largest, up
 from ldpopt.numbers.tolerances import ATTAINED_GAP, IN_SPAN, TIE
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 from ldpopt.privacy.guarantee import Guarantee, Witness
+from ldpopt.privacy.kinks import ReLU
 from ldpopt.privacy.pairs import Policy, blocks, normalised
 from ldpopt.privacy.renyi import renyi_of_pairs, renyi_order
 from ldpopt.privacy.restricted import Bracket, restricted_kl, restricted_power, restricted_total_variation
+from ldpopt.privacy.shapes import Thresholds
 from ldpopt.values.distribution import Array, Checked, finite_array, positive_integer
 from ldpopt.values.results import ByValue
 
@@ -83,9 +87,24 @@ class Affine(Checked, ByValue, features=_columns):
         return Polynomial(self.features, 1).basis(outputs)
 
 
-def feature_map(features: Any) -> Affine | Polynomial:
+FunctionClass = Affine | Polynomial | Thresholds | ReLU
+"""What an adversary of bounded capacity can compute of a report."""
+
+
+def feature_map(features: Any) -> FunctionClass:
     """`features` itself, or an array of features as an affine class."""
-    return features if isinstance(features, (Affine, Polynomial)) else Affine(features)
+    return features if isinstance(features, FunctionClass) else Affine(features)
+
+
+def brackets(functions: FunctionClass, outputs: int, divergence: Restricted) -> Callable[[Array, Array], Bracket]:
+    """What bounds the divergence of two rows (m,) as the class sees them; `InvalidInput` for another number of outputs.
+
+    functions : the class. outputs : the number m of the channel's outputs. divergence : a restricted divergence.
+    """
+    if isinstance(functions, (Thresholds, ReLU)):
+        functions.check(outputs)
+        return partial(divergence._by_shape, functions)
+    return partial(divergence._bracket, basis=functions.basis(outputs))
 
 
 def _outside(function: Array, columns: list[Array]) -> Array | None:
@@ -115,6 +134,10 @@ class Restricted(Checked, ABC):
     @abstractmethod
     def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         """Bounds for one pair of rows, shape (m,), and the class that `basis`, shape (m, r), spans."""
+
+    @abstractmethod
+    def _by_shape(self, functions: Thresholds | ReLU, p: Array, q: Array) -> Bracket:
+        """Bounds for one pair of rows and a class of functions of one number."""
 
     @abstractmethod
     def _unrestricted(self, p: Array, q: Array) -> Array:
@@ -147,6 +170,9 @@ class RestrictedRenyi(Restricted, order=_finite_order):
         p, q = normalised(np.stack([p, q]))
         return restricted_kl(p, q, basis) if self.order == 1 else restricted_power(p, q, basis, self.order)
 
+    def _by_shape(self, functions: Thresholds | ReLU, p: Array, q: Array) -> Bracket:
+        return functions.renyi(p, q, self.order)
+
     def _unrestricted(self, p: Array, q: Array) -> Array:
         return renyi_of_pairs(p, q, self.order)[1]
 
@@ -164,6 +190,9 @@ class RestrictedKL(Restricted):
 
     def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         return RestrictedRenyi(1.0)._bracket(p, q, basis)
+
+    def _by_shape(self, functions: Thresholds | ReLU, p: Array, q: Array) -> Bracket:
+        return functions.renyi(p, q, 1.0)
 
     def _unrestricted(self, p: Array, q: Array) -> Array:
         return RestrictedRenyi(1.0)._unrestricted(p, q)
@@ -184,8 +213,13 @@ class RestrictedAlpha(Restricted, order=_finite_order):
     order: float
 
     def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
-        low, high = RestrictedRenyi(self.order)._bracket(p, q, basis)
-        return down(float(self._of_renyi(low)), 8), up(float(self._of_renyi(high)), 8)
+        return self._of_ends(RestrictedRenyi(self.order)._bracket(p, q, basis))
+
+    def _by_shape(self, functions: Thresholds | ReLU, p: Array, q: Array) -> Bracket:
+        return self._of_ends(functions.renyi(p, q, self.order))
+
+    def _of_ends(self, ends: Bracket) -> Bracket:
+        return down(float(self._of_renyi(ends[0])), 8), up(float(self._of_renyi(ends[1])), 8)
 
     def _unrestricted(self, p: Array, q: Array) -> Array:
         return np.asarray(self._of_renyi(renyi_of_pairs(p, q, self.order)[1])) * (1 + 1e-12)
@@ -211,18 +245,21 @@ class RestrictedTotalVariation(Restricted):
     def _bracket(self, p: Array, q: Array, basis: Array) -> Bracket:
         return restricted_total_variation(p, q, basis)
 
+    def _by_shape(self, functions: Thresholds | ReLU, p: Array, q: Array) -> Bracket:
+        return functions.total_variation(p, q)
+
     def _unrestricted(self, p: Array, q: Array) -> Array:
         return hockey_stick_of_pairs(p, q, 0.0)[1]
 
 
 def capacity_bounded(
-    channel: ChannelLike, features: Affine | Polynomial | Any, divergence: Restricted, graph: Policy = None
+    channel: ChannelLike, features: FunctionClass | Any, divergence: Restricted, graph: Policy = None
 ) -> Guarantee:
     """The largest `divergence` between two rows as an adversary limited to functions of `features` sees it.
 
     features : an array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`,
-    `Polynomial`. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
-    `RestrictedTotalVariation()`.
+    `Polynomial`, `Thresholds`, `ReLU`. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`,
+    `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
 
     `value` belongs to a solution of the dual program, so it is never too low, and `lower` is attained by a function;
     for entries below about 1e-14 they may be far apart. With a policy `graph`, only adjacent inputs are compared.
@@ -236,7 +273,7 @@ def capacity_bounded(
     channel = as_channel(channel)
     if not isinstance(divergence, Restricted):
         raise invalid("divergence", "a restricted divergence such as RestrictedKL()", divergence)
-    basis = feature_map(features).basis(channel.shape[1])
+    bracket = brackets(feature_map(features), channel.shape[1], divergence)
     pairs = [np.stack([i, j], axis=1) for i, j in blocks(channel, graph)]
     bounds = [divergence._unrestricted(channel.matrix[i], channel.matrix[j]) for i, j in blocks(channel, graph)]
     lower, upper, witness = 0.0, 0.0, None
@@ -249,7 +286,9 @@ def capacity_bounded(
             if bound[position] <= lower and position > first_largest(above):
                 continue  # nor here, and of pairs with equal values the first is named
             x, other = pair[position]
-            low, above[position] = divergence._bracket(rows[x], rows[other], basis)
+            low, high = bracket(rows[x], rows[other])
+            above[position] = min(high, bound[position])
+            low = low if low <= above[position] * (1 + 2 * TIE) else 0.0  # nobody finds more
             lower, upper = max(lower, low), max(upper, float(above[position]))
         if upper > 0:
             x, other = pair[first_largest(above)]

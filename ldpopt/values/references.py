@@ -238,6 +238,8 @@ _ALL = [
      "Annals of Statistics", 1973),
     ("OP", "Or Ordentlich, Yury Polyanskiy", "Strong Data Processing Constant Is Achieved by Binary Inputs",
      "IEEE Transactions on Information Theory", 2022),
+    ("CRS", "Man-Duen Choi, Mary Beth Ruskai, Eugene Seneta",
+     "Equivalence of Certain Entropy Contraction Coefficients", "Linear Algebra and its Applications", 1994),
     ("ADC", "Shahab Asoodeh, Mario Diaz, Flavio Calmon",
      "Contraction of E-gamma Divergence and Its Applications to Privacy", "arXiv 2012.11035", 2020),
     ("IWK", "Ibrahim Issa, Aaron Wagner, Sudeep Kamath", "An Operational Approach to Information Leakage",

@@ -1,5 +1,6 @@
 """`bounds.compare`: every bound on its side of the exact optimum, and tight where the papers say so."""
 
+import contextlib
 import csv
 import io
 import math
@@ -7,8 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from ldpopt import Divergence, InvalidInput, bounds, frontier
+from ldpopt import Divergence, InvalidInput, LocalDP, bounds, frontier, optimal_channel
+from ldpopt.bounds.textbook import _named, textbook
 from ldpopt.divergences import KL, TOTAL_VARIATION, FDivergence
+from ldpopt.privacy import local_dp
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
@@ -52,7 +55,8 @@ def test_the_table_as_csv_and_text():
     assert [float(row["looseness"]) for row in rows] == [row.looseness for row in table]
     text = repr(table)
     assert text.count("optimum") == 9
-    assert text.count("times off") == len(table)
+    assert text.count("exact") + text.count(" times  ") == len(table)
+    assert "[AZ] Asoodeh, Zhang: Contraction of Locally" in text
     assert table._repr_html_().count("<tr>") == len(table) + 1
 
 
@@ -63,16 +67,19 @@ def test_one_question_over_a_grid():
     """Every row of a point is on its side of the optimum there, which is that of `frontier`, with its mechanisms."""
     table = bounds.compare(QUESTION, [0.5, 2.0], [0.1, 0.4, None])
     grid = frontier(QUESTION, [0.5, 2.0], [0.1, 0.4, 1.0])
-    assert [limits[0] for limits in table.limits] == [0.5] * 3 + [2.0] * 3
-    for (epsilon, eta), row, design in zip(table.limits, grid, table.designs, strict=True):
-        these = {r.reference: r for r in table if (r.epsilon, r.eta) == (epsilon, eta)}
+    assert table.points == tuple((row.epsilon, row.eta) for row in grid)
+    assert [limits[0] for limits in table.limits] == [0.5] * 2 + [2.0] * 3  # tanh(0.25) < 0.4, and all above are one
+    designs = dict(zip(table.limits, table.designs, strict=True))
+    for (epsilon, eta), row in zip(table.points, grid, strict=True):
+        design = designs[epsilon, min(eta, math.tanh(epsilon / 2))]
+        these = {r.reference: r for r in table.at(epsilon, eta)}
         assert all(r.looseness >= 1 - 1e-7 and r.certified for r in these.values())
         assert design.value == pytest.approx(row.optimum, rel=1e-9)
         assert these["binary mechanism"].value == pytest.approx(row.binary_with_erasure, rel=1e-9)
         assert these["randomized response"].value == pytest.approx(row.randomized_response_with_erasure, rel=1e-9)
         assert these["[GI, Thm 8]"].value == pytest.approx(row.erased_optimum, rel=1e-9)
-    assert set(these) >= {"subset selection, best size", "truncated geometric", "best constant [SPR]", "[AZ, Thm 1]"}
-    assert "at epsilon 0.5, eta 0.4: optimum" in repr(table)
+    assert set(these) >= {"subset selection, best size [YB]", "Hadamard response [HR]", "[AZ, Thm 1]"}
+    assert len(repr(table).splitlines()) < 60
 
 
 def test_a_divergence_of_one_s_own_has_the_bounds_that_hold_for_all():
@@ -80,8 +87,80 @@ def test_a_divergence_of_one_s_own_has_the_bounds_that_hold_for_all():
     own = FDivergence(lambda t: (t - 1) ** 2 / (t + 1))
     table = bounds.compare(Divergence(own, QUESTION.p0, QUESTION.p1), 1.0, 0.3)
     references = [row.reference for row in table]
-    assert references[:2] == ["[Dobrushin]", "[GI, Thm 8]"]
+    assert references[:2] == ["every test at once [ADC]", "[Dobrushin]"]
+    assert "[GI, Thm 8]" in references
     assert all(row.looseness >= 1 - 1e-6 for row in table)
+
+
+def test_the_tightest_comes_first():
+    """Upper bounds rise and lower bounds fall within a block, and the two never cross."""
+    for row in (rows := bounds.compare(QUESTION, 1.0, 0.3).rows)[1:]:
+        before = rows[rows.index(row) - 1]
+        assert before.above >= row.above
+        assert before.above != row.above or (before.value <= row.value) == row.above or before.value == row.value
+    assert rows[0].exact
+
+
+def test_infinite_bounds_have_no_factor():
+    """Where P1 lacks an answer the whole divergence is infinite: those bounds are named together, without a ratio."""
+    table = bounds.compare(Divergence(KL, [0.5, 0.3, 0.2], [0.3, 0.7, 0.0]), 1.0)
+    endless = {row.reference for row in table if row.looseness is None}
+    assert endless == {"[AZ, Thm 1]", "contraction by both limits [OP; CRS]", "[Dobrushin]"}
+    assert "infinite: " in repr(table)
+    assert "inf " not in repr(table) + table._repr_html_().replace("infinite", "")
+    nothing = bounds.compare(QUESTION, 1.0, 0.0)
+    assert {row.looseness for row in nothing} <= {1.0, None}
+    assert "nan" not in repr(nothing)
+
+
+def test_caps_that_limit_nothing_are_one_block():
+    """Every eta from tanh(epsilon/2) on, and None, share their rows, which the text says."""
+    table = bounds.compare(QUESTION, 1.0, [0.5, 0.9, None])
+    assert table.limits == [(1.0, math.tanh(0.5))]
+    assert table.points == ((1.0, 0.5), (1.0, 0.9), (1.0, 1.0))
+    assert table.at(1.0, 0.7) == table.rows == bounds.compare(QUESTION, 1.0).rows
+    assert "every eta from 0.462117" in repr(table)
+
+
+def test_bits():
+    """A bit is log 2 nats, for divergences with a logarithm alone; bounds stay on their side."""
+    nats, bits = (bounds.compare(QUESTION, 1.0, 0.2, unit=unit) for unit in ("nats", "bits"))
+    for one, other in zip(nats, bits, strict=True):
+        assert (one.unit, other.unit) == ("nats", "bits")
+        assert other.value == pytest.approx(one.value / math.log(2), rel=1e-14)
+        assert (other.value * math.log(2) >= one.value) if one.above else (other.value * math.log(2) <= one.value)
+    assert " bits" in repr(bits)
+    mixed = {row.divergence: row.unit for row in bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0, unit="bits")}
+    assert mixed["KL divergence"] == "bits"
+    assert mixed["chi-squared divergence"] == ""
+    with pytest.raises(InvalidInput, match="unit: expected 'nats', as the total variation is a pure number"):
+        bounds.compare(Divergence(TOTAL_VARIATION, QUESTION.p0, QUESTION.p1), 1.0, unit="bits")
+    with pytest.raises(InvalidInput, match="unit: expected one of nats, bits"):
+        bounds.compare(QUESTION, 1.0, unit="ban")
+
+
+def test_a_long_grid_is_told_in_few_lines():
+    """Sixty limits are printed in fewer than 65 lines; the CSV has every row."""
+    table = bounds.compare(QUESTION, [0.5, 1.0, 2.0], [i / 20 for i in range(21)])
+    assert len(repr(table).splitlines()) < 70
+    assert len(table.to_csv().splitlines()) == len(table) + 1 > 600
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_textbook_mechanisms_are_epsilon_ldp_and_below_the_optimum(k):
+    """Each is private as the question demands, and keeps no more than the certified bound."""
+    rng = np.random.default_rng(k)
+    for epsilon in (0.01, 1.0, 4.0):
+        question = Divergence(KL, rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k)))
+        best = optimal_channel(question, LocalDP(epsilon)).upper_bound
+        for makers in _named(question, epsilon).values():
+            for make in makers:
+                with contextlib.suppress(InvalidInput):
+                    assert local_dp(make()).value <= epsilon * (1 + 1e-12)
+        kept = list(textbook(question, epsilon))
+        assert len({each.name for each in kept}) >= 8
+        assert all(0 < each.value <= best for each in kept)
+        assert all(each.under(0.0) == 0 for each in kept)
 
 
 def test_a_grid_is_drawn_in_three_pictures():

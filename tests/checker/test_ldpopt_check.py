@@ -101,15 +101,35 @@ def test_a_file_without_local_dp(f):
 
 
 def test_a_contraction_with_local_dp():
-    """eta D_f is a bound where it is the given one, and not certified where it is not tight."""
+    """eta tanh(epsilon/2) D_f is a bound where f is operator convex, and not certified where it is not tight."""
     document = honest(KL, P0, P1, 1.0, 0.1)
-    exact = float(
-        mpmath.mpf("0.1") * sum(excess(KL, mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(P0, P1, strict=True))
-    )
+    whole = sum(excess(KL, mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(P0, P1, strict=True))
+    exact = float(mpmath.mpf("0.1") * mpmath.tanh(0.5) * whole)
     loose = {**document, "certificate": {"kind": "Contraction"}, "upper_bound": exact * (1 + 1e-9), "certified": False}
     assert verdict(loose) == 0
     assert verdict({**loose, "certified": True}) == 1
     assert verdict({**loose, "upper_bound": exact * (1 - 1e-9)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "convex"),
+    [
+        ("alpha", -1.0, True),
+        ("alpha", 2.0, True),
+        ("alpha", 2.001, False),
+        ("alpha", -1.001, False),
+        ("le-cam", None, True),
+        ("hockey-stick", 1.1, False),
+    ],
+)
+def test_only_operator_convex_divergences_contract_twice(name, parameter, convex):
+    """They keep at most eta tanh(epsilon/2) D_f; others, such as alpha-divergences beyond -1 to 2, at most eta D_f."""
+    f = {"name": name} | ({} if parameter is None else {"parameter": parameter})
+    document = honest(f, P0, P1, 1.0, 0.1) | {"certificate": {"kind": "Contraction"}, "certified": False}
+    whole = float(sum(excess(f, mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(P0, P1, strict=True)))
+    twice = max(0.1 * math.tanh(0.5) * whole, document["value"]) * (1 + 1e-9)
+    assert verdict(document | {"upper_bound": twice}) == (0 if convex else 1)
+    assert verdict(document | {"upper_bound": 0.1 * whole * (1 + 1e-9)}) == 0
 
 
 def test_a_contraction_of_an_infinite_divergence_proves_nothing():

@@ -62,7 +62,10 @@ class CapacityBounded(AlphabetConstraint):
             raise invalid("bound", "a positive number", level)
         if self._power > 1 and (self._power - 1) * level > 100:
             raise invalid("bound", "(order - 1) bound of at most 100", level)
-        vars(self).update(features=feature_map(self.features), bound=level)
+        features = feature_map(self.features)
+        if not isinstance(features, self.takes[4:]):
+            raise invalid("features", "an array, Affine or Polynomial", features)
+        vars(self).update(features=features, bound=level)
 
     def measure(self, channel: Channel) -> Guarantee:
         """The channel's own restricted divergence; inf unless it has one output for each row of features."""

@@ -1,6 +1,11 @@
 """Bounds from the bounds of other problems: fewer constraints, parts, dominating points.
 
-`Contraction` needs no other problem: f-divergences contract by the Dobrushin coefficient of the channel.
+`Contraction` needs no other problem: divergences contract by a coefficient of the channel, which its limits bound.
+For operator convex f this is the coefficient of chi-squared [CRS], the largest over two rows p, q and 0 < l < 1 of
+l (1-l) sum (p-q)^2 / (l p + (1-l) q) [OP]. It falls under post-processing. Under epsilon-LDP and eta-TV any two rows
+are a post-processing of binary randomized response, erased with probability 1 - a, a = eta / tanh(epsilon/2) [GI, eq.
+7-8]. The coefficient of that pair is a times that of randomized response, which is largest at l = 1/2: in all
+a tanh^2(epsilon/2) = eta tanh(epsilon/2).
 
 `Dominated`: if (A0, A1) dominates (P0, P1) in Blackwell's order, some stochastic T makes P_v = A_v T. A channel Q of
 the inputs then gives the channel T Q of the points: it has the same marginals, and its rows are mixtures of rows of Q,
@@ -16,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.constraints.base import ColumnConstraint, variation_cap
+from ldpopt.design.constraints.base import ColumnConstraint, plain_caps, tanh_of_half, variation_cap
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.hypotheses import dominance, dominating
 from ldpopt.design.kernel.numbers import Unproved, expect, expect_each, require
+from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.work import Work, size
 from ldpopt.errors import InvalidInput
@@ -29,25 +35,36 @@ from ldpopt.values.distribution import Array
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contraction(Certificate):
-    """A channel keeps at most its Dobrushin coefficient times what full disclosure keeps [Dobrushin].
+    """A channel keeps at most a share of what full disclosure keeps: its contraction coefficient [Dobrushin; OP].
 
-    This holds for every f-divergence and for mutual information. The Dobrushin coefficient is the largest total
-    variation between two rows. Every constraint implies a cap on it: eta itself under `TotalVariation`,
-    (e^epsilon - 1)/(e^epsilon + 1) under epsilon-LDP [GI, Prop 2], and so on.
+    For every f-divergence this is the Dobrushin coefficient, the largest total variation between two rows. Every
+    constraint implies a cap on it: eta itself under `TotalVariation`, tanh(epsilon/2) under epsilon-LDP [GI, Prop 2],
+    and so on. For operator convex f and for mutual information epsilon-LDP contracts once more: the share is at most
+    tanh(epsilon/2) times that cap. Sums and the worst of several utilities are bounded part by part.
     """
 
-    argument = "every f-divergence contracts by the Dobrushin coefficient of the channel"
+    argument = "divergences contract by a coefficient of the channel, which its limits bound"
     tight = False
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """The coefficient that the constraints allow, times the utility of full disclosure."""
         if not self.utility.contracts or self.utility.continuous:
             raise Unproved(f"{self.utility.name} is not known to contract")
-        least = variation_cap(self.constraints, arithmetic)
-        if float(least.upper) == 0:  # equal rows keep nothing, even of infinitely much
-            return least
-        whole: Enclosure = self.utility.enclosed_unprivate(arithmetic)
-        return least * whole
+        variation = variation_cap(self.constraints, arithmetic)
+        if float(variation.upper) == 0:  # equal rows keep nothing, even of infinitely much
+            return variation
+        epsilon, _ = plain_caps(self.constraints)
+        squared = variation * tanh_of_half(arithmetic.of(epsilon)) if epsilon < math.inf else variation
+        return _shared(self.utility, variation, squared, arithmetic)
+
+
+def _shared(utility: Utility, variation: Enclosure, squared: Enclosure, arithmetic: Arithmetic) -> Enclosure:
+    """What is left of the utility of full disclosure; `squared` : the coefficient for operator convex f."""
+    if parts := utility.parts():
+        bounds = [float(_shared(part, variation, squared, arithmetic).upper) for part in parts]
+        return utility.from_parts(bounds, arithmetic)
+    smooth = utility.information or (isinstance(utility, Divergence) and utility.f.operator_convex)
+    return (squared if smooth else variation) * utility.enclosed_unprivate(arithmetic)
 
 
 def argument_of(certificate: Any) -> str:

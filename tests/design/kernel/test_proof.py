@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
+import networkx as nx
 import numpy as np
 import pytest
 from design_problems import random_pair
@@ -36,10 +37,11 @@ from ldpopt.design import (
     TotalVariation,
     TotalVariationBall,
     WeightedSum,
+    WorstOf,
     optimal_channel,
 )
 from ldpopt.design.kernel.numbers import Unproved
-from ldpopt.divergences import CHI_SQUARED, KL
+from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL, alpha, hockey_stick
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 from tests.design.kernel.forging import NO_RECORD, fails_in_words, forged, tampered
 
@@ -84,6 +86,45 @@ def test_what_are_no_certificates_of_the_parts_prove_nothing():
     for other in (*NO_RECORD, one, (one,), (one, one, one), [one, one]):
         assert fails_in_words(PartsBound(total, caps, design.channel, other))
         assert other is one or fails_in_words(PartsBound(total, caps, design.channel, (one, other)))
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT, EXACT])
+def test_operator_convex_divergences_contract_by_both_limits(arithmetic):
+    """They keep at most eta tanh(epsilon/2) D_f, others eta D_f; sums and the worst of several part by part."""
+    p, q, caps = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], (LocalDP(1.0), TotalVariation(0.2))
+    twice = 0.2 * math.tanh(0.5)
+
+    def bound(utility, limits=caps):
+        return Contraction(utility, limits, None).proved(arithmetic)
+
+    smooth, kinked = Divergence(KL, p, q), Divergence(hockey_stick(1.2), p, q)
+    assert bound(smooth) == pytest.approx(twice * KL(p, q), rel=1e-11)
+    assert bound(kinked) == pytest.approx(0.2 * kinked.unprivate, rel=1e-11)
+    assert bound(Divergence(alpha(2.5), p, q)) == pytest.approx(0.2 * alpha(2.5)(p, q), rel=1e-11)
+    assert bound(smooth, caps[1:]) == pytest.approx(0.2 * KL(p, q), rel=1e-11)
+    assert bound(MutualInformation(p)) == pytest.approx(-twice * np.log(p) @ p, rel=1e-11)
+    assert bound(WeightedSum([1.0, 2.0], [smooth, kinked])) == pytest.approx(bound(smooth) + 2 * bound(kinked))
+    worst = WorstOf(KL, p, [q, [0.4, 0.3, 0.3]])
+    assert bound(worst) == pytest.approx(twice * min(part.unprivate for part in worst.parts()), rel=1e-11)
+    graph = LocalDP(1.0, nx.path_graph(3))  # two of its ends may be twice as far apart
+    assert bound(smooth, (graph, caps[1])) == pytest.approx(0.2 * KL(p, q), rel=1e-11)
+
+
+def test_no_optimum_is_above_its_contraction():
+    """Random pairs, limits and divergences, small and large epsilon: the optimum stays below, and comes within 1e-6."""
+    rng, least = np.random.default_rng(3), np.inf
+    for f in (CHI_SQUARED, KL, JENSEN_SHANNON, alpha(-0.9), alpha(1.7), hockey_stick(1.3)):
+        for epsilon in (1e-3, 0.5, 2.0, 9.0):
+            p = rng.dirichlet(np.ones(3))
+            q = p + (rng.dirichlet(np.ones(3)) - p) * 10 ** rng.uniform(-4, 0)
+            eta = math.tanh(epsilon / 2) * rng.uniform(0.1, 1.0)
+            design = optimal_channel(Divergence(f, p, q), [LocalDP(epsilon), TotalVariation(eta)])
+            bound = Contraction(design.utility, design.constraints, design.channel).bound
+            assert design.value <= bound
+            least = min(least, bound / design.value if design.value > 0 else np.inf)
+    near = optimal_channel(Divergence(CHI_SQUARED, [0.5, 0.5], [0.501, 0.499]), LocalDP(1.0))
+    assert Contraction(near.utility, near.constraints, None).bound == pytest.approx(near.value, rel=1e-5)
+    assert least < 1.2
 
 
 CAPS = ApproximateLDP(1.0, 0.05)
