@@ -18,6 +18,7 @@ from ldpopt.datasets import SurveyTable, load_anes96
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import KL
 from ldpopt.frontiers import Frontier, frontier
+from ldpopt.numbers.rounding import ceil_digits, up
 from ldpopt.plots.channel import design_picture
 from ldpopt.privacy import total_variation
 from ldpopt.values.references import reference
@@ -156,10 +157,10 @@ def _report(survey: SurveyTable, sections: list[tuple[Answered, dict[str, bytes]
         style=shipped.joinpath("page.css").read_text("utf-8"),
         respondents=len(survey),
         groups=escape(" and ".join(f"{count} for {candidate}" for candidate, count in counted)),
-        epsilon=f"{epsilon:g}",
-        eta=f"{eta:g}",
-        factor=f"{math.exp(epsilon):.3g}",
-        right=f"{50 * (1 + eta):g}",
+        epsilon=ceil_digits(epsilon),
+        eta=ceil_digits(eta),
+        factor=ceil_digits(up(math.exp(epsilon)), 3),
+        right=ceil_digits(50 * (1 + eta)),
         sections="\n".join(_section(*section) for section in sections),
         papers=_items(str(reference(key)) for key in ("GI", "SPR", "KOV14")),
         provenance=escape(survey.provenance),
@@ -207,7 +208,7 @@ def _in_words(shown: Mapping[str, Any], unprivate: float) -> str:
     argument = design.certificate.argument if design.certificate else "none"
     kept = (
         f"Keeps {design.value:.6g} nats, {100 * design.value / unprivate:.1f}% of what the answers carry; no channel "
-        f"within these limits keeps more than {design.upper_bound:.6g}. Found by {design.method}; proved by "
+        f"within these limits keeps more than {ceil_digits(design.upper_bound)}. Found by {design.method}; proved by "
         f"{argument}. Missed of the optimum: {missed}."
     )
     note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""

@@ -34,6 +34,7 @@ EXTRAS = {
     "starlette": "collect",
     "uvicorn": "collect",
     "psycopg": "collect",
+    "prometheus_client": "collect",
     "sklearn": "sklearn",
 }
 """The extra that installs each module."""

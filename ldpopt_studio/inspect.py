@@ -14,7 +14,7 @@ from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariatio
 from ldpopt.divergences import KL
 from ldpopt.errors import CertificateError, LdpoptError, Phrase
 from ldpopt.exact import ExactChannel
-from ldpopt.numbers.rounding import ceil_digits, floor_digits
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.numbers.tolerances import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from ldpopt.privacy import Guarantee, audit, local_dp, proved, total_variation
 from ldpopt.values.distribution import distribution, positive_epsilon, unit_interval
@@ -217,11 +217,11 @@ def hypotheses(seen: Looked, state: State) -> tuple[Divergence | None, str]:
 
 
 def _row(guarantee: Guarantee) -> dict[str, Any]:
-    more = guarantee.more_is_more_private
+    sign, printed = guarantee.printed
     return {
         "title": guarantee.title,
-        "sign": "≥" if more else "=" if guarantee.exact else "≤",
-        "value": floor_digits(guarantee.lower) if more else ceil_digits(guarantee.value),
+        "sign": sign,
+        "value": printed,
         "witness": str(guarantee.witness) if guarantee.witness else "",
         "reference": guarantee.reference,
     }

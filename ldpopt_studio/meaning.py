@@ -206,13 +206,13 @@ def _sentences(person: Person, prior: Fraction, alpha: Fraction, n: int) -> list
     label, (least, most) = person.channel.inputs[person.x], person.chances(prior, n)
     reports = "your report" if n == 1 else f"{n} fresh reports of yours"
     told = [
-        f"Whoever thinks it {as_typed(prior)} that you answer “{label}” thinks it at most {at_most(most)} after "
-        f"{reports}, whatever is reported and whatever they think of the other answers; and at least "
-        f"{at_least(least)}.",
-        f"Whoever hesitates between “{label}” and one other answer, each as likely, is right at most "
-        f"{at_most(person.guess(n))} times after {reports}, and 1 in 2 times without.",
-        f"Whoever wrongly suspects at most {as_typed(alpha)} of those with another answer overlooks at least "
-        f"{at_least(Fraction(person.missed(n, float(alpha))))} of those who answer “{label}”.",
+        f"Suppose somebody puts the chance that you answer “{label}” at {as_typed(prior)}. After {reports}, they put "
+        f"it at no more than {at_most(most)} and no less than {at_least(least)}, whatever they think of the other "
+        "answers.",
+        f"Suppose somebody hesitates between “{label}” and one other answer that is as likely. With {reports}, their "
+        f"guess is right at most {at_most(person.guess(n))} times, and 1 in 2 times without.",
+        f"Suppose a test wrongly suspects at most {as_typed(alpha)} of those with another answer. It overlooks at "
+        f"least {at_least(Fraction(person.missed(n, float(alpha))))} of those who answer “{label}”.",
     ]
     return [*told, "A report that is kept and sent again each time adds nothing to the first one."] if n > 1 else told
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import traceback
+import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -213,8 +214,14 @@ def _work(pipe: Connection, lasting: bool, folder: str) -> None:
     if lasting:
         prepared.warm()
 
+    # What the numbers' library warns of is in the results, as far as they are concerned; the terminal shows none of it.
+    warnings.filterwarnings("ignore", category=RuntimeWarning)
+
     def send(said: dict[str, Any]) -> None:
-        pipe.send_bytes(json.dumps(said).encode())
+        try:
+            pipe.send_bytes(json.dumps(said).encode())
+        except OSError:
+            raise _StudioGone from None
 
     try:
         while lasting:
@@ -222,10 +229,14 @@ def _work(pipe: Connection, lasting: bool, folder: str) -> None:
         place, state = json.loads(pipe.recv_bytes())
         send(outcome(place, state, lambda share: send({"progress": min(1.0, float(share))})))
         pipe.close()
-    except (EOFError, OSError):  # the studio is gone
+    except (EOFError, OSError, _StudioGone):
         return
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class _StudioGone(BaseException):
+    """The studio was ended while a process worked for it: nothing catches this but the process's own function."""
 
 
 def outcome(place: str, *arguments: Any) -> dict[str, Any]:
@@ -239,5 +250,7 @@ def outcome(place: str, *arguments: Any) -> dict[str, Any]:
     except MemoryError:
         return {"error": "There is not enough memory for this."}
     except Exception as error:
-        traceback.print_exc()
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"unexpected {type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"
+        print(f"ldpopt studio: {said}", file=sys.stderr, flush=True)
         return {"error": f"Something went wrong here ({type(error).__name__}); the terminal says more."}

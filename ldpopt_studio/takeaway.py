@@ -192,6 +192,7 @@ def page(state: State, report: Callable[[float], None] = lambda share: None) -> 
     report(0.1)
     values = VALUES[name](inner)
     filters: dict[str, Callable[..., Any]] = {"in_words": guarantee_in_words, "row": _row, "number": _number}
+    filters["at_most"] = ceil_digits
     if values.get("channel", True) is not None:
         values["made"] = taken({"view": name, "state": dict(inner)})
     template = values.pop("template", name)
@@ -261,7 +262,7 @@ def _ask_values(state: State) -> dict[str, Any]:
         return _questionnaire_values(_at_its_epsilon(state))
     told, (name, design, _) = asked_design(state)
     only = told["questions"][0]
-    numbers = [f"{only['epsilon']:.6g}", f"{only['eta']:.6g}", f"{only['half_width']:.4g}"]
+    numbers = [ceil_digits(only["epsilon"]), ceil_digits(only["eta"]), f"{only['half_width']:.4g}"]
     return {
         "title": f"A survey of {told['respondents']:,} people",
         "told": told,

@@ -8,6 +8,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.extras import register
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.plots import FIRST_COLOR, SECOND_COLOR, Axes, axes_or_new, label_axes, label_text, panels, picture
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     ax.barh(heights, epsilons, color=FIRST_COLOR, height=0.6)
     for place, question in zip(heights, questions, strict=True):
         asked = f", asked {question.probability}" if question.probability < 1 else ""
-        ax.text(question.epsilon, float(place), f" {question.epsilon:.3g}{asked}", va="center", fontsize=8)
+        ax.text(question.epsilon, float(place), f" {ceil_digits(question.epsilon, 3)}{asked}", va="center", fontsize=8)
     names = [f"{label_text(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
     ax.set_yticks(heights, names)
     ax.set_ylim(-0.6, len(questions) - 0.4)
     ax.set_xlim(0, (1.4 if plan.booklets else 1.18) * max(epsilons))
     ax.tick_params(axis="y", length=0, labelsize=8)
-    return label_axes(ax, f"epsilon of the question (nats), {plan.epsilon:.4g} in all", left=False)
+    return label_axes(ax, f"epsilon of the question (nats), {ceil_digits(plan.epsilon, 4)} in all", left=False)
 
 
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
@@ -114,7 +115,7 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
     n = np.unique(np.geomspace(max(5.0, min(ends) / 20), 2.0 * max(ends), 80).astype(int))
     for number, (question, channels) in enumerate(pairs):
         colour, changed = COLOURS[number % len(COLOURS)], alternatives[question.name]
-        names = (f"ε = {question.epsilon:.3g}", "without privacy")
+        names = (f"ε = {ceil_digits(question.epsilon, 3)}", "without privacy")
         for channel, style, name in zip(channels, "-:", names, strict=True):
             power = [float(goodness_of_fit_power(channel, question.shares, changed, int(size), level)) for size in n]
             ax.plot(n, power, style, color=colour, label=f"{label_text(question.name, 20, 1)}, {name}")

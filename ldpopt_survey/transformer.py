@@ -86,7 +86,7 @@ class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
         plan = self._plan()
         if table.column_names != list(self.feature_names_in_):
             expected = f"the columns that were fitted, {', '.join(self.feature_names_in_)}"
-            raise invalid("X", expected, Phrase(", ".join(table.column_names)))
+            raise invalid("X", expected, Phrase(f"{len(table.column_names)} columns, not the same"))
         reports = privatize_frame(plan, table, self.randomness or Fresh())[0]
         return _like(X, reports.replace_schema_metadata(None))
 

@@ -72,7 +72,7 @@ ignore_errors = True
 follow_imports = skip
 ignore_missing_imports = True
 
-[mypy-dask.*,distributed.*,IPython.*,narwhals.*,PIL.*,jinja2.*,fpdf.*,click.*,starlette.*,uvicorn.*,psycopg.*,filelock.*]
+[mypy-dask.*,distributed.*,IPython.*,narwhals.*,PIL.*,jinja2.*,fpdf.*,click.*,starlette.*,uvicorn.*,prometheus_client.*,psycopg.*,filelock.*]
 follow_imports = skip
 ignore_missing_imports = True
 """

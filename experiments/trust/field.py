@@ -2,7 +2,8 @@
 
     python experiments/trust/field.py [NAME ...] [--quick]
 
-arguments  random command lines, grown from good ones: exit code 0, 1 or 2, no traceback, nothing that steers a terminal
+arguments  random command lines, grown from good ones: exit code 0, 1 or 2, no traceback, no warning of a library, no
+           unexpected error, nothing that steers a terminal
 changed    answers that change while they are privatized: refused, and nothing is published
 disk       a disk that is full (a small file system in memory; root alone can make one): refused, and continued later
 dask       workers of a cluster that are killed: the same bytes, or an error and nothing published
@@ -69,6 +70,11 @@ NASTY = [
         "1,2",
         ",",
         "0.5,0.5",
+        "1e308,1e308",
+        "5e-324,1",
+        "nan,nan",
+        "1_000",
+        "∞",
         "=1+1",
         "a=b",
     ),
@@ -105,8 +111,16 @@ NASTY = [
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+LIBRARY = re.compile(r"Traceback|Warning|unexpected \w+ in ")
+"""What shows that an error or a warning came from a library or from nowhere."""
+
+
 class TooLong(BaseException):
     """A command takes longer than a try may."""
+
+
+SEED = 1
+"""Of the random command lines, unless --seed gives another."""
 
 
 def arguments(times: int) -> Counter[str]:
@@ -120,7 +134,7 @@ def arguments(times: int) -> Counter[str]:
         raise TooLong
 
     signal.signal(signal.SIGALRM, over)
-    rng, counts = random.Random(1), Counter[str]()
+    rng, counts = random.Random(SEED), Counter[str]()
     options = {name: _options(get_command(app), name) for name in every_command.commands(get_command(app))}
     with tempfile.TemporaryDirectory() as outer:
         home, work = Path(outer, "home"), Path(outer, "a", "b")
@@ -150,7 +164,7 @@ def arguments(times: int) -> Counter[str]:
             elif (
                 fine
                 and made.exit_code in (0, 1, 2)
-                and "Traceback" not in made.output
+                and not LIBRARY.search(made.output)
                 and not STEERING.search(made.output)
             ):
                 counts[f"exit code {made.exit_code}"] += 1
@@ -546,12 +560,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", choices=[*TRIES, []], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="a few tries, without cluster and browser")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the random command lines")
+    parser.add_argument("--times", type=int, help="how many tries of each, instead of the usual number")
     given = parser.parse_args()
+    globals()["SEED"] = given.seed
     answers.PARTITIONS = 256
     wrong = 0
     for name in given.names or (QUICK if given.quick else TRIES):
         function, times = TRIES[name]
-        counts = function(QUICK.get(name, 1) if given.quick else times)
+        counts = function(given.times or (QUICK.get(name, 1) if given.quick else times))
         print(name, *(f"  {count:6} {what}" for what, count in counts.items() if count), sep="\n", flush=True)
         wrong += sum(count for what, count in counts.items() if what.startswith("WRONG"))
     return 1 if wrong else 0

@@ -32,7 +32,7 @@ from ldpopt.bounds.textbook import Kept, textbook
 from ldpopt.design import Constraint, Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import invalid
-from ldpopt.numbers.rounding import down, up
+from ldpopt.numbers.rounding import ceil_digits, down, up
 from ldpopt.numbers.tolerances import CERTIFIED_GAP
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import nonnegative, one_or_several, positive_epsilon, unit_interval
@@ -132,8 +132,8 @@ class Comparison(Rows[BoundRow], Pictured):
         signs = {True: "≤", False: "≥"}
         rows = [
             (
-                f"{r.epsilon:.4g}",
-                f"{r.eta:.4g}",
+                ceil_digits(r.epsilon, 4),
+                ceil_digits(r.eta, 4),
                 f"{r.divergence} ({r.unit})" if r.unit else r.divergence,
                 f"{r.optimum:.6g}",
                 signs[r.above],
@@ -149,7 +149,7 @@ class Comparison(Rows[BoundRow], Pictured):
         limits = self.limits
         if len(limits) != 1:
             return f"Bounds at {len(limits)} limits (epsilon, eta)"
-        return f"Bounds at epsilon {limits[0][0]:g}, {_cap_in_words(*limits[0])}"
+        return f"Bounds at epsilon {ceil_digits(limits[0][0])}, {_cap_in_words(*limits[0])}"
 
     def __repr__(self) -> str:
         body = self._by_limits() if len(self.limits) > 1 else self._by_divergence()
@@ -189,7 +189,9 @@ class Comparison(Rows[BoundRow], Pictured):
                 binding = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
                 off = ["" if row is None else row._off for row in tightest]
                 optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
-                lines.append(f"{limits[0]:>9.4g}{limits[1]:>10.4g}{binding}{optimum}  {off[0]:>12}  {off[1]:>13}")
+                lines.append(
+                    f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}{binding}{optimum}  {off[0]:>12}  {off[1]:>13}"
+                )
         if len(self.limits) > len(shown):
             lines.append(f"... {len(self.limits) - len(shown)} more limits")
         lines.append("+ and every larger eta" + ("" if all(r.certified for r in self.rows) else "; * not certified"))
@@ -218,7 +220,7 @@ def _spread(factors: list[float]) -> str:
 
 def _cap_in_words(epsilon: float, eta: float) -> str:
     """The cap eta; from tanh(epsilon/2) on all caps are one."""
-    return f"eta {eta:g}" if eta < math.tanh(epsilon / 2) else f"every eta from {eta:.6g}"
+    return f"eta {ceil_digits(eta)}" if eta < math.tanh(epsilon / 2) else f"every eta from {eta:.6g}"
 
 
 def _short(key: str) -> str:

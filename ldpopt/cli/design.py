@@ -158,6 +158,7 @@ def _as_json(design: Design, paths: list[Path]) -> None:
 
 
 def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: Path | None) -> None:
+    from ldpopt.numbers.rounding import ceil_digits
     from ldpopt.plots.figure import with_unit
     from ldpopt.words import reports_in_words, verdict
 
@@ -167,7 +168,7 @@ def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: P
     share = f", {design.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
     say(f"{with_unit(design.utility.f)} kept: {design.value:.6g}{share}")
     proved = "" if design.certificate is None else f"{verdict(design)} ({design.certificate.argument})"
-    say(f"At most {design.upper_bound:.6g} is possible: {proved}" if proved else "")
+    say(f"At most {ceil_digits(design.upper_bound)} is possible: {proved}" if proved else "")
     say(*([f"Note: {design.note}."] if design.note else []), "")
     say(*(f"{guarantee}{promise(guarantee)}" for guarantee in design.guarantees), "")
     for label, likely, evidence in reports_in_words(design.channel, design.utility.p0, design.utility.p1, names):

@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from ldpopt.cli.streams import FOLDER, MESSAGES, refuse_stream
 from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.extras import EXTRAS, missing, uninstalled
-from ldpopt.files.atomic import UNFINISHED, write_bytes_atomically
+from ldpopt.files.atomic import UNFINISHED, folder_aside, write_bytes_atomically
 from ldpopt.files.escapes import for_terminal
 
 if TYPE_CHECKING:
@@ -141,19 +141,16 @@ def claim_folder(folder: Path, force: bool) -> None:
 
 def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
     """Write a new folder with `files`, whole or not at all. With `force`, write into a folder that exists already."""
-    new = not (force and folder.is_dir())
+    if force and folder.is_dir():
+        write_all({folder / name: data for name, data in files.items()}, force)
+        return
     try:
-        if new:
-            folder.mkdir()
+        with folder_aside(folder) as made:
+            for name, data in files.items():
+                write_bytes_atomically(made / name, data, force=False)
     except OSError as error:
         reason = Phrase((error.strerror or type(error).__name__).lower())
         raise invalid(str(folder), "a folder that can be made", reason) from None
-    try:
-        write_all({folder / name: data for name, data in files.items()}, force)
-    except BaseException:
-        if new:
-            folder.rmdir()
-        raise
 
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from ldpopt.cli.streams import standard_streams
+from ldpopt.cli.streams import OUTPUTS, standard_streams
 from ldpopt.errors import InvalidInput, invalid
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
 
         @functools.wraps(target)
         def command(**given: Any) -> None:
+            for name, value in given.items():
+                _refuse_nan(name, value)
+                _refuse_nameless(name, value)
             with standard_streams(given, defaults) as values:
                 grouped = {
                     name: group(**{flag: values.pop(flag) for flag in flags}) for name, (group, flags) in groups.items()
@@ -116,6 +120,23 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
         return command
 
     return declare
+
+
+def _refuse_nan(name: str, value: Any) -> None:
+    """`InvalidInput` for NaN, which no range of an option keeps out."""
+    for one in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(one, float) and math.isnan(one):
+            raise invalid(f"--{name.replace('_', '-')}", "a number", one)
+
+
+_FILES = (*OUTPUTS, "ledger", "key", "token")
+"""Parameters that name files to be made or kept."""
+
+
+def _refuse_nameless(name: str, value: Any) -> None:
+    """`InvalidInput` for a path such as ``/`` or ``.``, which names no file that could be made."""
+    if name in _FILES and isinstance(value, Path) and not value.name:
+        raise invalid(f"--{name.replace('_', '-')}", "the path of a file, or of a new folder", str(value))
 
 
 def declared(text: str, types: Mapping[str, Any]) -> list[Any]:
@@ -233,7 +254,7 @@ def _in_options(message: str, named: bool) -> str:
     """The error message of a table of two populations, with the option that may help."""
     if ": expected a number, got text" in message and not named:
         return f"{message} (for a line per respondent give --answer and --group)"
-    if message.endswith(", got 'p0'") and not named:
+    if ": expected a column 'p0', got" in message and not named:
         return f"{message} (--columns NAME,NAME says which two)"
     return message.replace("(divide counts by their sum)", "(--counts divides counts by their sum)")
 

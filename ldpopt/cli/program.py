@@ -38,6 +38,7 @@ def demo(out: Path | None = None, force: bool = False) -> None:
 def _summary(answered: Answered) -> Table:
     from rich.table import Table
 
+    from ldpopt.numbers.rounding import ceil_digits
     from ldpopt.words import verdict
 
     title = f"{answered.title}: {answered.names[0]} against {answered.names[1]}, {len(answered.utility.p0)} answers"
@@ -46,7 +47,8 @@ def _summary(answered: Answered) -> Table:
         shown.add_column(name, justify="right")
     shown.add_column("verdict")
     for (epsilon, eta), optimum in answered.designs.items():
-        shown.add_row(f"{epsilon:g}", "none" if eta is None else f"{eta:g}", f"{optimum.value:.4g}", verdict(optimum))
+        cap = "none" if eta is None else ceil_digits(eta)
+        shown.add_row(ceil_digits(epsilon), cap, f"{optimum.value:.4g}", verdict(optimum))
     return shown
 
 

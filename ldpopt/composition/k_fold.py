@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ldpopt.composition.compose import ComposedPair
 from ldpopt.composition.parametric import MAX_USES, ParametricPair, any_loss, listed, union
 from ldpopt.errors import invalid
-from ldpopt.numbers.rounding import ULP, up
+from ldpopt.numbers.rounding import ULP, ceil_digits, up
 from ldpopt.privacy.approximate_dp import mirrored
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.least_pair import checked, kept_mass, largest_eta
@@ -151,8 +151,9 @@ class KFold(Result):
 
     def __repr__(self) -> str:
         return (
-            f"KFold({self.count} x (epsilon={self.epsilon:g}, delta={self.delta:g}, eta={self.eta:g}): "
-            f"epsilon {self.epsilon_at(1e-6):.6g} at delta 1e-06, total variation {self.total_variation().value:.6g})"
+            f"KFold({self.count} x (epsilon={ceil_digits(self.epsilon)}, delta={ceil_digits(self.delta)}, "
+            f"eta={ceil_digits(self.eta)}): epsilon {ceil_digits(self.epsilon_at(1e-6))} at delta 1e-06, "
+            f"total variation {ceil_digits(self.total_variation().value)})"
         )
 
 

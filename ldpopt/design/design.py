@@ -17,6 +17,7 @@ from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.kernel.certificate import Certificate, Unbounded, Verification, believed, taken_on_trust
 from ldpopt.design.kernel.numbers import Unproved, expect, expect_each, require
 from ldpopt.files.atomic import write_text
+from ldpopt.numbers.rounding import ceil_digits, floor_digits
 from ldpopt.numbers.tolerances import COARSE_GAP
 from ldpopt.privacy import Guarantee
 from ldpopt.values.distribution import Array
@@ -259,7 +260,8 @@ class Design(Pictured):
     def _lines(self) -> list[tuple[str, str]]:
         """The lines of the printed design: a name and a text each."""
         value = f"{self.value:.9g}" + " for one respondent" * self.utility.error
-        proved = f"{self.bound:.9g} (relative gap {self.relative_gap:.2g})"
+        digits = floor_digits if self.utility.error else ceil_digits
+        proved = f"{digits(self.bound, 9)} (relative gap {self.relative_gap:.2g})"
         scale = "" if self.utility.logarithmic else " relative"
         told = [
             (self.utility.name, value),

@@ -21,6 +21,7 @@ from ldpopt.design.registry import METHOD_MODULES, inherits
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.numbers.tolerances import BRACKET_GAP, CERTIFIED_GAP, OTHER_PROCESSOR
 from ldpopt.privacy import Guarantee
 
@@ -206,9 +207,10 @@ def _notes(
     variations = [guarantee.value for guarantee in guarantees if guarantee.notion == "total_variation"]
     if math.isfinite(problem.epsilon) and variations:
         if problem.cap is None:
-            notes.append(f"eta = {problem.eta:g} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
+            notes.append(f"eta = {ceil_digits(problem.eta)} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
         elif min(variations) < problem.eta * (1 - 1e-6):
-            notes.append(f"eta = {problem.eta:g} does not bind: the channel's total variation is {min(variations):.6g}")
+            reached = ceil_digits(min(variations))
+            notes.append(f"eta = {ceil_digits(problem.eta)} does not bind: the channel's total variation is {reached}")
     if certified and best is not None and not best.tight and problem.given:
         notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)
     if problem.given and not certified and best is not None and not best.tight:

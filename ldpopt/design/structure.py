@@ -18,6 +18,7 @@ from ldpopt.design.two_hypotheses.program import Blocks, Cut
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.errors import SolverError, invalid
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import Pictured, Result, Rows
@@ -100,7 +101,7 @@ class Structures(Rows[Structure], Pictured):
         return [*ends, ("structure", columns["structure"]), ("patterns", columns["patterns"])]
 
     def _title(self) -> str:
-        cap = f", eta = {self.eta:g}" if self.eta < 1 else ""
+        cap = f", eta = {ceil_digits(self.eta)}" if self.eta < 1 else ""
         return f"Structures of {self.utility.name}{cap}; break points to {self.tolerance:g}"
 
     def __repr__(self) -> str:

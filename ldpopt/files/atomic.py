@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -17,8 +19,9 @@ from typing import TypeAlias
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 __all__ = [
-    "MAX_TEXT", "NO_FILE", "UNFINISHED", "PathLike", "aside", "create_private", "digest", "held", "move_to_new",
-    "naming", "read_text", "replace_text", "sync_folder", "write_bytes_atomically", "write_text",
+    "MAX_TEXT", "NO_FILE", "UNFINISHED", "PathLike", "aside", "create_private", "digest", "folder_aside", "held",
+    "move_to_new", "naming", "read_text", "refuse_shared", "replace_text", "sync_folder", "write_bytes_atomically",
+    "write_text",
 ]  # fmt: skip
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -141,6 +144,26 @@ def aside(path: Path, force: bool = True) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
+@contextmanager
+def folder_aside(path: Path) -> Iterator[Path]:
+    """A new folder beside `path` to fill: it becomes `path` at the end, or disappears if the block fails.
+
+    `FileExistsError` if `path` was taken meanwhile. The system's own errors are not translated.
+    """
+    made = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
+    made.mkdir()
+    try:
+        yield made
+        sync_folder(made)
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        made.rename(path)  # which replaces neither a file nor a folder with contents
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
 def replace_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 to `path`, whole or not at all; the system's own errors are not translated."""
     with aside(path) as written:
@@ -153,6 +176,16 @@ def create_private(path: Path, data: bytes, force: bool = False) -> None:
         handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+
+
+def refuse_shared(status: os.stat_result, what: str, path: PathLike, group: bool = False) -> None:
+    """Refuse a file of secrets that others can read (`InvalidInput`); on Windows a file's mode does not show it.
+
+    status : of the file. what : its name in the message. group : whether the file's group may read it.
+    """
+    if hasattr(os, "geteuid") and status.st_mode & (0o007 if group else 0o077):
+        mode = Phrase(f"mode {stat.S_IMODE(status.st_mode):04o}")
+        raise invalid(what, f"mode 0600 (no access for {'others' if group else 'group and others'})", mode, str(path))
 
 
 def move_to_new(written: Path, target: Path) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-__all__ = ["csv_text", "filled", "for_csv", "for_json", "for_markdown", "for_terminal", "from_csv"]
+__all__ = ["csv_text", "filled", "for_csv", "for_json", "for_markdown", "for_terminal", "from_csv", "overrides_shown"]
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
+_OVERRIDES = re.compile("[\u202a-\u202e]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -27,6 +28,17 @@ def for_terminal(text: str) -> str:
     'a\\x1b[31m b\\u202e'
     """
     return _UNSEEN.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
+
+
+def overrides_shown(text: str) -> str:
+    r"""Text in which the characters that turn the order of letters around are written as escapes.
+
+    Marks and isolates, which texts of languages written from right to left need, stay.
+
+    >>> overrides_shown("a\u202eb")
+    'a\\u202eb'
+    """
+    return _OVERRIDES.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def for_json(text: str) -> str:

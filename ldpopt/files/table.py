@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files.atomic import PathLike
 from ldpopt.files.delimited import delimiter_in_words
 
-__all__ = ["ColumnKey", "Table", "is_number", "parse_table", "position_of"]
+__all__ = ["ColumnKey", "Table", "column_shown", "is_number", "lacking_column", "parse_table", "position_of"]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -29,12 +29,25 @@ def position_of(path: PathLike, column: ColumnKey, names: Sequence[str], width: 
     """The position of a column among `width`, given by its name or by a position from 0."""
     if isinstance(column, str):
         if column not in names:
-            shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-            raise invalid(str(path), f"a column among {shown or 'names in its first line'}", column)
+            raise lacking_column(str(path), column, names)
         return names.index(column)
     if isinstance(column, bool) or not isinstance(column, int) or not 0 <= column < width:
         raise invalid(str(path), f"a column name, or a position from 0 to {width - 1}", column)
     return column
+
+
+def lacking_column(what: str, column: str, names: Sequence[str], where: str = "") -> InvalidInput:
+    """The error for a column that is not there, with the number of those that are.
+
+    Their names are not shown: the first line of a file without a header is somebody's answers.
+    """
+    others = f"{len(names)} other{'s' * (len(names) != 1)}" if names else "no names in its first line"
+    return invalid(what, f"a column {column!r}", Phrase(others), where)
+
+
+def column_shown(column: ColumnKey) -> str:
+    """A column as messages name it: by the caller's own word, or by its place, and never by a file's header."""
+    return repr(column) if isinstance(column, str) else str(column + 1)
 
 
 def _kind(cell: str) -> str:

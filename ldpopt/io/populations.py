@@ -21,7 +21,7 @@ from ldpopt.extras import uninstalled
 from ldpopt.files import strict
 from ldpopt.files.atomic import PathLike, naming, read_text
 from ldpopt.files.delimited import PLAIN, sniff
-from ldpopt.files.table import ColumnKey, Table, is_number, parse_table, position_of
+from ldpopt.files.table import ColumnKey, Table, column_shown, is_number, parse_table, position_of
 from ldpopt.values.distribution import (
     MOST_CATEGORIES,
     Array,
@@ -94,24 +94,29 @@ def read_pair(
             if columns is not None or labels is not None:
                 raise invalid("columns", "none to choose for a JSON file", Phrase(f"{columns}, {labels}"))
             values, given, names = _pair_from_json(text)
+            said = names
         else:
-            values, given, names = _pair_from_csv(parse_table(str(path), text), columns, labels)
+            values, given, names, said = _pair_from_csv(parse_table(str(path), text), columns, labels)
         answers = tuple(range(len(values[0]))) if given is None else tuple(given)
         if len(set(answers)) != len(answers) or len(answers) != len(values[0]):
-            raise invalid("labels", f"{len(values[0])} distinct labels", answers)
+            raise invalid(
+                "labels",
+                f"{len(values[0])} distinct labels",
+                Phrase(f"{len(answers)}, of which {len(set(answers))} differ"),
+            )
         if counts:
-            p0, p1 = (from_counts(v, name) for v, name in zip(values, names, strict=True))
-            table = np.stack([finite_array(v, name, 1) for v, name in zip(values, names, strict=True)])
+            p0, p1 = (from_counts(v, name) for v, name in zip(values, said, strict=True))
+            table = np.stack([finite_array(v, name, 1) for v, name in zip(values, said, strict=True)])
             table.setflags(write=False)
             return Populations(answers, p0, p1, names, table)
-        return Populations(answers, distribution(values[0], names[0]), distribution(values[1], names[1]), names)
+        return Populations(answers, distribution(values[0], said[0]), distribution(values[1], said[1]), names)
 
 
 def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
     data = strict.json_value(text, "populations")
     if not isinstance(data, dict) or set(data) - {"p0", "p1", "labels"} or not {"p0", "p1"} <= set(data):
-        got = ", ".join(data) if isinstance(data, dict) else kind(data)
-        raise invalid("populations", "an object with the lists p0 and p1, and maybe labels", Phrase(got or "nothing"))
+        got = ("other entries" if data else "nothing") if isinstance(data, dict) else kind(data)
+        raise invalid("populations", "an object with the lists p0 and p1, and maybe labels", Phrase(got))
     for name, value in data.items():
         if not isinstance(value, list):
             raise invalid(name, "a list", Phrase(type(value).__name__))
@@ -127,7 +132,8 @@ def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str
 
 def _pair_from_csv(
     table: Table, columns: tuple[ColumnKey, ColumnKey] | None, labels: ColumnKey | None
-) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
+) -> tuple[list[Any], list[Label] | None, tuple[str, str], tuple[str, str]]:
+    """The two columns, the labels, the names of the populations, and what messages call the columns."""
     named = not all(is_number(cell) for cell in table.rows[0])
     names = table.names() if named else ()
     if columns is None:
@@ -152,7 +158,8 @@ def _pair_from_csv(
         place = 0 if labels is None else table.position(labels, names)
         answers = [table.text(row, place) for row in rows]
     titles = (names[first], names[second]) if named else ("p0", "p1")
-    return values, answers, titles
+    said = [column if isinstance(column, str) else f"column {column_shown(column)}" for column in columns]
+    return values, answers, titles, (said[0], said[1])
 
 
 MOST_NUMBERS = 40
@@ -184,6 +191,7 @@ def read_microdata(
     """
     where = str(path)
     pairs, (answered, grouped) = _counted(path, answer, group)
+    said = column_shown(answer)
     if not pairs:
         raise invalid(where, "a line for each respondent", Phrase("column names alone"))
     for name, side in ((grouped, 0), (answered, 1)):
@@ -192,18 +200,18 @@ def read_microdata(
             raise invalid(where, "column names in the first line", Phrase("one that is also a value"))
     groups = sorted(names := {pair[0] for pair in pairs}, key=_kind_of(names))
     if len(groups) != 2:
-        raise invalid(where, "exactly two groups", len(groups), f"column {grouped!r}")
+        raise invalid(where, "exactly two groups", len(groups), f"column {column_shown(group)}")
     texts = {pair[1] for pair in pairs}
     if bins is not None:
-        pairs, answers = _binned(pairs, bins, where, answered)
+        pairs, answers = _binned(pairs, bins, where, said)
     else:
         if len(texts) > MOST_NUMBERS and all(is_number(text) for text in texts):
             how = "bins=6, or bins=[1000, 2000] for edges"
             expected = f"at most {MOST_NUMBERS} different numbers (cut them into bins: {how})"
-            raise invalid(where, expected, Phrase(f"{len(texts)}"), f"column {answered!r}")
+            raise invalid(where, expected, Phrase(f"{len(texts)}"), f"column {said}")
         answers = sorted(texts, key=_kind_of(texts))
     if len(answers) < 2:
-        raise invalid(where, "at least two different answers", Phrase("one"), f"column {answered!r}")
+        raise invalid(where, "at least two different answers", Phrase("one"), f"column {said}")
     counts = np.array([[pairs[known, other] for other in answers] for known in groups], dtype=np.float64)
     counts.setflags(write=False)
     labels = tuple(map(_kind_of(set(answers)), answers))
@@ -226,7 +234,7 @@ def _binned(
     """The counts by bin, and the bins with at least one respondent, in order."""
     for _, text in pairs:
         if not is_number(text):
-            raise invalid(where, "numbers to cut into bins", Phrase("other answers"), f"column {column!r}")
+            raise invalid(where, "numbers to cut into bins", Phrase("other answers"), f"column {column}")
     if isinstance(bins, int):
         values = np.repeat([float(text) for _, text in pairs], list(pairs.values()))
         edges: Sequence[float] = round_edges(values, bins)
@@ -236,7 +244,7 @@ def _binned(
         if not 1 <= len(edges) < MOST_CATEGORIES or not rising:
             raise invalid("bins", f"1 to {MOST_CATEGORIES - 1} rising edges", edges)
     if not edges:
-        raise invalid(where, "numbers that can be cut into bins", Phrase("nearly all the same"), f"column {column!r}")
+        raise invalid(where, "numbers that can be cut into bins", Phrase("nearly all the same"), f"column {column}")
     names = bin_labels(edges, all(float(text).is_integer() for _, text in pairs))
     counts: Counter[tuple[str, str]] = Counter()
     for (group, text), count in pairs.items():
@@ -261,7 +269,7 @@ def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Count
     names = table.names()
     answered, grouped = table.position(answer, names), table.position(group, names)
     if answered == grouped:
-        raise invalid(table.path, "two different columns", names[answered])
+        raise invalid(table.path, "two different columns", Phrase(f"column {column_shown(answer)} twice"))
     rows = range(1, len(table.rows))
     pairs = Counter((table.text(row, grouped), table.text(row, answered)) for row in rows)
     if dialect.decimal == ",":
@@ -284,16 +292,16 @@ def _of_batches(path: Path, answer: ColumnKey, group: ColumnKey) -> tuple[Counte
     def columns(names: Sequence[str]) -> list[str]:
         chosen.extend(names[position_of(path, key, names, len(names))] for key in (answer, group))
         if chosen[0] == chosen[1]:
-            raise invalid(str(path), "two different columns", chosen[0])
+            raise invalid(str(path), "two different columns", Phrase(f"column {column_shown(answer)} twice"))
         return chosen
 
     pairs: Counter[tuple[str, str]] = Counter()
     first_row = 2
     for batch in readers[0].load()(path, columns):
         answers, groups = ([_text(cell) for cell in cells] for cells in batch)
-        for cells, name in ((groups, chosen[1]), (answers, chosen[0])):
+        for cells, name in ((groups, group), (answers, answer)):
             if "" in cells:
-                where = f"row {first_row + cells.index('')}, column {name!r}"
+                where = f"row {first_row + cells.index('')}, column {column_shown(name)}"
                 raise invalid(str(path), "a value", Phrase("an empty cell"), where)
         pairs.update(zip(groups, answers, strict=True))
         first_row += len(answers)

@@ -16,6 +16,7 @@ from typing import Any
 
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import Phrase, invalid
+from ldpopt.files.escapes import overrides_shown
 
 LINE = 30
 """Characters on a line of a label."""
@@ -46,7 +47,9 @@ def label_text(label: object, limit: int = LINE, lines: int = LINES) -> str:
     'no, low'
     """
     told = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-    text = "".join(c if _plain(c) or _font_with(ord(c)) else f"U+{ord(c):04X} " for c in " ".join(told.split()))
+    letters = " ".join(told.split())
+    drawn = (overrides_shown(c) == c and (_plain(c) or _font_with(ord(c))) for c in letters)
+    text = "".join(c if there else f"U+{ord(c):04X} " for c, there in zip(letters, drawn, strict=True))
     parts = textwrap.wrap(text, limit) or [" "]
     if len(parts) > lines:
         parts = [*parts[: lines - 1], parts[lines - 1][: limit - 1] + "…"]

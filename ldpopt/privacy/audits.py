@@ -113,7 +113,7 @@ class Audit(Pictured):
     def _columns(self) -> dict[str, list[Any]]:
         names = ("notion", "value", "lower", "exact", "reference")
         columns = {name: [getattr(guarantee, name) for guarantee in self.guarantees] for name in names}
-        parameters = [", ".join(f"{k}={v:g}" for k, v in g.parameters.items()) for g in self.guarantees]
+        parameters = [", ".join(f"{k}={v}" for k, v in g.printed_parameters.items()) for g in self.guarantees]
         return columns | {"parameters": parameters, "witness": [str(g.witness or "") for g in self.guarantees]}
 
     def _cells(self) -> list[tuple[str, list[str]]]:

@@ -71,8 +71,16 @@ class Guarantee(Result):
     @property
     def title(self) -> str:
         """The notion as people write it, with its parameters."""
-        parameters = ", ".join(f"{name} {value:g}" for name, value in self.parameters.items())
+        parameters = ", ".join(f"{name} {text}" for name, text in self.printed_parameters.items())
         return self.notion.replace("_", " ") + (f" ({parameters})" if parameters else "")
+
+    @property
+    def printed_parameters(self) -> dict[str, str]:
+        """The parameters to print, rounded to the side on which the guarantee still holds: orders down, others up."""
+        orders = ("alpha", "order")
+        return {
+            name: (floor_digits if name in orders else ceil_digits)(value) for name, value in self.parameters.items()
+        }
 
     @property
     def more_is_more_private(self) -> bool:

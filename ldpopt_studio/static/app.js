@@ -118,6 +118,16 @@ const unpacked = (text) => {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))));
 };
 
+/** Whether a value of a link is of the kind of the one that stands in its place in a new state. */
+function fits(value, usual) {
+  if (usual === null || usual === undefined) return true;
+  if (Array.isArray(usual)) return Array.isArray(value) && value.every((one) => fits(one, usual[0]));
+  if (typeof usual === "number") return value === null || Number.isFinite(value);
+  if (typeof usual !== "object") return typeof value === typeof usual || (value === null && typeof usual !== "string");
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    && Object.entries(value).every(([name, one]) => fits(one, Object.hasOwn(usual, name) ? usual[name] : undefined));
+}
+
 const LONGEST = 500_000; // letters of a link; browsers refuse addresses of two million
 
 /** The part of the address that restores this state; for a state that is too large, only the view. */
@@ -143,8 +153,11 @@ function restore() {
       const which = key === "state" ? name : key;
       if (key === "view" || !byName[which]) continue;
       const value = unpacked(text);
-      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("no state");
-      found[which] = { ...byName[which].initial(), ...value };
+      const usual = byName[which].initial();
+      if (value === null || typeof value !== "object" || !fits(value, usual)) throw new Error("no state");
+      const made = { ...usual, ...value };
+      if (Array.isArray(made.questions) && !(made.at in made.questions)) throw new Error("no question");
+      found[which] = made;
     }
     states = { ...states, ...found };
   } catch {
@@ -170,10 +183,18 @@ function buttons() {
   $("redo").disabled = future.length === 0;
 }
 
-function mount() {
+/** Show the view with its state, or with a new one if that breaks it. */
+function mount(afresh = false) {
   root = h("div", { role: "tabpanel", id: "panel", "aria-labelledby": `tab-${current}`, class: `view ${current}` });
   $("main").replaceChildren(root);
-  mounted = byName[current].mount(root, states[current], studio) ?? null;
+  try {
+    mounted = byName[current].mount(root, states[current], studio) ?? null;
+  } catch (error) {
+    if (afresh) throw error;
+    states = { ...states, [current]: byName[current].initial() };
+    mount(true);
+    trouble("The link is not understood: its state is damaged. This is a new one.");
+  }
 }
 
 function show(name, focus = false) {

@@ -3,7 +3,7 @@
 import { channelMap, intervals, protocols, repeats } from "./ask_pictures.js";
 import { question } from "./ask_question.js";
 import { questionnaire } from "./ask_questionnaire.js";
-import { h, percent, shown } from "./dom.js";
+import { atMost, h, percent, shown } from "./dom.js";
 import { button, checkbox, numberField, select, slider } from "./fields.js";
 import { parts } from "./shares.js";
 import { figure, verdict } from "./verdict.js";
@@ -102,7 +102,7 @@ export const view = {
       said.headline.replaceChildren(...[
         ["people", shown(told.respondents), told.solve === "respondents" ? "needed" : `given; ${shown(told.needed)} reach the wanted half-width`],
         ["half-width", `±${shown(100 * one.half_width, 3)}`, `percentage points at most, ${percent(told.level)} intervals${several ? ", this question" : ""}`],
-        ["ε", shown(told.epsilon, 4), several ? `nats for all questions; ${shown(one.epsilon, 4)} for this one` : "nats"],
+        ["ε", atMost(told.epsilon), several ? `nats for all questions; ${atMost(one.epsilon)} for this one` : "nats"],
         ["without privacy", shown(one.open), "people for the wanted half-width"],
       ].map((each) => figure(...each)));
       said.sentence.replaceChildren(h("strong", {}, `${shown(told.respondents)} private reports`), ` give intervals of ±${shown(100 * one.half_width, 3)} percentage points${several ? " for this question" : ""}; ${shown(one.open)} open answers would.`);
@@ -111,7 +111,7 @@ export const view = {
       budget.hidden = !several;
       if (several) {
         split.update({ names: told.questions.map((each) => each.name), split: told.split, epsilon: told.epsilon });
-        needs.replaceChildren(...told.questions.map((each) => h("li", {}, `${each.name}: ε ${shown(each.epsilon, 3)}, ±${shown(100 * each.half_width, 3)} points, ${shown(each.needed)} people for ±${shown(100 * each.wanted, 3)}`)));
+        needs.replaceChildren(...told.questions.map((each) => h("li", {}, `${each.name}: ε ${atMost(each.epsilon, 3)}, ±${shown(100 * each.half_width, 3)} points, ${shown(each.needed)} people for ±${shown(100 * each.wanted, 3)}`)));
       }
       booklets.update(several ? { ...now, epsilon: told.epsilon } : null);
       compared.hidden = !told.protocols.length;
@@ -123,7 +123,7 @@ export const view = {
       pictures.intervals.update({ labels: one.labels, ...seen });
       pictures.repeats.update({ label: one.labels[seen.category], ...seen });
       fields.solved(told, now);
-      studio.announce(`${shown(told.respondents)} people, half-width ${shown(100 * one.half_width, 3)} percentage points, epsilon ${shown(told.epsilon, 4)}.`);
+      studio.announce(`${shown(told.respondents)} people, half-width ${shown(100 * one.half_width, 3)} percentage points, epsilon ${atMost(told.epsilon)}.`);
     }
 
     update(state);

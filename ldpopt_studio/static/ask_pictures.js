@@ -40,7 +40,7 @@ function drawProtocols({ rows, open }, width, line = "without privacy") {
       svg("rect", { x: left, y: y + 4, width: Math.max(1, long), height: 16, class: one.optimal ? "population-1" : "population-0" },
         svg("title", {}, `${one.name}: ${shown(one.needed)} people${one.half_width ? `, or ±${points(one.half_width)}` : ""}`)),
       svg("text", { x: left + long + 5, y: y + 12, class: "tick small middle" }, `${over ? "→ " : ""}${shown(one.needed)}`),
-      above ? svg("line", { x1: x, x2: x, y1: y + 1, y2: y + 23, class: "cursor" }) : "");
+      above ? svg("line", { x1: x, x2: x, y1: y + 4, y2: y + 20, class: "cursor" }) : "");
   });
   const said = `${line}: ${shown(open)}`, beside = widthOf(said, 12) <= width - x - 4;
   place.append(above ? "" : svg("line", { x1: x, x2: x, y1: 2, y2: foot, class: "cursor" }), svg("text", { x: beside ? x + 4 : width, y: foot + 12, class: beside ? "label" : "label end" }, cut(said, width)));

@@ -126,6 +126,17 @@ export function cut(text, width, size = 12) {
   return text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text;
 }
 
+/** The words of a text in lines, each drawn no wider than `width`; a longer word is cut. */
+export function wrapped(text, width, size = 12) {
+  const lines = [];
+  for (const word of String(text).split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && widthOf(longer, size) <= width) lines[lines.length - 1] = longer;
+    else lines.push(cut(word, width, size));
+  }
+  return lines;
+}
+
 /** Round numbers between two ends, about `count` of them. */
 export function ticks(low, high, count = 5) {
   if (!(high > low)) return [low];
@@ -165,8 +176,10 @@ function drawLines({ series, x, y, cursor, bands = [] }, width, height, onMove) 
   series.forEach((one, at) => {
     const wide = 30 + widthOf(one.name, 12);
     if (lx > left && lx + wide > width) [lx, ly] = [left, ly + 18];
-    legend.push({ at, one, x: lx, y: ly });
+    const names = wrapped(one.name, width - left - 30, 12);
+    legend.push({ at, one, x: lx, y: ly, names });
     lx += wide + 10;
+    ly += 15 * (names.length - 1);
   });
   const all = ly + 14;
   const place = svg("svg", { viewBox: `0 0 ${width} ${all}`, class: "lines" });
@@ -196,11 +209,11 @@ function drawLines({ series, x, y, cursor, bands = [] }, width, height, onMove) 
         svg("title", {}, `${one.name}: ${shown(a)}, ${shown(b)}`)));
     }
   });
-  for (const { at, one, x: a, y: b } of legend) {
+  for (const { at, one, x: a, y: b, names } of legend) {
     const kind = `${colour(one.tone ?? at)} curve${one.dash ? ` dash-${one.dash}` : ""}`;
     if (one.only) place.append(svg("circle", { cx: a + 11, cy: b, r: 4, class: `${colour(one.tone ?? at)} mark` }));
     else place.append(svg("line", { x1: a, x2: a + 22, y1: b, y2: b, class: kind }));
-    place.append(svg("text", { x: a + 28, y: b, class: "tick middle" }, one.name));
+    place.append(...names.map((line, row) => svg("text", { x: a + 28, y: b + 15 * row, class: "tick middle" }, line)));
   }
   if (cursor) {
     const a = px(Math.min(high, Math.max(low, cursor.x))), flip = a > width / 2;

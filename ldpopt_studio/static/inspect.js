@@ -1,7 +1,7 @@
 // Any channel: paste or drop a matrix, a channel file or a design file, see its guarantees, and mend it.
 
 import { lines } from "./charts.js";
-import { h, percent, shown } from "./dom.js";
+import { atMost, h, percent, shown } from "./dom.js";
 import { button, fileField, numberField, select, showError, textField } from "./fields.js";
 import { heatmap } from "./heatmap.js";
 import { figure as figureOf } from "./verdict.js";
@@ -247,7 +247,7 @@ function outcome(host) {
       if (!found.matrix) return;
       const compared = found.comparison;
       headline.replaceChildren(
-        figure("ε", found.epsilon, found.promise[0]), figure("η", found.eta, found.promise[1]),
+        figure("ε", atMost(found.epsilon, 6), found.promise[0]), figure("η", atMost(found.eta, 6), found.promise[1]),
         ...(compared ? [
           figure("kept", compared.value, `${compared.divergence} of ${compared.whose}`),
           figure("the best keeps", compared.optimum, compared.verified ? "within the same ε and η, proof checked" : compared.outcome === "refuted" ? "the proof of the best failed" : "the proof of the best was not checked"),
@@ -264,16 +264,20 @@ function outcome(host) {
           x: { label: "share of others wrongly suspected", low: 0, high: 1 }, y: { label: "share missed", high: 1 } });
       }
       table.replaceChildren(h("h2", {}, "Every guarantee"), found.unmeasured ? h("p", { class: "note" }, found.unmeasured) : "",
-        h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Every guarantee: table" }, h("table", {},
-          h("caption", {}, "Rounded so that they hold; in nats where a notion has a unit."),
-          h("thead", {}, h("tr", {}, ["notion", "guarantee", "attained at", "source"].map((one) => h("th", { scope: "col" }, one)))),
-          h("tbody", {}, found.guarantees.map((row) => h("tr", {}, h("th", { scope: "row" }, row.title), h("td", {}, `${row.sign} ${row.value}`),
-            h("td", { class: "words" }, row.witness), h("td", { class: "words" }, row.reference)))))));
+        h("div", { class: "scroll whole", tabindex: 0, role: "region", "aria-label": "Every guarantee: table" }, stacked("Rounded so that they hold; in nats where a notion has a unit.",
+          ["notion", "guarantee", "attained at", "source"], found.guarantees.map((row) => [row.title, `${row.sign} ${row.value}`, row.witness, row.reference]))));
     },
   };
 }
 
-const movedBy = (share) => (share === 0 ? "Nothing else was moved." : `Rows moved by at most ${shown(share)} in total variation.`);
+/** A table whose rows become blocks on a narrow page, where its columns would be cut; roles keep it a table. */
+const stacked = (caption, heads, rows) => h("table", { class: "stacked", role: "table" }, h("caption", {}, caption),
+  h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, heads.map((one, at) => h("th", { scope: "col", role: "columnheader", class: at > 1 ? "words" : "" }, one)))),
+  h("tbody", { role: "rowgroup" }, rows.map((row) => h("tr", { role: "row" }, row.map((cell, at) => (at
+    ? h("td", { role: "cell", "data-head": heads[at], class: at > 1 ? "words" : "" }, cell)
+    : h("th", { scope: "row", role: "rowheader" }, cell)))))));
+
+const movedBy = (share) => (share === 0 ? "Nothing else was moved." : `Rows moved by at most ${atMost(share)} in total variation.`);
 
 const said = (data) => `${data.rows.length} answers and ${data.columns.length} reports.`;
 

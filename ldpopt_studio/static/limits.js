@@ -1,6 +1,6 @@
 // The limits of privacy: each as a slider, as a number, and in plain words.
 
-import { h, shown } from "./dom.js";
+import { atMost, h, shown } from "./dom.js";
 import { checkbox, numberField, select, slider } from "./fields.js";
 
 const LOW = 0.02, HIGH = 12;
@@ -24,11 +24,11 @@ export function limits(host, studio) {
   };
   const sliders = [
     part(slider({ name: "epsilon", label: "Privacy limit ε", value: 1, to: (at) => round(LOW * (HIGH / LOW) ** at),
-      from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW), say: (value) => `ε = ${shown(value)}: odds change at most ×${up(Math.exp(value))}`, onInput: (value) => change({ epsilon: value }) }),
+      from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW), say: (value) => `ε = ${shown(value)}: odds change at most ×${atMost(Math.exp(value), 3)}`, onInput: (value) => change({ epsilon: value }) }),
     (one) => one.epsilon),
     part(checkbox({ name: "capped", label: "Cap the advantage of a guess, too (η)", onChange: (value) => change({ eta: value ? round(reach(state().epsilon) / 2) : null }) }), (one) => one.eta !== null),
     part(slider({ name: "eta", label: "Cap on the advantage η", value: 0.5, to: (at) => round(at), from: (value) => value ?? reach(state()?.epsilon ?? 1),
-      say: (value) => (value === null ? "no cap beyond that of ε" : `η = ${shown(value)}: at most ${up(50 + 50 * value)} % of guesses are right`),
+      say: (value) => (value === null ? "no cap beyond that of ε" : `η = ${shown(value)}: at most ${atMost(50 + 50 * value, 3)} % of guesses are right`),
       onInput: (value) => change({ eta: value }) }), (one) => one.eta),
   ];
   const numbers = [
@@ -68,16 +68,10 @@ export function limits(host, studio) {
       f[1].hidden = !(family(now) in PARAMETER);
       sliders[2].classList.toggle("off", now.eta === null);
       const most = reach(now.epsilon);
-      reached.textContent = now.eta === null || now.eta >= most ? `ε alone holds η to ${shown(most)}; a smaller cap binds.` : `The cap binds: ε alone would allow ${shown(most)}.`;
+      reached.textContent = now.eta === null || now.eta >= most ? `ε alone holds η to ${atMost(most)}; a smaller cap binds.` : `The cap binds: ε alone would allow ${atMost(most)}.`;
     },
   };
 }
-
-/** A limit in words: rounded up, so that it holds. */
-const up = (value) => {
-  const unit = 10 ** (Math.floor(Math.log10(value)) - 2);
-  return shown(Number((Math.ceil(value / unit) * unit).toPrecision(6)));
-};
 
 /** A slider's value, rounded to four significant digits. */
 const round = (value) => Number(value.toPrecision(4));

@@ -1,7 +1,7 @@
 // What it means: for one person, the chance of the answer after a report, the best test, and many rounds.
 
 import { lines } from "./charts.js";
-import { h, percent, shown } from "./dom.js";
+import { atMost, h, percent, shown } from "./dom.js";
 import { button, numberField, select, slider } from "./fields.js";
 import { figure } from "./verdict.js";
 
@@ -60,7 +60,7 @@ export const view = {
       describe: ({ said }) => `${said}. The upper curve is the most that any report can make of it, the lower one the least.`,
     });
     const test = lines(card("The best test"), {
-      title: "The best test of your answer: whom it suspects and whom it overlooks", file: "trade-off", onMove: (x) => change({ alpha: Number(Math.min(0.999, Math.max(0.001, x)).toPrecision(2)) }),
+      title: "The best test of your answer: wrong suspicions and misses", file: "trade-off", onMove: (x) => change({ alpha: Number(Math.min(0.999, Math.max(0.001, x)).toPrecision(2)) }),
       describe: ({ said }) => `${said}. Nobody's test lies below the curve.`,
     });
     const course = lines(card("Many rounds"), {
@@ -108,13 +108,13 @@ export const view = {
       headline.replaceChildren(...[
         ["before", found.prior.words, "thought beforehand"],
         ["after", found.posterior.words, `after ${many}; ${found.posterior.words_least}`],
-        ["ε", shown(found.now.epsilon, 4), n > 1 ? `nats in all; ${shown(found.now.epsilon_at_delta, 4)} with δ = ${shown(found.delta, 2)}` : "nats, between your answer and any other"],
-        ["η", shown(found.eta, 4), "advantage of the best guess, one report"],
+        ["ε", atMost(found.now.epsilon), n > 1 ? `nats in all; ${atMost(found.now.epsilon_at_delta)} with δ = ${shown(found.delta, 2)}` : "nats, between your answer and any other"],
+        ["η", atMost(found.eta), "advantage of the best guess, one report"],
       ].map((one) => figure(...one)));
       const bound = (column) => found.priors.map((row) => [row[0], row[column]]);
       const series = [{ name: "at most, after one report", points: bound(2), tone: 1 }, { name: "at least, after one report", points: bound(1), tone: 0 }];
       if (n > 1) series.push({ name: `at most, after ${n}`, points: bound(4), tone: 1, dash: 1 }, { name: `at least, after ${n}`, points: bound(3), tone: 0, dash: 1 });
-      series.push({ name: "nothing learnt", points: [[0, 0], [1, 1]], tone: 6, dash: 2, thin: true });
+      series.push({ name: "nothing learned", points: [[0, 0], [1, 1]], tone: 6, dash: 2, thin: true });
       belief.update({ series, x: { label: "chance before", low: 0, high: 1 }, y: { label: "chance after", high: 1 },
         cursor: { x: found.prior.chance, y: found.posterior.most }, said: `${found.prior.words}: ${found.posterior.words}` });
       const curves = [{ name: "one report", points: found.test.once, tone: 0 }];

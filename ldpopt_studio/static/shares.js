@@ -2,7 +2,7 @@
 
 import { moved } from "./bars.js";
 import { cut, picture, widthOf } from "./charts.js";
-import { percent, shown, svg } from "./dom.js";
+import { atMost, percent, svg } from "./dom.js";
 import { beside, focused, followed, pressed } from "./drag.js";
 
 const ROW = 26;
@@ -85,16 +85,16 @@ export function parts(host, { title, file, onChange }) {
     for (const share of data.split) cuts.push(cuts.at(-1) + share);
     data.split.forEach((share, at) => {
       place.append(svg("rect", { x: 4 + w * cuts[at], y: 4, width: Math.max(0, w * share), height: tall - 6, class: `part part-${at % 7}` }),
-        svg("text", { x: 4 + w * (cuts[at] + share / 2), y: 4 + (tall - 6) / 2, class: "tick mid middle on" }, w * share > 34 ? shown(share * data.epsilon, 3) : ""),
+        svg("text", { x: 4 + w * (cuts[at] + share / 2), y: 4 + (tall - 6) / 2, class: "tick mid middle on" }, w * share > 34 ? atMost(share * data.epsilon, 3) : ""),
         svg("rect", { x: 4, y: tall + 8 + at * 18, width: 12, height: 12, class: `part part-${at % 7}` }),
-        svg("text", { x: 22, y: tall + 14 + at * 18, class: "tick middle" }, cut(`${data.names[at]}: ε ${shown(share * data.epsilon, 3)}`, width - 24)));
+        svg("text", { x: 22, y: tall + 14 + at * 18, class: "tick middle" }, cut(`${data.names[at]}: ε ${atMost(share * data.epsilon, 3)}`, width - 24)));
     });
     data.split.slice(1).forEach((_, before) => {
       const x = 4 + w * cuts[before + 1];
       const handle = svg("g", {
         role: "slider", tabindex: 0, class: "bar", "data-key": `cut-${before}`, "aria-label": `Between ${data.names[before]} and ${data.names[before + 1]}`,
         "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Number((100 * cuts[before + 1]).toPrecision(5)), "aria-orientation": "horizontal",
-        "aria-valuetext": `ε ${shown(data.split[before] * data.epsilon, 3)} and ${shown(data.split[before + 1] * data.epsilon, 3)}`,
+        "aria-valuetext": `ε ${atMost(data.split[before] * data.epsilon, 3)} and ${atMost(data.split[before + 1] * data.epsilon, 3)}`,
       },
       svg("rect", { x: x - 11, y: 0, width: 22, height: tall, class: "catch" }), svg("rect", { x: x - 3, y: 0, width: 6, height: tall, class: "grip" }));
       handle.addEventListener("keydown", (event) => {

@@ -1,6 +1,6 @@
 // Tell two populations apart: the state's certified optimum, computed, verified and drawn again at every move.
 
-import { debounced, h, percent, shown } from "./dom.js";
+import { atMost, debounced, h, percent, shown } from "./dom.js";
 import { guide } from "./guide.js";
 import { limits } from "./limits.js";
 import { populations } from "./populations.js";
@@ -51,7 +51,7 @@ export const view = {
     }
 
     // For screen readers, when the dragging stops.
-    const tell = debounced((found) => root.isConnected && studio.announce(`${said.badge.textContent}: keeps ${shown(found.value, 4)} of at most ${shown(found.bound, 4)}, ${found.divergence}.`), 600);
+    const tell = debounced((found) => root.isConnected && studio.announce(`${said.badge.textContent}: keeps ${shown(found.value, 4)} of at most ${atMost(found.bound)}, ${found.divergence}.`), 600);
 
     function paint(found, now) {
       const { proof } = found;
@@ -59,7 +59,7 @@ export const view = {
       const kind = said.judged(proof, gap);
       said.headline.replaceChildren(...[
         ["kept", shown(found.value, 6), found.divergence],
-        ["at most", shown(found.bound, 6), "no channel within the limits keeps more"],
+        ["at most", atMost(found.bound, 6), "no channel within the limits keeps more"],
         ["gap", typeof found.gap === "number" ? shown(found.gap, 2) : "∞", `relative ${typeof found.relative_gap === "number" ? shown(found.relative_gap, 2) : "∞"}`],
         ["of", shown(found.unprivate, 6), found.share === null ? "without privacy" : `without privacy: ${percent(found.share)} is kept`],
         ["respondents", people(found.respondents.private), `for power ${shown(found.respondents.power)} at level ${shown(found.respondents.level)}; ${people(found.respondents.open)} without privacy`],

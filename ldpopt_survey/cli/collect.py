@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import typer
 from ldpopt.cli import claim, claim_folder, options, progress, refuse_stream, say, seconds, write_all, write_folder
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
-from ldpopt.files.atomic import create_private, read_text
+from ldpopt.files.atomic import read_text
 from ldpopt_survey.cli.arguments import read_plan
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def kit(
 
     ldpopt survey kit plan.json --out kit
     """
+    from ldpopt.numbers.rounding import ceil_digits
     from ldpopt_survey.kit.folder import kit_files, left_in_english
 
     claim_folder(out, force)
@@ -49,7 +51,7 @@ def kit(
     say(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server")
     for question in planned.questions:
         proof = question.channel.proof()
-        claims = f"epsilon {proof.epsilon:.4g}, eta {proof.eta:.4g}"
+        claims = f"epsilon {ceil_digits(proof.epsilon, 4)}, eta {ceil_digits(proof.eta, 4)}"
         drawn = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
         say(f"  {question.name}: {len(question.categories)} answers, {claims}{drawn}")
     for public in planned.public:
@@ -92,8 +94,10 @@ def collect(
     """
     from ldpopt_survey.server import collector, database, static_files
     from ldpopt_survey.server.databases import shown
+    from ldpopt_survey.server.limits import origin_of, rate_of
     from ldpopt_survey.server.web import address, listening, loopback, serve, token_of
 
+    rate, origins = rate_of(rate), [origin_of(site) for site in origin or ()]
     planned = read_plan(plan)
     what = f"{planned.name!r}, round {planned.round}"
     if close:
@@ -102,7 +106,7 @@ def collect(
             held = store.summary()
         say(f"closed {what}, with {held.reports:,} reports, in {shown(db)}")
         return
-    need("starlette", "uvicorn")  # checked before a database is made
+    need("starlette", "uvicorn", "prometheus_client")  # checked before a database is made
     if check:
         from ldpopt_survey.server.health import checks
 
@@ -122,7 +126,7 @@ def collect(
     with listening(host, port) as listener:
         secret = token_of(token) if token is not None else None
         with database(db, planned, create=True) as store:
-            app = collector(planned, store, files, secret, tuple(origin or ()), rate, lambda: _progress(planned, db))
+            app = collector(planned, store, files, secret, origins, rate, lambda: _progress(planned, db))
             print(f"collecting {what} at {address(host, listener)} into {shown(db)}", flush=True)
             if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
@@ -164,11 +168,12 @@ def invitations(
     The database keeps only their hashes, and not which report came with which invitation, but the groups of a frame.
     """
     from ldpopt_survey.collect.ledger import ledger_of
-    from ldpopt_survey.server import database, draw_invitations
-    from ldpopt_survey.server.export import Invited, read_frame
+    from ldpopt_survey.server import database
+    from ldpopt_survey.server.invitations import Invited, interrupted, invite_by_file, read_frame
 
-    claim([out], force=None)
     planned = read_plan(plan)
+    if not interrupted(planned, out):
+        claim([out], force=None)
     if (count is None) == (frame is None):
         raise invalid("invitations", "their number, or --frame FILE", Phrase("neither" if count is None else "both"))
     ids, groups = ([], []) if frame is None else read_frame(planned, frame)
@@ -176,16 +181,11 @@ def invitations(
         raise invalid(
             "--frame", f"respondents' ids in a column {planned.respondent!r}, to count their rounds", Phrase("none")
         )
-    invited = Invited(planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
-    if invited is not None:
-        groups = [group for group, kept in zip(groups, invited.kept, strict=True) if kept]
+    invited = partial(Invited, planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
     with database(db, planned, create=True) as store:
-        drawn = draw_invitations(planned, store, count or len(groups), groups if any(groups) else [])
-    if invited is not None:
-        invited.enter()
-    create_private(out, "".join(f"{link}{code}\n" for code in drawn).encode())
-    say(f"{len(drawn):,} invitations in {out}; the database has only their hashes")
-    if invited is not None and (lost := len(ids) - len(drawn)):
+        drawn = invite_by_file(planned, store, out, link, count or len(groups), groups, invited)
+    say(f"{drawn:,} invitations in {out}; the database has only their hashes")
+    if invited is not None and (lost := len(ids) - drawn):
         say(f"  {lost:,} are not invited: they have taken part as often as they were told")
     if planned.respondent is not None and planned.rounds and invited is None:
         say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {planned.respondent!r}")
@@ -230,6 +230,7 @@ def privatize(
     PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round, and of
     respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
     """
+    from ldpopt.numbers.rounding import ceil_digits
     from ldpopt_survey.collect.ledger import ledger_of
     from ldpopt_survey.collect.privatize import privatize as run
     from ldpopt_survey.collect.runner import Threads
@@ -246,7 +247,7 @@ def privatize(
     if dask or scheduler:
         need("distributed")  # checked before a key is made
     with ExitStack() as stack:
-        randomness = _randomness(key, new_key, simulate)
+        randomness = _randomness(key, new_key, simulate, out)
         if key is not None and new_key:
             stack.enter_context(_forgotten_after_a_refusal(key, out))
         runner: Runner = Threads(workers)
@@ -266,7 +267,7 @@ def privatize(
     if tally.other_rounds:
         epsilon, _ = planned.over_rounds(1 + tally.other_rounds)
         rounds = f"{tally.other_rounds} other round{'s' * (tally.other_rounds > 1)}"
-        say(f"  The same answers were reported in {rounds}: up to epsilon {epsilon:.4g} together.")
+        say(f"  The same answers were reported in {rounds}: up to epsilon {ceil_digits(epsilon, 4)} together.")
     for name in planned.answers:
         unknown, missing = tally.unknown.get(name, 0), tally.missing.get(name, 0)
         if unknown or missing:
@@ -287,9 +288,10 @@ def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
         raise
 
 
-def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Randomness | None:
+def _randomness(key: Path | None, new_key: bool, simulate: int | None, out: Path) -> Randomness | None:
     from ldpopt_survey.collect.randomness import Memoised, Simulated
     from ldpopt_survey.collect.words import create_key
+    from ldpopt_survey.collect.workfolder import work_of
 
     if simulate is not None:
         if key is not None:
@@ -297,7 +299,7 @@ def _randomness(key: Path | None, new_key: bool, simulate: int | None) -> Random
         return Simulated(simulate)
     if key is None:
         return None
-    if new_key:
+    if new_key and not (key.exists() and work_of(out).exists()):  # an interrupted run is continued with its key
         create_key(key)
     return Memoised(key)
 
@@ -319,6 +321,7 @@ def paper(
 
     ldpopt survey paper plan.json --device two-dice
     """
+    from ldpopt.numbers.rounding import ceil_digits
     from ldpopt_survey.paper.design import device_named, paper_files, paper_survey
     from ldpopt_survey.reports.promises import words_of
     from ldpopt_survey.reports.sheets import PAPERS, paper_sheets
@@ -336,7 +339,8 @@ def paper(
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     for number, question in enumerate(survey.plan.questions, 1):
         k, m = question.channel.shape
-        sizes = f"{k} answers -> {m} letters, epsilon {question.epsilon:.4g} of {survey.intended[question.name]:.4g}"
+        limits = [ceil_digits(epsilon, 4) for epsilon in (question.epsilon, survey.intended[question.name])]
+        sizes = f"{k} answers -> {m} letters, epsilon {' of '.join(limits)}"
         loss = f"{100 * survey.losses[question.name]:.1f} % more respondents than without the device"
         say(f"  {question.name}: {sizes}, {loss} (channel-{number}.json)")
     say(*(f"  warning: {warning}" for warning in sheets.warnings))

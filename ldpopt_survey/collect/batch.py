@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa, pc
+from ldpopt.files.table import lacking_column
 from ldpopt_survey.collect.answers import values_hidden
 from ldpopt_survey.collect.coding import JointCoder, Sampler, Tally
 from ldpopt_survey.collect.leaks import ROWS, find_leaks, refuse_leaks
@@ -279,9 +280,7 @@ def require_columns(needed: list[str], names: list[str], where: str) -> None:
     """`InvalidInput` unless every needed column is there."""
     lacking = [name for name in needed if name not in names]
     if lacking:
-        # The names that were found are not shown: the first line of a file without a header is somebody's answers.
-        others = f"{len(names)} other{'s' * (len(names) != 1)}"
-        raise invalid("answers", f"a column {lacking[0]!r}", Phrase(others), where)
+        raise lacking_column("answers", lacking[0], names, where)
 
 
 def refuse_duplicates(plan: Plan, dropped: Rows) -> None:

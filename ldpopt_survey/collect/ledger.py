@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
-from ldpopt.files.atomic import NO_FILE, create_private, held
+from ldpopt.files.atomic import NO_FILE, create_private, held, refuse_shared
 from ldpopt.values.distribution import number
 from ldpopt.values.schema import kind, version_of
 from ldpopt_survey.collect.answers import values_hidden
@@ -68,19 +69,34 @@ def _rows(batch: Any, columns: Sequence[str], secret: bytes) -> Numbers:
     for place, name in enumerate(columns):
         column = batch.column(name)
         column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        different = values_hidden(f"column {name!r}", pc.cast, column.dictionary, pa.large_string()).to_pylist()
-        marks = np.array([_mark(value, name, secret) for value in [*different, None]], np.uint64)
+        texts = values_hidden(f"column {name!r}", pc.cast, column.dictionary, pa.large_string())
+        different = texts.cast(pa.large_binary()).to_pylist()
+        marks = _marks([*different, None], name, secret)
         places = np.asarray(pc.fill_null(column.indices, len(different)).to_numpy(zero_copy_only=False), np.int64)
         mixed = _mixed(mixed ^ marks[places] if place == 0 else _mixed(mixed) + marks[places])
     return mixed
 
 
-def _mark(value: str | None, column: str, secret: bytes) -> int:
-    plain = (value or "").strip()
-    with suppress(ValueError):
-        plain = repr(float(plain))
-    content = f"{len(column)} {column} {plain}".encode()
-    return int.from_bytes(hashlib.blake2b(content, key=secret, digest_size=8).digest(), "little")
+def _marks(values: Iterable[bytes | None], column: str, secret: bytes) -> Numbers:
+    """A keyed number of each value of a column, in UTF-8; 5, "5.0" and " 5" have the same."""
+    keyed = hashlib.blake2b(f"{len(column)} {column} ".encode(), key=secret, digest_size=8).copy
+    digests = []
+    for value in values:
+        plain = (value or b"").strip(_BLANKS)
+        if not plain.isascii():
+            plain = plain.decode().strip().encode()
+        if plain[:1] in _NUMBER_STARTS or not plain.isascii():
+            with suppress(ValueError):
+                plain = repr(float(plain.decode())).encode()
+        hashed = keyed()  # ends as the hash of the whole text, without being keyed anew
+        hashed.update(plain)
+        digests.append(hashed.digest())
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+
+
+_BLANKS = bytes(code for code in range(128) if chr(code).isspace())
+_NUMBER_STARTS = frozenset(bytes([code]) for code in b"0123456789+-.iInN")
+"""The characters of ASCII with which a text that `float` reads can begin."""
 
 
 def _stretches(rows: Numbers, length: int) -> Numbers:
@@ -236,11 +252,15 @@ class Ledger:
     """The ledger at a path, which is made when the first run is entered."""
 
     def __init__(self, path: Path) -> None:
+        if path.is_dir() or not path.name:
+            raise invalid("ledger", "the path of a file", Phrase("a folder"), str(path))
         self.path = path
 
     def _content(self) -> tuple[bytes, list[Entry]] | None:
         try:
-            data = strict.json_value(self.path.read_bytes(), str(self.path))
+            with self.path.open("rb") as file:
+                refuse_shared(os.fstat(file.fileno()), "ledger", self.path)
+                data = strict.json_value(file.read(), str(self.path))
         except NO_FILE:
             return None
         version_of(data, f"ledger {self.path}", FORMAT, (VERSION,))

@@ -34,7 +34,7 @@ from ldpopt_survey.collect.commit import forget_note, publish, published, refuse
 from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, sampled_rows
 from ldpopt_survey.collect.ledger import NO_ROWS, Ledger, Marking, Marks
 from ldpopt_survey.collect.manifest import SIMULATED
-from ldpopt_survey.collect.people import Numbers, marks_of
+from ldpopt_survey.collect.people import Numbers, distinct, marks_of
 from ldpopt_survey.collect.randomness import Memoised, Randomness, default_randomness
 from ldpopt_survey.collect.runner import LostWork, Runner, Threads, every
 from ldpopt_survey.collect.words import read_key
@@ -328,7 +328,9 @@ def _entered(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, 
         left_out = len(np.setdiff1d(beyond, doubles))
         tally = replace(tally, left_out=left_out, duplicates=tally.duplicates - left_out)
         every = _people(folder)
-        people = np.setdiff1d(every, every[beyond - folder.partitions[0].first_row])
+        people = distinct(every)
+        if len(beyond):
+            people = people[~np.isin(people, every[beyond - folder.partitions[0].first_row])]
     try:
         if marks.repeats and not alike and folder.state["mode"] != Memoised.mode:
             expected = "every person's answers once (or alike=True, --alike, if they are other people's)"

@@ -7,6 +7,7 @@ killed, writes the same bytes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
@@ -144,6 +145,30 @@ def dask_runner(scheduler: str | None = None, workers: int = 2) -> Iterator[Dask
     need("distributed")
     from distributed import Client, LocalCluster
 
+    with _quiet_cluster():
+        yield from _runners(Client, LocalCluster, scheduler, workers)
+
+
+_CLUSTER_LOGS = ("distributed", "tornado", "asyncio")
+"""The loggers of a cluster, which print tracebacks of their own, with arguments that may hold answers."""
+
+
+@contextmanager
+def _quiet_cluster() -> Iterator[None]:
+    """Log nothing of a cluster: what is lost of the work is `LostWork`, and what a task raises is raised here."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _CLUSTER_LOGS]
+    loggers = [logging.getLogger(name) for name in {*names, *_CLUSTER_LOGS}]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _runners(Client: Any, LocalCluster: Any, scheduler: str | None, workers: int) -> Iterator[Dask]:
     if scheduler is not None:
         if not isinstance(scheduler, str) or "://" not in scheduler:
             raise invalid("scheduler", "an address such as tcp://host:8786", scheduler)
@@ -156,7 +181,8 @@ def dask_runner(scheduler: str | None = None, workers: int = 2) -> Iterator[Dask
         return
     workers = positive_integer(workers, "workers")
     # Its page of state takes any free port, and answers this machine alone.
-    quiet = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    quiet: dict[str, Any] = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    quiet["silence_logs"] = logging.CRITICAL
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, **quiet) as cluster,
         Client(cluster) as client,

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import invalid
 from ldpopt.extras import pa
-from ldpopt.files.atomic import create_private
+from ldpopt.files.atomic import create_private, refuse_shared
 
 __all__ = ["CHUNK", "Given", "Keystream", "Respondents", "SecretKey", "create_key", "tag"]
 
@@ -73,7 +73,8 @@ class SecretKey:
         try:
             create_private(Path(path), _HEADER + self._secret.hex().encode() + b"\n")
         except FileExistsError:
-            raise invalid("key file", "a path that is not taken", str(path)) from None
+            expected = "a path that is not taken (leave --new-key out to take the key that is there)"
+            raise invalid("key file", expected, str(path)) from None
 
     def __repr__(self) -> str:
         return "SecretKey(hidden)"
@@ -117,9 +118,7 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
         owned = hasattr(os, "geteuid")  # Windows has no owner and mode of this kind
         if owned and status.st_uid != os.geteuid():
             raise invalid("key file", "a file of this user", "another user's", str(path))
-        if owned and status.st_mode & 0o077:
-            mode = f"mode {stat.S_IMODE(status.st_mode):04o}"
-            raise invalid("key file", "mode 0600 (no access for group and others)", mode, str(path))
+        refuse_shared(status, "key file", path)
         content = os.read(handle, 200)
     finally:
         os.close(handle)

@@ -17,6 +17,7 @@ import numpy as np
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect, sniff
+from ldpopt.files.table import lacking_column
 from ldpopt.values.distribution import Array
 from ldpopt_survey.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, values_hidden, wordings_of
 
@@ -160,8 +161,7 @@ class FileProfile:
         for column in self.columns:
             if column.name == name:
                 return column
-        shown = ", ".join(column.name for column in self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
-        raise invalid("column", f"one of {shown}", name, str(self.path))
+        raise lacking_column("file", name, [column.name for column in self.columns], str(self.path))
 
 
 def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: str = "") -> FileProfile:

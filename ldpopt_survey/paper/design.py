@@ -29,6 +29,7 @@ from ldpopt.errors import InvalidInput, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.files import strict
 from ldpopt.files.escapes import filled
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import Array, positive_integer, unit_interval
 from ldpopt.values.results import Result
@@ -246,7 +247,7 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
     if sheet is None:
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
-            f"sheet within epsilon {question.epsilon:.4g} was found that tells its {k} answers apart"
+            f"sheet within epsilon {ceil_digits(question.epsilon, 4)} was found that tells its {k} answers apart"
         )
     return sheet
 

@@ -13,6 +13,7 @@ from ldpopt.channel import Channel
 from ldpopt.composition import compose
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.mechanisms import subset_selection
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.numbers.tolerances import SPLIT_RESPONDENTS
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, unit_interval
@@ -84,7 +85,7 @@ class Split(Result):
         return f"{self.respondents:,} respondents"
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}: {epsilon:.4g}" for name, epsilon in self.epsilons.items())
+        shown = ", ".join(f"{name}: {ceil_digits(epsilon, 4)}" for name, epsilon in self.epsilons.items())
         return f"Split({shown}; {self.respondents:,} respondents)"
 
 

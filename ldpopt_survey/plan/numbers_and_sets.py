@@ -13,7 +13,7 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design import AOptimal, COptimal, Design, FisherInformation, LocalDP, optimal_channel
 from ldpopt.errors import invalid
 from ldpopt.mechanisms import piecewise, randomized_response
-from ldpopt.numbers.rounding import toward_privacy
+from ldpopt.numbers.rounding import ceil_digits, toward_privacy
 from ldpopt.values.deadline import Progress, watched
 from ldpopt.values.distribution import Array, distribution, number, positive_epsilon
 from ldpopt.values.labels import distinct_labels
@@ -77,7 +77,8 @@ class NumericQuestion(Rows[NumericRow]):
         return estimate_contrasts(reports, self.channel, self.grid, ("mean",))
 
     def __repr__(self) -> str:
-        lines = [f"NumericQuestion({self.low:g} to {self.high:g}, epsilon {self.epsilon:g}; grid of {len(self.grid)})"]
+        promised = f"epsilon {ceil_digits(self.epsilon)}"
+        lines = [f"NumericQuestion({self.low:g} to {self.high:g}, {promised}; grid of {len(self.grid)})"]
         lines += [f"  {row.name}: {row.respondents:,} respondents" for row in self.rows]
         return "\n".join(lines)
 
@@ -219,7 +220,7 @@ class MultiSelect(Rows[SetDesign]):
         return estimate_contrasts(reports, used.channel, _members(len(self.options)).T, self.options)
 
     def __repr__(self) -> str:
-        lines = [f"MultiSelect({len(self.options)} options, epsilon {self.epsilon:g})"]
+        lines = [f"MultiSelect({len(self.options)} options, epsilon {ceil_digits(self.epsilon)})"]
         lines += [f"  {way.name}: {way.respondents:,} respondents; {way.why}" for way in self.designs]
         return "\n".join(lines)
 

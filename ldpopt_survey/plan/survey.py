@@ -14,6 +14,7 @@ from ldpopt.design import Design, RespondentsBound
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact import round_exact
 from ldpopt.numbers.enclosures import FLOAT
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import positive_integer
 from ldpopt.values.results import Pictured
@@ -82,9 +83,11 @@ class PlannedSurvey(Pictured):
         return {"name": self.plan.name, "checksum": self.plan.checksum, **counts, **promised}
 
     def __repr__(self) -> str:
-        lines = [f"Plan {self.plan.name!r}: epsilon {self.plan.epsilon:.6g}, eta {self.plan.eta:.6g} in all"]
+        promised = f"epsilon {ceil_digits(self.plan.epsilon)}, eta {ceil_digits(self.plan.eta)}"
+        lines = [f"Plan {self.plan.name!r}: {promised} in all"]
         if self.delta > 0:
-            lines.append(f"  composed, epsilon {composed_epsilon(self.plan, self.delta):.6g} at delta {self.delta:g}")
+            composed = ceil_digits(composed_epsilon(self.plan, self.delta))
+            lines.append(f"  composed, epsilon {composed} at delta {ceil_digits(self.delta)}")
         if self.plan.booklets or any(q.parts for q in self.plan.questions):
             others = [("split over the questions", self.split), ("one question each", self.one_question)]
             known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
@@ -96,13 +99,14 @@ class PlannedSurvey(Pictured):
             lines.append(f"  {self.invited:,} people to invite, for nonresponse and the design of the sample")
         if (rounds := self.plan.rounds or 1) > 1:
             epsilon, eta = self.plan.over_rounds(rounds)
-            lines.append(f"  over {rounds} rounds: epsilon {epsilon:.6g}, eta {eta:.6g} in all")
+            lines.append(f"  over {rounds} rounds: epsilon {ceil_digits(epsilon)}, eta {ceil_digits(eta)} in all")
         for q in self.plan.questions:
             numbers = {} if q.parts else q.expected or {}
             expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in numbers.items())
             k, m = q.channel.shape
             asked = f", asked {q.probability} of respondents" if q.probability < 1 else ""
-            said = f"{k} answers -> {m} reports, epsilon {q.epsilon:.4g}, eta {q.eta:.4g}{asked}"
+            limits = f"epsilon {ceil_digits(q.epsilon, 4)}, eta {ceil_digits(q.eta, 4)}"
+            said = f"{k} answers -> {m} reports, {limits}{asked}"
             lines.append(f"  {q.name}: {said}" + (f"; {expected}" if expected else ""))
         return "\n".join(lines)
 

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import strict
-from ldpopt.files.escapes import csv_text, for_csv, for_markdown
+from ldpopt.files.escapes import csv_text, for_csv, for_markdown, overrides_shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -54,7 +54,8 @@ def render(
 ) -> str:
     """The text that a template of `package` makes of these values and filters; in pages text among them is escaped."""
     _templates(package).filters.update(filters or {})
-    return _templates(package).get_template(template).render(**{"marks": ()} | values).rstrip("\n") + "\n"
+    text = _templates(package).get_template(template).render(**{"marks": ()} | values)
+    return overrides_shown(text.rstrip("\n")) + "\n"
 
 
 def part(template: str, name: str, *values: Any) -> Markup:

@@ -23,7 +23,7 @@ from ldpopt.extras import need
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.server.decide import Outcome, RoundState
 from ldpopt_survey.server.health import TEXT, Health
-from ldpopt_survey.server.limits import HEADER_BYTES, Bucket
+from ldpopt_survey.server.limits import HEADER_BYTES, Bucket, is_foreign, origin_of
 from ldpopt_survey.server.progress import Progress, page
 from ldpopt_survey.server.store import PAUSE, Store, Unavailable
 from ldpopt_survey.server.submission import Reader, Refused, Submission
@@ -86,7 +86,7 @@ class Writer:
         return await done
 
     @property
-    def metrics(self) -> str:
+    def metrics(self) -> bytes:
         """What was done so far, in numbers."""
         return self.health.metrics(len(self._waiting), self._store.free())
 
@@ -172,8 +172,8 @@ def collector(
 
     kit : the files of the questionnaire by path, from `static_files`.
     token : a secret that allows its sender to read ``/counts``; without a token nobody may.
-    origins : other sites whose pages may submit, such as ``https://survey.example``.
-    rate : the average number of submissions a second that are accepted.
+    origins : other sites whose pages may submit, such as ``https://survey.example``; those of all others are refused.
+    rate : the average number of submissions a second that are accepted, at least 1.
     progress : computes how near the questions are to the widths that are wanted; ``/progress`` shows this to who has
         the token, sent as that of ``/counts`` or as the password that a browser asks for.
 
@@ -193,7 +193,8 @@ def collector(
     from starlette.middleware.cors import CORSMiddleware
     from starlette.routing import Route
 
-    answers = _Collector(plan, store, kit or {}, token, rate, progress)
+    allowed_origins = [origin_of(origin) for origin in origins]
+    answers = _Collector(plan, store, kit or {}, token, rate, progress, frozenset(allowed_origins))
     routes = [
         Route("/submissions", answers.submit, methods=["POST"]),
         Route("/healthz", answers.alive, methods=["GET"]),
@@ -204,8 +205,8 @@ def collector(
         Route("/{path:path}", answers.page, methods=["GET"]),
     ]
     middleware = [Middleware(_Headers)]
-    if origins:
-        allowed = {"allow_origins": origins, "allow_methods": ["POST"], "allow_headers": ["content-type"]}
+    if allowed_origins:
+        allowed = {"allow_origins": allowed_origins, "allow_methods": ["POST"], "allow_headers": ["content-type"]}
         middleware.append(Middleware(CORSMiddleware, **allowed))
     handlers = {HTTPException: no_route}
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=answers.lifespan)
@@ -216,8 +217,9 @@ class _Collector:
 
     def __init__(
         self, plan: Plan, store: Store, kit: Mapping[str, StaticFile], token: str | None, rate: float,
-        progress: Callable[[], Sequence[Progress]] | None,
+        progress: Callable[[], Sequence[Progress]] | None, origins: frozenset[str],
     ) -> None:  # fmt: skip
+        self._origins = origins
         self._plan, self._store, self._kit, self._token = plan, store, kit, token
         self._progress, self._page, self._drawn = progress, b"", -math.inf
         self._computing = asyncio.Lock()
@@ -245,6 +247,8 @@ class _Collector:
         try:
             if not self._bucket.take():
                 raise Refused(429, BUSY)
+            if is_foreign(request.scope["headers"], self._origins):
+                raise Refused(403, "A page of another site may not submit here.")
             limit = self._reader.limit
             too_long = f"A submission to this plan has at most {limit} bytes."
             submission = self._reader.read(await body(request, limit, "A submission", too_long))
@@ -313,10 +317,11 @@ class _Collector:
         if self._token is None:
             return refusal(404, "There is nothing here.")
         kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if kind == "Basic":
+        kind, given = kind.lower(), given.strip()  # the scheme is written in any case (RFC 9110)
+        if kind == "basic":
             with suppress(ValueError):
                 given = base64.b64decode(given, validate=True).decode("latin-1").partition(":")[2]
-        known = kind in ("Basic", "Bearer")
+        known = kind in ("basic", "bearer")
         if not (known and hmac.compare_digest(given.encode("latin-1", "replace"), self._token.encode())):
             return refusal(401, "This needs the collector's token.", {"www-authenticate": scheme})
         return None

@@ -1,16 +1,10 @@
-"""From stored reports to tables and files like those that `privatize` writes, without ids and days; invitations."""
+"""From stored reports to tables and files like those that `privatize` writes, without ids and days."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 import os
-import secrets
-import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sized
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,19 +13,13 @@ import numpy as np
 
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa
-from ldpopt.files.atomic import digest, replace_text, sync_folder
-from ldpopt.files.delimited import PLAIN, sniff
-from ldpopt.values.distribution import positive_integer
-from ldpopt_survey.collect.batch import ids_of
+from ldpopt.files.atomic import digest, folder_aside, replace_text
 from ldpopt_survey.collect.commit import write_reports
-from ldpopt_survey.collect.ledger import Ledger, Marks
 from ldpopt_survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
-from ldpopt_survey.collect.people import marks_of
 from ldpopt_survey.plan.plan import BOOKLET, Plan
-from ldpopt_survey.plan.spec import PERSON
 from ldpopt_survey.server.databases import database
 from ldpopt_survey.server.store import Rows, Store
-from ldpopt_survey.server.submission import CODE, invitation_hash
+from ldpopt_survey.server.submission import CODE
 
 BATCH_ROWS = 1 << 16
 MODE = "collected"
@@ -135,7 +123,11 @@ def export_reports(plan: Plan, location: str | PathLike[str], output: str | Path
             return _write(plan, list(batches), days, path).rows
         if path.suffix:
             raise invalid("reports", "a file *.parquet, or a folder", path.name)
-        return _folder(plan, batches, days, path)
+        try:
+            return _folder(plan, batches, days, path)
+        except FileExistsError:
+            got = Phrase("one that was taken meanwhile")
+            raise invalid("reports", "a path that is not taken", got, str(path)) from None
 
 
 def _write(plan: Plan, batches: list[Any], days: dict[str, list[str]], path: Path) -> Manifest:
@@ -152,9 +144,8 @@ def _write(plan: Plan, batches: list[Any], days: dict[str, list[str]], path: Pat
 
 def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]], path: Path) -> int:
     """Write a folder with a file for every `FILE_ROWS` reports. It appears when all files are written."""
-    work = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
-    work.mkdir(0o700)
-    try:
+    with folder_aside(path) as work:
+        work.chmod(0o700)
         files: dict[str, Manifest] = {}
         waiting: list[Any] = []
         batches = iter(record_batches)
@@ -170,102 +161,4 @@ def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]
         whole = Manifest.of(plan, MODE, rows, [total(said.parts) for said in files.values()])
         replace_text(work / FOLDER, folder_content(whole, files))
         work.chmod(0o755)
-        if os.path.lexists(path):
-            raise invalid("reports", "a path that is not taken", Phrase("one that was taken meanwhile"), str(path))
-        work.rename(path)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-    sync_folder(path.absolute().parent)
     return rows
-
-
-_AT_ONCE = 10_000
-
-
-LEAST = 5
-"""The fewest rows of a frame with one combination of groups, unless the plan accepts that people are recognised."""
-
-
-def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[str]]:
-    """For each row of a frame, a CSV file: its respondent's id, and what its invitation says, groups after dashes.
-
-    There are ids if the file has the plan's column of them. `InvalidInput` for a file without a column for each
-    question that comes with invitations, for another entry, and if fewer than `LEAST` rows share all their groups:
-    their reports would nearly say who sent them. A plan accepts this by name, with ``revealed = { respondent = [...]
-    }``.
-    """
-    asked = [question for question in plan.public if question.invited]
-    dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
-    stream = io.StringIO(Path(path).read_bytes().decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="")
-    rows = list(csv.DictReader(stream, delimiter=dialect.delimiter))
-    groups = []
-    for number, row in enumerate(rows, 1):
-        for question in asked:
-            if (row.get(question.name) or "").strip() not in question.texts:
-                where = f"row {number}, column {question.name!r}"
-                raise invalid("frame", f"one of {', '.join(question.texts[:8])}", Phrase("another, or none"), where)
-        groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in asked))
-    if not groups:
-        raise invalid("frame", "at least one row", Phrase("none"), str(path))
-    ids = [row[plan.respondent] or "" for row in rows] if plan.respondent in rows[0] else []
-    if not (ids or asked):
-        raise invalid("frame", "respondents' ids, or public questions that are invited", Phrase("none"), str(path))
-    few = sum(1 for count in Counter(groups).values() if count < LEAST)
-    accepted = dict(plan.revealed).get(PERSON, ())
-    if few and asked and not {question.name for question in asked} <= set(map(str, accepted)):
-        names = ", ".join(json.dumps(question.name, ensure_ascii=False) for question in asked)
-        expected = f"{LEAST} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
-        raise invalid("frame", expected, Phrase(f"{few} with fewer"))
-    return ids, groups
-
-
-def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str] = ()) -> list[str]:
-    """Draw `count` invitations to the round, 128 random bits each. From then on every submission needs one.
-
-    groups : for each of them what it says of its person, from `read_frame`; if the plan has such questions.
-
-    The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
-    a positive integer.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
-    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
-    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
-    ...     len(draw_invitations(plan, store, 3)), store.summary().drawn
-    (3, 3)
-    """
-    drawn = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
-    if any(public.invited for public in plan.public) != bool(groups):
-        raise invalid("invitations", "a frame, exactly if public questions are invited", Phrase("the other"))
-    drawn = [code + said for code, said in zip(drawn, groups, strict=True)] if groups else drawn
-    for start in range(0, len(drawn), _AT_ONCE):
-        store.invite([invitation_hash(plan.checksum, code) for code in drawn[start : start + _AT_ONCE]])
-    return drawn
-
-
-class Invited:
-    """The people of a frame by their ids, whom the ledger counts as respondents of the round once they are invited.
-
-    kept : for each id whether to invite them. alike : whether nobody of them took part in rounds that the ledger does
-        not know. `InvalidInput` if an id comes twice, and for people who would exceed what they were told, unless they
-        are to be left out.
-    """
-
-    def __init__(self, plan: Plan, ledger: Path, ids: Sequence[str], alike: bool, leave_out: bool) -> None:
-        self._alike, self._plan, self._ledger = alike, plan, Ledger(ledger)
-        self._words = f"invitations {secrets.token_hex(8)}"
-        plain = ids_of(pa.array(ids, pa.string()), f"respondent column {plan.respondent!r}")
-        every = marks_of(plain, self._ledger.secret(), plan.name)
-        self._people, places = np.unique(every, return_inverse=True)
-        if len(self._people) < len(every):
-            raise invalid(f"respondent column {plan.respondent!r}", "everybody once", Phrase("somebody twice"))
-        verdict = self._ledger.standing(plan, self._words, self._people, alike)
-        if not leave_out or verdict.why.all():
-            verdict.refuse(plan, ledger)
-        self.kept = (verdict.why[places] == 0).tolist()
-        self._people = self._people[verdict.why == 0]
-
-    def enter(self) -> None:
-        """Enter them, before anybody has an invitation; `InvalidInput` if another run came first."""
-        self._ledger.enter(self._plan, self._words, Marks(), self._alike, self._people)

@@ -11,7 +11,9 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt_survey.plan.plan import Plan
@@ -30,7 +32,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Upper ends of the seconds of a commit, as they are counted."""
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-"""The type of metrics that Prometheus reads."""
+"""The type of metrics that Prometheus reads, in which `prometheus_client` writes them."""
 
 
 class Health:
@@ -74,32 +76,44 @@ class Health:
             self._held = max(self._held, self._tried)
         return self._closed
 
-    def metrics(self, waiting: int, free: int | None) -> str:
+    def metrics(self, waiting: int, free: int | None) -> bytes:
         """The numbers as Prometheus reads them. waiting : submissions that wait; free : bytes on the disk, if known."""
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry()
+        registry.register(_Families(self._families(waiting, free)))
+        return bytes(generate_latest(registry))
+
+    def _families(self, waiting: int, free: int | None) -> Iterator[Any]:
+        """The numbers by name. When the first of a kind was counted is not among them, as it is a time of day."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
         stored = self._answers[201] + self._answers[200]
-        refused = sorted((status, count) for status, count in self._answers.items() if status >= 300)
-        lines = [
-            *_head("submissions_accepted_total", "counter", "Submissions stored, and identical retries."),
-            f"ldpopt_submissions_accepted_total {stored}",
-            *_head("submissions_refused_total", "counter", "Submissions refused, by the status of the answer."),
-            *(f'ldpopt_submissions_refused_total{{status="{status}"}} {count}' for status, count in refused),
-            *_head("submissions_waiting", "gauge", "Submissions that wait for the next commit."),
-            f"ldpopt_submissions_waiting {waiting}",
-            *_head("commit_seconds", "histogram", "Seconds until a commit was durable."),
-        ]
-        below = 0
-        for end, count in zip((*map(repr, BUCKETS), "+Inf"), self._commits, strict=True):
-            below += count
-            lines.append(f'ldpopt_commit_seconds_bucket{{le="{end}"}} {below}')
-        lines += [f"ldpopt_commit_seconds_sum {self._seconds!r}", f"ldpopt_commit_seconds_count {below}"]
+        said = "Submissions stored, and identical retries."
+        yield CounterMetricFamily("ldpopt_submissions_accepted", said, stored)
+        said = "Submissions refused, by the status of the answer."
+        refused = CounterMetricFamily("ldpopt_submissions_refused", said, labels=["status"])
+        for status, count in sorted(self._answers.items()):
+            if status >= 300:
+                refused.add_metric([str(status)], count)
+        yield refused
+        yield GaugeMetricFamily("ldpopt_submissions_waiting", "Submissions that wait for the next commit.", waiting)
+        below = zip((*map(repr, BUCKETS), "+Inf"), accumulate(self._commits), strict=True)
+        said = "Seconds until a commit was durable."
+        yield HistogramMetricFamily("ldpopt_commit_seconds", said, list(below), self._seconds)
         if free is not None:
-            lines += _head("disk_free_bytes", "gauge", "Free bytes on the disk of the database.")
-            lines.append(f"ldpopt_disk_free_bytes {free}")
-        return "\n".join(lines) + "\n"
+            yield GaugeMetricFamily("ldpopt_disk_free_bytes", "Free bytes on the disk of the database.", free)
 
 
-def _head(name: str, kind: str, said: str) -> tuple[str, str]:
-    return f"# HELP ldpopt_{name} {said}", f"# TYPE ldpopt_{name} {kind}"
+class _Families:
+    """Numbers that are known already, as `prometheus_client` asks a collector for them."""
+
+    def __init__(self, families: Iterator[Any]) -> None:
+        self._families = list(families)
+
+    def collect(self) -> list[Any]:
+        """Give the families."""
+        return self._families
 
 
 def checks(

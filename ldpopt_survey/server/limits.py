@@ -1,14 +1,20 @@
 """Limits on what a connection may send before there is a request (bytes and seconds of headers), and on requests.
 
+Requests have a rate, and those of browsers an origin: the site of the page that sends them.
+
 Bodies have limits of their own (`ldpopt_survey.server.web.body`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from ldpopt.errors import Phrase, invalid
+from ldpopt.values.distribution import number
 
 HEADER_BYTES = 16_384
 """The most bytes of a request's line and headers."""
@@ -67,11 +73,56 @@ def limited_protocol() -> type[Any]:
     return Limited
 
 
+_ORIGIN = re.compile(r"(?:https://(?P<host>[a-z0-9.-]+|\[[0-9a-f:]+\])(?P<port>:[0-9]{1,5})?|"
+                     r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?)")  # fmt: skip
+
+
+def origin_of(text: object) -> str:
+    """The origin of a site as its pages' requests name it; `InvalidInput` for any other text.
+
+    >>> origin_of("https://Survey.example:443")
+    'https://survey.example'
+    """
+    small = text.lower() if isinstance(text, str) else ""
+    if _ORIGIN.fullmatch(small) is None:
+        expected = "https://HOST or https://HOST:PORT without a path or a slash (http only for localhost)"
+        raise invalid("origin", expected, text if isinstance(text, str) else Phrase(type(text).__name__))
+    return small.removesuffix(":443") if small.startswith("https") else small.removesuffix(":80")
+
+
+def rate_of(value: object) -> float:
+    """A number of requests a second; `InvalidInput` unless it is finite and at least 1."""
+    return number(value, "rate", "a finite number of at least 1", 1.0)
+
+
+def is_foreign(headers: Iterable[tuple[bytes, bytes]], origins: frozenset[str]) -> bool:
+    """Return True if a page of another site sends the request, as its browser says.
+
+    headers : of the request. origins : the other sites that may send.
+
+    A browser that is asked by a page of the collector's own says so (``sec-fetch-site``), or else names the host that
+    it asks. A program that is no browser names no origin, and may send.
+    """
+    sent: dict[bytes, list[str]] = {}
+    for name, value in headers:
+        sent.setdefault(name.lower(), []).append(value.decode("latin-1").lower())
+    sites, named = sent.get(b"sec-fetch-site", []), sent.get(b"origin", [])
+    if not named:
+        return any(site not in ("same-origin", "none") for site in sites)
+    if len(named) > 1 or len(sites) > 1:
+        return True
+    if named[0] in origins:
+        return False
+    if sites:
+        return sites != ["same-origin"]
+    return named[0].partition("://")[2] not in sent.get(b"host", [])
+
+
 class Bucket:
     """Lets through `rate` requests a second on average, and at most `2 * rate` at once."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock = rate, clock
+        self._rate, self._clock = rate_of(rate), clock
         self._tokens, self._then = 2 * rate, clock()
 
     def take(self) -> bool:

@@ -238,11 +238,19 @@ class Store(ABC):
             return Summary(bool(closed), days, drawn, used)
 
     def invite(self, hashes: Sequence[bytes]) -> None:
-        """Add invitations. From then on every submission to the round needs one."""
+        """Add the invitations that are not there yet, all or none. From then on every submission needs one.
+
+        `InvalidInput` for a closed round.
+        """
         with self._transaction() as db:
-            self._add(db, "invitations", "hash", map(drawn_mark, hashes))
+            if self._state(db).closed:
+                expected = "one that is open, since codes of a closed one are refused"
+                raise invalid("round", expected, Phrase("a closed one"))
+            marks = {*map(drawn_mark, hashes)}
+            new = marks - self._marks(db, "invitations", "hash", sorted(marks))
+            self._add(db, "invitations", "hash", new)
             drawn = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
-            self._run(db, drawn, len(hashes), self._number)
+            self._run(db, drawn, len(new), self._number)
         with suppress(Unavailable), self._connected() as db:  # they are drawn; a collector that starts does it again
             self._hide_reads(db)
 

@@ -15,7 +15,6 @@ import os
 import re
 import secrets
 import socket
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import strict
-from ldpopt.files.atomic import create_private, read_text
+from ldpopt.files.atomic import create_private, read_text, refuse_shared
 from ldpopt_survey.server.limits import limited_protocol
 from ldpopt_survey.server.submission import Refused
 
@@ -299,9 +298,7 @@ def token_of(path: Path) -> str:
     if not path.exists():
         create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
     status = path.stat()
-    if hasattr(os, "geteuid") and status.st_mode & (0o077 if status.st_uid == os.geteuid() else 0o007):
-        mode = Phrase(f"mode {stat.S_IMODE(status.st_mode):04o}")
-        raise invalid("token file", "mode 0600 (no access for group and others)", mode, str(path))
+    refuse_shared(status, "token file", path, group=hasattr(os, "geteuid") and status.st_uid != os.geteuid())
     token = read_text(path).strip()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         raise invalid("token file", "at least 16 letters, digits or signs in one word", Phrase("others"), str(path))

@@ -171,7 +171,7 @@ def test_bad_options(refused, options, message):
         ("p0,p1\n0.5,nan\n0.5,0.5\n", [], "pair.csv: expected a number, got nan at line 2, column 2"),
         ("p0,p1\n0.5\n", [], "pair.csv: expected 2 cells in each line, got 1 at line 2"),
         ("p0,p1\n5,1\n5,9\n", [], "pair.csv: p0: expected entries that sum to 1 within 1e-09"),
-        ("a,b,c\n1,2,3\n", [], "pair.csv: expected a column among a, b, c, got 'p0'"),
+        ("a,b,c\n1,2,3\n", [], "pair.csv: expected a column 'p0', got 3 others"),
         ("a,g\nx,1\ny,2\nx,3\n", ["--answer", "a", "--group", "g"], "pair.csv: expected exactly two groups, got 3"),
         ("a,g\nx,1\n", ["--answer", "a"], "--answer and --group: expected both or neither, got one"),
         ("a,g\nx,1\n", ["--answer", "a", "--group", "g", "--counts"], "--columns and --counts: expected a table"),
@@ -215,7 +215,7 @@ def test_a_refused_table_names_the_option_that_mends_it(refused, tmp_path):
     assert "(--counts divides counts by their sum), got 100" in refused(
         "design", "towns.csv", "--columns", "east,west", "-e", "1"
     )
-    assert "got 'p0' (--columns NAME,NAME says which two)" in refused("design", "towns.csv", "-e", "1")
+    assert "got 3 others (--columns NAME,NAME says which two)" in refused("design", "towns.csv", "-e", "1")
     (tmp_path / "people.csv").write_text("income,vote\nlow,red\nhigh,blue\n")
     said = refused("design", "people.csv", "-e", "1")
     assert "got text at line 2, column 1 (for a line per respondent give --answer and --group)" in said

@@ -39,7 +39,7 @@ def needed(*extras: str) -> set[str]:
 
 BEYOND = {
     "polars", "dask", "distributed", "statsmodels", "mpmath", "autodp", "dp_accounting", "pytest",
-    "hypothesis", "qif", "sphinx", "starlette", "uvicorn", "psycopg", "sklearn",
+    "hypothesis", "qif", "sphinx", "starlette", "uvicorn", "prometheus_client", "psycopg", "sklearn",
 }  # fmt: skip
 """What tests and other extras install."""
 

@@ -14,7 +14,7 @@ def test_a_failure_takes_back_what_was_new(tmp_path, monkeypatch):
     """When a later file cannot be written the earlier new ones are gone again."""
     written = []
 
-    def fails_at_the_second(path, data, force):
+    def fails_at_the_second(path, data, force=False):
         if written:
             raise InvalidInput("disk full")
         path.write_bytes(data)

@@ -161,3 +161,27 @@ def test_the_list_of_commands_imports_no_application(tmp_path):
 
     for sentence in (app.info.help, studio.__doc__.split("\n\n")[0], "Say nothing."):
         assert sentence in shown
+
+
+@pytest.mark.parametrize("path", ["/", ".", ""])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("design", "--p0", ".5,.5", "--p1", ".2,.8", "-e", "1", "-o"),
+        ("design", "--p0", ".5,.5", "--p1", ".2,.8", "-e", "1", "--save-design"),
+        ("survey", "privatize", "plan.json", "answers.csv", "-o"),
+        ("survey", "privatize", "plan.json", "answers.csv", "-o", "r.csv", "--key"),
+        ("survey", "privatize", "plan.json", "answers.csv", "-o", "r.csv", "--ledger"),
+        ("survey", "invitations", "plan.json", "3", "-o"),
+        ("survey", "kit", "plan.json", "--force", "--out"),
+    ],
+)
+def test_a_path_without_a_name_is_refused(refused, line, path):
+    """Neither the root nor the folder itself is a file, nor a new folder."""
+    assert "expected the path of a file" in refused(*line, path)
+
+
+@pytest.mark.parametrize("line", [("survey", "collect", "plan.json", "--rate"), ("verify", "a.json", "--budget")])
+def test_no_option_takes_nan(refused, line):
+    """No range of numbers keeps it out, since it is not less than any."""
+    assert "expected a number, got nan" in refused(*line, "nan")

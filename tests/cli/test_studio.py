@@ -7,7 +7,9 @@ import signal
 import socket
 import threading
 import time
+import urllib.parse
 import urllib.request
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -75,3 +77,34 @@ def ended(request):
     """Ask, and take whatever end the studio makes of it."""
     with contextlib.suppress(OSError, http.client.HTTPException), urllib.request.urlopen(request, timeout=600):
         pass
+
+
+def test_the_browser_is_given_no_token_in_its_arguments(monkeypatch):
+    """It opens a file of this user alone, which leads there; a browser that does not return holds nothing up."""
+    pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
+    opened, ended, served = [], threading.Event(), []
+
+    def opens(address):
+        path = Path(urllib.request.url2pathname(urllib.parse.urlsplit(address).path))
+        opened.append((address, path, path.read_text("utf-8"), path.stat().st_mode & 0o777))
+        ended.wait(60)
+
+    def serves(_, listener, **__):
+        until = time.monotonic() + 30
+        while not opened and time.monotonic() < until:
+            time.sleep(0.01)
+        listener.close()
+        served.append(True)
+
+    monkeypatch.setattr("webbrowser.open", opens)
+    monkeypatch.setattr("ldpopt_survey.server.web.serve", serves)
+    made = CliRunner().invoke(app, ["studio", "--port", "0"])
+    ended.set()
+    address, path, text, mode = opened[0]
+    token = made.stdout.splitlines()[0].partition("?token=")[2]
+    assert (made.exit_code, served) == (0, [True])
+    assert token
+    assert token not in address
+    assert f"?token={token}" in text
+    assert mode == 0o600
+    assert not path.exists()

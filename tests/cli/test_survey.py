@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from ldpopt_survey import Plan, aggregate
+from ldpopt_survey import Plan, QuestionSpec, SurveySpec, aggregate, make_plan
 from ldpopt_survey.collect.runner import dask_runner
 
 SURVEY = """
@@ -377,3 +377,14 @@ def test_two_waves(run, tmp_path):
         said = run("survey", "estimate", *later, *wrong)
         assert said.exit_code == 2
         assert message in said.output
+
+
+@pytest.mark.parametrize("answers", [["0"], ["0"] * 7])
+def test_a_report_of_reports_that_are_alike(run, tmp_path, answers):
+    """A collector that was tried with one submission gives a page, which says that nothing varies."""
+    plan = make_plan(SurveySpec("s", (QuestionSpec("q", ("no", "yes")),)), {"q": [[0.75, 0.25], [0.25, 0.75]]})
+    (tmp_path / "plan.json").write_text(plan.to_json(), encoding="utf-8")
+    (tmp_path / "reports.csv").write_text("\n".join(["q", *answers]) + "\n", encoding="utf-8")
+    made = run("survey", "report", "plan.json", "reports.csv", "--unlabelled", "-o", "page.html")
+    assert (made.exit_code, made.stderr) == (0, "")
+    assert "All reports are alike" in (tmp_path / "page.html").read_text("utf-8")

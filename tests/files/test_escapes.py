@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpopt.files.escapes import for_csv, for_json, for_markdown, for_terminal, from_csv
+from ldpopt.files.escapes import for_csv, for_json, for_markdown, for_terminal, from_csv, overrides_shown
 
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("\x1b\x9b\u202e\u2028=+-@|<&`[]'\\"))
 STEERING = {"Cc", "Cs", "Zl", "Zp"}
@@ -45,3 +45,9 @@ def test_markdown_has_no_markup(text: str) -> None:
     said = for_markdown(text)
     assert not set("<>\n\r") & set(said)
     assert all(said[at - 1] == "\\" for at, sign in enumerate(said) if sign in "|`[]*")
+
+
+def test_overrides_are_seen_and_marks_of_languages_stay():
+    """A label with an override would read as another one; isolates and marks are in texts from right to left."""
+    assert overrides_shown("no\u202esey\u202c") == "no\\u202esey\\u202c"
+    assert overrides_shown("\u2068שלום\u2069 \u200f\u061c") == "\u2068שלום\u2069 \u200f\u061c"

@@ -108,9 +108,9 @@ def test_names_positions_and_cells():
     names = table.names()
     assert names == ("a", "b")
     assert (table.position("b", names), table.position(0, names)) == (1, 0)
-    with says("t: expected a column among a, b, got 'c'"):
+    with says("t: expected a column 'c', got 2 others"):
         table.position("c", names)
-    with says("t: expected a column among names in its first line, got 'c'"):
+    with says("t: expected a column 'c', got no names in its first line"):
         table.position("c", ())
     for wrong in (2, -1, True, 1.0, None):
         with says("t: expected a column name, or a position from 0 to 1, got"):

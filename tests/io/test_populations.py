@@ -68,14 +68,14 @@ def test_counts_are_taken_only_when_asked_for(put, name, text):
 
 
 BAD_PAIRS = [
-    ("p.csv", "a,b,c\n1,2,3\n", {}, "expected a column among a, b, c, got 'p0'"),
-    ("p.csv", "1,2,3\n1,2,3\n", {}, "expected a column among names in its first line, got 'p0'"),
+    ("p.csv", "a,b,c\n1,2,3\n", {}, "expected a column 'p0', got 3 others"),
+    ("p.csv", "1,2,3\n1,2,3\n", {}, "expected a column 'p0', got no names in its first line"),
     ("p.csv", "p0,p1\n", {}, "expected a line for each answer, got column names alone"),
     ("p.csv", "p0,p0\n.5,.5\n", {}, "expected distinct column names, got one of them twice at line 1"),
     ("p.csv", "p0,p1\n0.5,NaN\n0.5,1\n", {}, "expected a number, got nan at line 2, column 2"),
     ("p.csv", "p0,p1\n0.5,\n0.5,1\n", {}, "expected a number, got an empty cell at line 2, column 2"),
     ("p.csv", "p0,p1\n-0.5,1\n1.5,0\n", {}, "p0: expected non-negative entries, got -0.5 at entry 0"),
-    ("p.csv", "x,p0,p1\na,.5,.5\na,.5,.5\n", {}, "labels: expected 2 distinct labels, got ('a', 'a')"),
+    ("p.csv", "x,p0,p1\na,.5,.5\na,.5,.5\n", {}, "labels: expected 2 distinct labels, got 2, of which 1 differ"),
     ("p.csv", "x,p0,p1\n,.5,.5\na,.5,.5\n", {}, "expected a value, got an empty cell at line 2, column 1"),
     ("p.csv", "p0,p1\n1,1\n", {"columns": ("p0", "p0")}, "columns: expected two different ones, got ('p0', 'p0')"),
     ("p.csv", "p0,p1\n1,1\n", {"columns": ("p0",)}, "columns: expected two column names or positions, got ('p0',)"),
@@ -85,10 +85,10 @@ BAD_PAIRS = [
      "expected column names in the first line, or numbers alone, got a number"),
     ("p.csv", "p0,p1\n0,1\n0,1\n", {"counts": True}, "p0: expected non-negative counts with a positive sum"),
     ("p.csv", "p0,p1\n-1,1\n2,1\n", {"counts": True}, "p0: expected non-negative counts with a positive sum"),
-    ("p.json", '{"p0": [1]}', {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got p0"),
+    ("p.json", '{"p0": [1]}', {}, "lists p0 and p1, and maybe labels, got other"),
     ("p.json", "[1]", {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got a list"),
     ("p.json", "{}", {}, "populations: expected an object with the lists p0 and p1, and maybe labels, got nothing"),
-    ("p.json", '{"p0": [1], "p1": [1], "q": 1}', {}, "maybe labels, got p0, p1, q"),
+    ("p.json", '{"p0": [1], "p1": [1], "q": 1}', {}, "maybe labels, got other entries"),
     ("p.json", '{"p0": [1], "p1": 1}', {}, "p1: expected a list, got int"),
     ("p.json", '{"p0": [1], "p1": ["1"]}', {}, "p1: expected numbers, got '1' at entry 0"),
     ("p.json", '{"p0": [1], "p1": [true]}', {}, "p1: expected numbers, got True at entry 0"),
@@ -97,7 +97,7 @@ BAD_PAIRS = [
     ("p.json", '{"p0": [1], "p1": [1], "labels": [null]}', {},
      "labels: expected strings or numbers, got None at entry 0"),
     ("p.json", '{"p0": [1], "p1": [1], "labels": ["a", "b"]}', {},
-     "labels: expected 1 distinct labels, got ('a', 'b')"),
+     "labels: expected 1 distinct labels, got 2, of which 2 differ"),
     ("p.json", '{"p0": [], "p1": []}', {}, "p0: expected at least one entry, got none"),
     ("p.json", '{"p0": [1], "p0": [1], "p1": [1]}', {}, "JSON object: expected distinct keys, got 'p0' twice"),
     ("p.json", '{"p0": [1], "p1": [1]}', {"columns": (0, 1)}, "columns: expected none to choose for a JSON file"),
@@ -154,7 +154,7 @@ BAD_MICRODATA = [
     ("a,g\nx,1\n,2\n", "expected a value, got an empty cell at line 3, column 1"),
     ("a,g\nx,1\ny, \n", "expected a value, got an empty cell at line 3, column 2"),
     ("a,g\n", "expected a line for each respondent, got column names alone"),
-    ("b,g\nx,1\n", "expected a column among b, g, got 'a'"),
+    ("b,g\nx,1\n", "expected a column 'a', got 2 others"),
     ("a,g\nx,1\ny,2,3\n", "expected 2 cells in each line, got 3 at line 3"),
     ("a,g\na,1\ny,2\n", "expected column names in the first line, got one that is also a value"),
     ("a,g\nx,g\ny,2\n", "expected column names in the first line, got one that is also a value"),
@@ -172,7 +172,7 @@ def test_microdata_that_hold_no_pair(put, text, message):
 
 def test_one_column_cannot_be_both(put):
     """The answer and the group must be different columns."""
-    with says("expected two different columns, got 'a'"):
+    with says("expected two different columns, got column 'a' twice"):
         read_microdata(put("a,g\nx,1\ny,2\n"), "a", 0)
 
 

@@ -215,7 +215,7 @@ def test_from_a_question_to_its_meaning(opened):
     assert state["epsilon"] == pytest.approx(0.7)
     said = page.locator(".promises li").first.inner_text()
     assert re.search(
-        r"1 in 100 .* at most 1 in 50 after your report", said
+        r"at 1 in 100\. After your report, they put it at no more than 1 in 50", said
     )  # 0.01 e^0.7 / (0.01 e^0.7 + 0.99) = 1/50.2
 
 

@@ -99,7 +99,7 @@ def test_no_panel_opens_empty(opened):
     """The view of any channel opens with one that is measured, and says that it is an example."""
     page = opened("inspect", folded=True)
     page.locator('.view[data-state="done"]').wait_for()
-    assert "1.09861" in page.locator(".headline").inner_text()
+    assert "1.09862" in page.locator(".headline").inner_text()
     assert "example" in page.locator("#inspected").inner_text()
     button = page.locator(".file label").bounding_box()
     assert button["height"] >= 24

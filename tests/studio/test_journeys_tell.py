@@ -209,3 +209,24 @@ def test_everybody_can_use_it(opened):
         page.wait_for_timeout(200)
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(
+    ("view", "state"),
+    [
+        ("tell", {"p0": "0.5,0.5"}),
+        ("tell", {"p0": [0.5, "x"], "epsilon": {}}),
+        ("tell", {"labels": 7}),
+        ("ask", {"questions": 5}),
+        ("ask", {"questions": [None], "at": 0}),
+        ("ask", {"at": 99}),
+        ("meaning", {"question": [1, 2]}),
+        ("inspect", {"text": 5}),
+    ],
+)
+def test_an_ill_typed_link_leaves_a_page_that_works(opened, view, state):
+    """It says that the link is damaged, and shows the view with a new state."""
+    page = opened(view, fragment=f"#view={view}&state={packed(state)}")
+    page.set_default_timeout(20_000)
+    page.wait_for_function("() => document.getElementById('told').textContent.includes('is not understood')")
+    assert page.locator(".view .card").count() > 1

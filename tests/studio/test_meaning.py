@@ -74,9 +74,9 @@ def test_no_series_of_reports_passes_the_posterior(name, n, prior):
         assert found["posterior"]["most"] == pytest.approx(float(most), rel=1e-12)
         assert found["posterior"]["least"] == pytest.approx(float(least), rel=1e-12)
         sentence = found["sentences"][0]
-        said = re.search(r"thinks it at most ([\d,.]+ in [\d,]+) after", sentence).group(1)
+        said = re.search(r"at no more than ([\d,.]+ in [\d,]+) and", sentence).group(1)
         assert number(said) >= most
-        last = re.search(r"and at least ([\d,. in]+)\.$", sentence).group(1)
+        last = re.search(r"and no less than ([\d,.]+ in [\d,]+|0), whatever", sentence).group(1)
         assert (Fraction(0) if last == "0" else number(last)) <= least
 
 

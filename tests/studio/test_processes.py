@@ -4,6 +4,8 @@ import asyncio
 import base64
 import io
 import os
+import re
+import signal
 import tempfile
 import time
 
@@ -11,9 +13,9 @@ import numpy as np
 import openpyxl
 import pytest
 
-from ldpopt_studio import load
+from ldpopt_studio import load, processes
 from ldpopt_studio.fields import FieldError
-from ldpopt_studio.processes import FOLDER, Jobs, Views, sweep
+from ldpopt_studio.processes import FOLDER, Jobs, Views, outcome, sweep
 from ldpopt_studio.server import JOBS
 from ldpopt_survey.reports.page import workbook
 
@@ -121,3 +123,38 @@ def test_what_is_said_of_an_upload_names_it_and_no_folder(content):
             said = str(error)
         assert "expected" in said
         assert tempfile.gettempdir() not in said
+
+
+def test_what_nobody_expects_is_one_line_without_a_traceback(monkeypatch, capfd):
+    """The terminal gets the kind and the place; the page gets a sentence."""
+    monkeypatch.setattr(load, "view", lambda state: 1 / 0)
+    said = outcome("load:view", {})
+    told = capfd.readouterr()
+    assert "ZeroDivisionError" in said["error"]
+    assert re.fullmatch(r"ldpopt studio: unexpected ZeroDivisionError in test_processes\.py:\d+\n", told.err)
+    assert told.out == ""
+
+
+def test_a_process_whose_studio_was_killed_says_nothing(tmp_path, monkeypatch, capfd):
+    """The report of progress meets a closed pipe; neither a traceback nor a line is printed, and its folder is gone."""
+    here, there = processes.CONTEXT.Pipe()
+
+    def works(state, report):
+        here.close()
+        report(0.5)
+
+    monkeypatch.setattr(load, "view", works)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    before = signal.getsignal(signal.SIGINT)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    here.send_bytes(b'["load:view", {}]')
+    try:
+        processes._work(there, False, str(folder))
+    finally:
+        signal.signal(signal.SIGINT, before)
+        tempfile.tempdir = None  # the folder is gone
+        there.close()
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("", "")
+    assert not folder.exists()

@@ -92,7 +92,7 @@ def test_wrong_input_is_refused_in_words(wrong, why) -> None:
 
 def test_no_answer_is_told_in_an_error(fitted) -> None:
     """Columns and answers that were not fitted are refused, without a value."""
-    with pytest.raises(InvalidInput, match="the columns that were fitted, income, children, got income"):
+    with pytest.raises(InvalidInput, match="the columns that were fitted, income, children, got 1 columns"):
         fitted.transform(ANSWERS[["income"]])
     with pytest.raises(InvalidInput) as refused:
         fitted.transform(ANSWERS.assign(children=987))

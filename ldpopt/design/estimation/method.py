@@ -31,7 +31,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.criterion import criterion_at
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
 from ldpopt.errors import SolverError
-from ldpopt.numbers.rounding import ULP
+from ldpopt.numbers.rounding import ULP, ceil_digits, floor_digits
 from ldpopt.numbers.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 from ldpopt.values.distribution import Array
 
@@ -102,7 +102,7 @@ class EstimationColumns(
         note, shortfall = "", "the bound is rigorous but not within the tolerance"
         if eta is None and math.isinf(problem.epsilon) and problem.eta < 1:  # else `finish` says it
             least = math.tanh(columns.epsilon / 2)
-            note = f"eta = {problem.eta:g} does not bind: it is at least {least:.6g} [GI, Prop 2]"
+            note = f"eta = {ceil_digits(problem.eta)} does not bind: it is at least {floor_digits(least)} [GI, Prop 2]"
         if not columns.exact:
             shortfall = f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
         return Candidate(matrix, how, prove, tolerance, note=note, shortfall=shortfall)

@@ -70,6 +70,7 @@ from ldpopt.design.work import Work, number_of_times, size
 from ldpopt.errors import InvalidInput
 from ldpopt.files.atomic import write_text
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
 
@@ -394,7 +395,7 @@ class RespondentsBound(Kind, Result):
     @property
     def sentence(self) -> str:
         """The claim with its assumptions: the expected shares, and independent answers to different questions."""
-        promise = "" if self.epsilon == math.inf else f"{self.epsilon:g}-LDP "
+        promise = "" if self.epsilon == math.inf else f"{ceil_digits(self.epsilon)}-LDP "
         several = isinstance(self.pilots, tuple) and len(self.pilots) > 1
         law = "the shares are as expected" + (" and the questions' answers are independent" if several else "")
         claim = f"no {promise}survey of fewer than {self.least:,} people meets all targets by unbiased estimates"

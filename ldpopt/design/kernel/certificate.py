@@ -27,6 +27,7 @@ from ldpopt.design.work import Work, number_of_times, size
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, LdpoptError, NotChecked
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure, arithmetic
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.privacy import Guarantee, local_dp, total_variation
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
@@ -112,7 +113,7 @@ class Verification(Bounded, Result):
         verdict += taken_on_trust(self.trusted)
         return (
             f"Verification({verdict}: value {self.value:.9g}, bound {self.bound:.9g}, "
-            f"epsilon {self.epsilon:.9g}, total variation {self.total_variation:.9g})"
+            f"epsilon {ceil_digits(self.epsilon, 9)}, total variation {ceil_digits(self.total_variation, 9)})"
         )
 
 

@@ -151,10 +151,22 @@ export function ratio(question: Question): [bigint, bigint] | null;
 /** The largest distance between the reports of two answers, in parts of 2**bits. */
 export function distance(question: Question): bigint;
 
-/** One transaction on a store of this device; the promise resolves to the argument of `keep`. */
+/** The name of a store of this device. */
+export type StoreName = "keys" | "unsent" | "done";
+
+/** One transaction on a store of this device, or on several of which all or nothing changes. `work` gets the stores in
+    their order, and then `keep`, to whose argument the promise resolves. */
 export function stored<T>(
-  store: "keys" | "unsent" | "done",
+  names: StoreName,
   work: (store: IDBObjectStore, keep: (value: T) => void) => void,
+): Promise<T>;
+export function stored<T>(
+  names: readonly [StoreName, StoreName],
+  work: (first: IDBObjectStore, second: IDBObjectStore, keep: (value: T) => void) => void,
+): Promise<T>;
+export function stored<T>(
+  names: readonly [StoreName, StoreName, StoreName],
+  work: (first: IDBObjectStore, second: IDBObjectStore, third: IDBObjectStore, keep: (value: T) => void) => void,
 ): Promise<T>;
 
 /** Draw every test vector of a kit (vectors.json); throws a ClientError if one is not as expected. */

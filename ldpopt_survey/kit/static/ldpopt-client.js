@@ -1,4 +1,4 @@
-/* ldpopt-client draws randomized reports on the device on which questions are answered. Apache-2.0.
+/* ldpopt-client draws randomized reports on the device where questions are answered. Apache-2.0.
    What leaves the device is reports and public answers, no others; `send` makes the only request.
    A report is decided by comparing a 64-bit word with integers, as in ldpopt's Python sampler: no floats. */
 
@@ -122,7 +122,7 @@ const bytes = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair
 
 async function encrypt(key, data) {
   const made = await crypto.subtle.encrypt({ name: "AES-CBC", iv: new Uint8Array(16) }, key, data);
-  return new Uint8Array(made).subarray(data.length - 16, data.length); // the last block before the padding
+  return new Uint8Array(made).subarray(data.length - 16, data.length); // the last block
 }
 
 /** The word of a memoised report: AES-CMAC, under the device's key, of an id and the tag of survey, round, question,
@@ -260,14 +260,14 @@ function database() {
   });
 }
 
-/** One transaction on a store of this device ("keys", "unsent", "done"); resolves to the argument of `keep`. */
-export async function stored(store, work) {
+/** One transaction on stores of this device (keys, unsent, done), resolves to the argument of `keep` */
+export async function stored(names, work) {
   const base = await database();
   try {
     return await new Promise((resolve, reject) => {
-      const turn = base.transaction(store, "readwrite", { durability: "strict" });
+      const turn = base.transaction(names, "readwrite", { durability: "strict" });
       let result;
-      work(turn.objectStore(store), (value) => (result = value));
+      work(...[names].flat().map((name) => turn.objectStore(name)), (value) => (result = value));
       turn.oncomplete = () => resolve(result);
       turn.onerror = turn.onabort = () => reject(noStorage());
     });

@@ -86,7 +86,9 @@ function make(tag, attributes = {}, ...children) {
     else if (value === true) made.setAttribute(name, "");
     else if (value !== false) made.setAttribute(name, value);
   }
-  made.append(...children);
+  // What turns the order of letters around is seen: a label could otherwise read as another one.
+  const plain = (text) => text.replace(/[\u202a-\u202e]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
+  made.append(...children.map((one) => (typeof one === "string" ? plain(one) : one)));
   return made;
 }
 
@@ -521,23 +523,57 @@ async function keep(made) {
   await attempt(stored("unsent", (store) => store.put(made, made.id)));
 }
 
-async function drop(id) {
+/** Reports that the collector has, or refused for good with an `error`, which the device then remembers of them. */
+async function drop(id, error = "") {
   outbox.delete(id);
-  await attempt(stored("unsent", (store) => store.delete(id)));
+  await attempt(stored(["unsent", "done"], (unsent, done) => {
+    unsent.delete(id);
+    if (!error) return;
+    const asked = done.get(page.plan.checksum);
+    asked.onsuccess = () => asked.result === id && done.put({ id, error }, page.plan.checksum);
+  }));
 }
 
-/** The reports are kept, the answers forgotten, and only then anything is sent; nothing if another tab was first. */
+/** In one transaction the reports wait and the device has answered; nothing if another tab was first. The answers are
+    forgotten, and only then anything is sent. */
 async function leave(made) {
-  const before = await attempt(stored("done", (store, keep) => {
-    const asked = store.get(page.plan.checksum);
-    asked.onsuccess = () => (asked.result ? keep(asked.result) : store.put(made.id, page.plan.checksum));
+  const { booklets, checksum } = page.plan;
+  const before = await attempt(stored(["done", "unsent", "keys"], (done, unsent, keys, keep) => {
+    const asked = done.get(checksum);
+    asked.onsuccess = () => {
+      if (asked.result) keep(asked.result);
+      else {
+        done.put(made.id, checksum);
+        unsent.put(made, made.id);
+      }
+      if (booklets && !page.key) keys.delete(checksum);
+    };
   }));
-  if (page.plan.booklets && !page.key) await attempt(stored("keys", (store) => store.delete(page.plan.checksum)));
   person.answers.clear();
   person.drawn.clear();
-  if (before) return finish("done");
-  await keep(made);
+  if (before) {
+    await collectWaiting();
+    resume(before);
+    show(page.final);
+    return deliver();
+  }
+  outbox.set(made.id, made);
   await deliver(true);
+}
+
+/** The reports of this survey that wait on this device. */
+async function collectWaiting() {
+  await attempt(stored("unsent", (store) => {
+    const asked = store.getAll();
+    asked.onsuccess = () => asked.result.forEach((one) => one.plan === page.plan.checksum && outbox.set(one.id, one));
+  }));
+}
+
+/** What the device says when it has answered before: the reports wait, were refused, or have arrived. */
+function resume(before) {
+  const { id = before, error } = before;
+  person.id = id;
+  page.final = error ? { name: "refused", uninvited: false, error, id } : { name: outbox.has(id) ? "kept" : "done" };
 }
 
 let sending = null;
@@ -554,7 +590,8 @@ async function deliverAll(tell) {
   for (const made of [...outbox.values()]) {
     const { outcome, status, error } = await send(address, made);
     const uninvited = status === 403 || (status === 422 && "invitation" in made); // another code may help
-    if (outcome === "stored" || (outcome === "refused" && !uninvited)) await drop(made.id);
+    if (outcome === "stored") await drop(made.id);
+    else if (outcome === "refused" && !uninvited) await drop(made.id, error);
     if (made.id === last || !mine) final = { outcome, uninvited, error, id: made.id };
     if (outcome === "later") break; // the others would fail, too
   }
@@ -569,11 +606,13 @@ async function deliverAll(tell) {
 }
 
 async function another() {
-  await attempt(stored("done", (store) => store.delete(page.plan.checksum)));
-  if (page.plan.randomness === "memoised") {
-    await stored("keys", (store) => store.delete(page.plan.name));
-    page.key = await deviceKey(page.plan.name);
-  }
+  const memoised = page.plan.randomness === "memoised";
+  const forgotten = stored(["done", "keys"], (done, keys) => {
+    done.delete(page.plan.checksum);
+    if (memoised) keys.delete(page.plan.name);
+  });
+  await (memoised ? forgotten : attempt(forgotten));
+  if (memoised) page.key = await deviceKey(page.plan.name);
   await layOut();
   page.final = null;
   Object.assign(person, { answers: new Map(), drawn: new Map(), id: submissionId(), invitation: "" });
@@ -625,14 +664,9 @@ async function begin() {
     const asked = store.get(page.plan.checksum);
     asked.onsuccess = () => keep(asked.result);
   }));
-  await attempt(stored("unsent", (store) => {
-    const asked = store.getAll();
-    asked.onsuccess = () => asked.result.forEach((one) => one.plan === page.plan.checksum && outbox.set(one.id, one));
-  }));
-  if (before) {
-    person.id = before;
-    page.final = { name: outbox.has(before) ? "kept" : "done" };
-  } else await layOut();
+  await collectWaiting();
+  if (before) resume(before);
+  else await layOut();
   show({ name: "intro" }, { focus: false });
   addEventListener("popstate", ({ state }) => {
     const { name, at } = state ?? {};

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +16,7 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey.collect.ledger import Ledger, Marking, Marks, ledger_of
+from ldpopt_survey.collect.ledger import Ledger, Marking, Marks, _marks, ledger_of
 from ldpopt_survey.collect.privatize import privatize
 from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt_survey.collect.words import create_key
@@ -199,3 +201,33 @@ def test_no_round_of_which_respondents_were_not_told(tmp_path: Path) -> None:
     people(9).to_csv(tmp_path / "9.csv", index=False)
     tally = privatize(replace(later, name="anew"), tmp_path / "9.csv", tmp_path / "r9.csv", ledger=tmp_path / "l")
     assert tally.rows == N
+
+
+def test_a_ledger_that_others_can_read_is_refused(tmp_path):
+    """It holds a key; a folder in its place is refused, too."""
+    ledger = Ledger(tmp_path / "plan.ledger")
+    ledger.secret()
+    ledger.path.chmod(0o644)
+    with pytest.raises(InvalidInput, match="mode 0600"):
+        ledger.secret()
+    for folder in (tmp_path, Path("."), Path("/")):
+        with pytest.raises(InvalidInput, match="the path of a file, got a folder"):
+            Ledger(folder)
+
+
+def test_marks_of_values_are_the_keyed_hashes_that_ledgers_hold():
+    """A mark is BLAKE2b of the column and the value, numbers in one writing, as it was in every earlier ledger."""
+    values = ["5", "5.0", " 5 ", "05", "", None, "yes", "-inf", "NaN", "infinity", "1_000", "1e3", "+.5", "٣",
+              "\u00a05", "ja é", "\x1f7\x1c", "no", "0x1", "é\u2003"]  # fmt: skip
+    secret = bytes(range(32))
+
+    def mark(value):
+        plain = (value or "").strip()
+        with suppress(ValueError):
+            plain = repr(float(plain))
+        content = f"4 vote {plain}".encode()
+        return int.from_bytes(hashlib.blake2b(content, key=secret, digest_size=8).digest(), "little")
+
+    made = _marks([None if value is None else value.encode() for value in values], "vote", secret)
+    assert made.tolist() == [mark(value) for value in values]
+    assert len(set(made[:4].tolist())) == 1

@@ -630,3 +630,57 @@ def test_an_invitation_that_says_no_group_shows_none(open_kit):
         assert "NOT PROTECTED" in page.inner_text(".note.open"), code
         assert "Your invitation" not in page.inner_text("main"), code
     assert page.said == []
+
+
+REFUSED_STORE = """
+const put = IDBObjectStore.prototype.put;
+IDBObjectStore.prototype.put = function (...rest) {
+  if (this.name === "unsent" && location.search === "?full") throw new DOMException("full", "QuotaExceededError");
+  return put.apply(this, rest);
+};
+"""
+
+
+def test_reports_wait_or_the_person_has_not_answered(open_kit):
+    """Where the device cannot keep the reports, it does not remember an answer, either: both are one transaction."""
+    site, page = open_kit()
+    page.add_init_script(REFUSED_STORE)
+    site.answers = [(503, {"error": "Busy."})]
+    visit(page, f"{site.url}?full", [1, 17, 0])
+    assert page.evaluate(DUMP)["all"]["done"][0] == []
+    assert page.evaluate(DUMP)["all"]["unsent"][0] == []
+
+
+def test_what_a_closed_page_left_is_sent_by_the_next(open_kit):
+    """The page ends while it sends; the next one sends the same, once, and says that it has arrived."""
+    site, page = open_kit()
+    page.route("**/submissions", lambda route: None)
+    visit_until_sending(page, site.url)
+    page.wait_for_function(f"(async () => (await ({DUMP})()).all.unsent[0].length === 1)()")
+    context = page.context
+    page.close()
+    again = context.new_page()
+    begin(again, site.url)
+    again.wait_for_function("document.querySelector('main h1').textContent.startsWith('Thank you')")
+    assert len({one["id"] for one in site.submissions}) == 1
+
+
+def test_a_refusal_for_good_is_remembered(open_kit):
+    """After it was loaded again the page still says that the reports were refused, and not that they have arrived."""
+    site, page = open_kit()
+    site.answers = [(409, {"error": "Another submission with this id is stored already."})]
+    visit(page, site.url, [1, 17, 0])
+    assert "not taken" in page.inner_text("main h1")
+    page.reload()
+    page.wait_for_selector("main h1")
+    assert "not taken" in page.inner_text("main h1")
+    assert len(site.submissions) == 1
+
+
+def visit_until_sending(page, url):
+    """Answer everything and press the last button, without waiting for the collector."""
+    begin(page, url)
+    press(page)
+    for position in (1, 17, 0):
+        choose(page, position)
+    page.click("button.main")

@@ -4,10 +4,13 @@ import asyncio
 import base64
 import json
 import logging
+import math
 
 import httpx
+import pytest
 from collectors import body_of, habits
 
+from ldpopt.errors import InvalidInput
 from ldpopt_survey.server import Unavailable, collector, database, draw_invitations, static_files
 from ldpopt_survey.server import app as application
 from ldpopt_survey.server.progress import Progress
@@ -111,10 +114,11 @@ def test_counts_are_for_the_holder_of_the_token(tmp_path):
     good = f"Bearer {TOKEN}"
     wrong = [
         get("/counts", authorization=one)
-        for one in ("", TOKEN, f"Bearer {TOKEN}x", "Bearer", good.lower(), "é".encode())
+        for one in ("", TOKEN, f"Bearer {TOKEN}x", "Bearer", f"Token {TOKEN}", "é".encode())
     ]
     made = ask(tmp_path, post(body_of(PLAN, (1, 1, 1))), get("/counts", authorization=good), *wrong, token=TOKEN)
     assert [one.status_code for one in made] == [201, 200, *[401] * 6]
+    assert statuses(tmp_path, get("/counts", authorization=f"bearer  {TOKEN}"), token=TOKEN) == [200]
     found = made[1].json()
     assert (found["reports"], found["closed"], found["plan"]) == (1, False, PLAN.checksum)
     assert len(found["days"]) == 1
@@ -196,6 +200,41 @@ def test_other_sites_may_submit_only_where_they_are_named(tmp_path):
             assert "access-control-allow-credentials" not in made.headers
 
 
+def test_pages_of_other_sites_cannot_submit(tmp_path):
+    """The collector refuses a browser's page of another site, and takes its own page, a named site and programs."""
+    own = {"origin": "https://collect.example", "sec-fetch-site": "same-origin"}
+    named = {"origin": "https://survey.example", "sec-fetch-site": "cross-site"}
+    old = {"origin": "http://collector.test", "host": "collector.test"}  # a browser without sec-fetch-site
+    foreign = [
+        named,
+        {"origin": "null"},
+        {"origin": "https://evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"origin": "https://collect.example", "sec-fetch-site": "same-site"},
+        {"origin": "https://survey.example.evil"},
+    ]
+    sent = [post(body_of(PLAN, (1, 1, 1)), **headers) for headers in (own, old, {}, *foreign)]
+    assert statuses(tmp_path, *sent) == [201, 201, 201, *[403] * 6]
+    assert statuses(tmp_path, post(body_of(PLAN, (1, 1, 1)), **named), origins=("https://Survey.example:443",)) == [201]
+
+
+@pytest.mark.parametrize(
+    "origin", ["*", "null", "javascript:alert(1)", "https://a.example/", "https://a.example/x", "http://a.example",
+               "https://u:p@a.example", "https://a.example:", "https://a b", "a.example", "", None, "https://a.example\n"],
+)  # fmt: skip
+def test_an_origin_that_no_browser_sends_is_refused(tmp_path, origin):
+    """Such an origin would let nobody in, or everybody."""
+    with pytest.raises(InvalidInput, match="origin"):
+        statuses(tmp_path, get("/"), origins=(origin,))
+
+
+@pytest.mark.parametrize("rate", [math.nan, math.inf, -math.inf, 0, -1, 0.5, "7", True])
+def test_a_rate_that_is_no_rate_is_refused(tmp_path, rate):
+    """NaN is not between any two numbers."""
+    with pytest.raises(InvalidInput, match="rate"):
+        statuses(tmp_path, get("/"), rate=rate)
+
+
 def test_what_nobody_thought_of_is_neither_told_nor_logged(tmp_path, monkeypatch, caplog):
     """An error of the program itself is an answer without words of the request, and a line in the log without any."""
 
@@ -232,9 +271,9 @@ def test_metrics_are_for_the_holder_of_the_token(tmp_path):
     made = ask(tmp_path, post(body), post(body), post(b"{"), get("/metrics"), good, token=TOKEN)
     assert [one.status_code for one in made] == [201, 200, 400, 401, 200]
     lines = made[-1].text.splitlines()
-    assert {"ldpopt_submissions_accepted_total 2", 'ldpopt_submissions_refused_total{status="400"} 1'} <= set(lines)
-    assert "ldpopt_submissions_waiting 0" in lines
-    assert any(line.startswith("ldpopt_disk_free_bytes ") and int(line.split()[1]) > 0 for line in lines)
+    assert {"ldpopt_submissions_accepted_total 2.0", 'ldpopt_submissions_refused_total{status="400"} 1.0'} <= set(lines)
+    assert "ldpopt_submissions_waiting 0.0" in lines
+    assert any(line.startswith("ldpopt_disk_free_bytes ") and float(line.split()[1]) > 0 for line in lines)
     assert body["id"] not in made[-1].text
 
 

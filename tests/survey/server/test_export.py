@@ -13,7 +13,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import Analysis, Device, Respondents, Survey, SurveySpec, aggregate, plan_survey
 from ldpopt_survey.collect.manifest import in_table
 from ldpopt_survey.reports import verify_delivery
-from ldpopt_survey.server import Submission, database, export, export_reports
+from ldpopt_survey.server import Submission, database, draw_invitations, export, export_reports
+from ldpopt_survey.server.invitations import read_frame
 from ldpopt_survey.server.submission import Reader
 
 SIZES = (3, 2, 4)
@@ -153,9 +154,9 @@ def test_weights_and_groups_come_out_as_columns(location, tmp_path):
     """1,200 devices with invitations from a frame: exported, shares are weighted and by group as the design says."""
     plan = plan_survey(SurveySpec.from_toml(FRAME.format(round=next(ROUNDS)))).plan
     rng, weights = np.random.default_rng(4), [1, 3] * 600
-    _, groups = export.read_frame(plan, framed(tmp_path, weights))
+    _, groups = read_frame(plan, framed(tmp_path, weights))
     with database(location, plan, create=True) as store:
-        invitations = export.draw_invitations(plan, store, len(groups), groups)
+        invitations = draw_invitations(plan, store, len(groups), groups)
         reader, made = Reader(plan), []
         truth = np.where(rng.random(1200) < np.where(np.array(weights) == 1, 0.2, 0.6), "yes", "no")
         ages = rng.choice(["young", "old"], 1200)
@@ -192,16 +193,16 @@ def test_a_frame_that_singles_people_out_is_refused(tmp_path):
     """A group of four is refused unless the plan accepts it by name; so are other entries, and plans without frames."""
     plan = plan_survey(SurveySpec.from_toml(FRAME.format(round=1))).plan
     with pytest.raises(InvalidInput, match="1 with fewer"):
-        export.read_frame(plan, framed(tmp_path, [1] * 50 + [3] * 4))
-    assert export.read_frame(plan, framed(tmp_path, [1] * 5 + [3] * 5)) == ([], ["-0"] * 5 + ["-1"] * 5)
+        read_frame(plan, framed(tmp_path, [1] * 50 + [3] * 4))
+    assert read_frame(plan, framed(tmp_path, [1] * 5 + [3] * 5)) == ([], ["-0"] * 5 + ["-1"] * 5)
     accepted = FRAME.format(round=1).replace("[budget]", 'revealed = { respondent = ["w"] }\n[budget]')
     known = plan_survey(SurveySpec.from_toml(accepted)).plan
-    assert len(export.read_frame(known, framed(tmp_path, [1] * 50 + [3]))[1]) == 51
+    assert len(read_frame(known, framed(tmp_path, [1] * 50 + [3]))[1]) == 51
     for rows in ([1, 2], ["house"], [], [""]):
         with pytest.raises(InvalidInput, match="frame") as error:
-            export.read_frame(plan, framed(tmp_path, rows))
+            read_frame(plan, framed(tmp_path, rows))
         assert "house" not in str(error.value)
     with pytest.raises(InvalidInput, match="invited"):
-        export.read_frame(habits(1), framed(tmp_path, [1] * 9))
+        read_frame(habits(1), framed(tmp_path, [1] * 9))
     with database(tmp_path / "reports.db", plan, create=True) as store, pytest.raises(InvalidInput, match="frame"):
-        export.draw_invitations(plan, store, 5)
+        draw_invitations(plan, store, 5)

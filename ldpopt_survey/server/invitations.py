@@ -1,0 +1,232 @@
+"""Invitations to a round: the frame of the people, their rounds by the ledger, the codes, and the file of the codes.
+
+The file is written before anybody is counted and before the database needs invitations, so that neither a full disk nor
+a kill leaves codes that nobody holds: the same command then continues with the codes of that file.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.extras import pa
+from ldpopt.files.atomic import create_private, read_text, sync_folder
+from ldpopt.files.delimited import PLAIN, sniff
+from ldpopt.files.escapes import for_terminal
+from ldpopt.values.distribution import positive_integer
+from ldpopt_survey.collect.batch import ids_of
+from ldpopt_survey.collect.ledger import Ledger, Marks
+from ldpopt_survey.collect.people import marks_of
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.spec import PERSON
+from ldpopt_survey.server.store import Store
+from ldpopt_survey.server.submission import RANDOM, invitation_hash
+
+__all__ = ["Invited", "draw_invitations", "interrupted", "invite_by_file", "read_frame"]
+
+LEAST = 5
+"""The fewest rows of a frame with one combination of groups, unless the plan accepts that people are recognised."""
+
+
+def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[str]]:
+    """For each row of a frame, a CSV file: its respondent's id, and what its invitation says, groups after dashes.
+
+    There are ids if the file has the plan's column of them. `InvalidInput` for a file without a column for each
+    question that comes with invitations, for another entry, and if fewer than `LEAST` rows share all their groups:
+    their reports would nearly say who sent them. A plan accepts this by name, with ``revealed = { respondent = [...]
+    }``.
+    """
+    asked = [question for question in plan.public if question.invited]
+    dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
+    stream = io.StringIO(Path(path).read_bytes().decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="")
+    rows = list(csv.DictReader(stream, delimiter=dialect.delimiter))
+    groups = []
+    for number, row in enumerate(rows, 1):
+        for question in asked:
+            if (row.get(question.name) or "").strip() not in question.texts:
+                where = f"row {number}, column {question.name!r}"
+                raise invalid("frame", f"one of {', '.join(question.texts[:8])}", Phrase("another, or none"), where)
+        groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in asked))
+    if not groups:
+        raise invalid("frame", "at least one row", Phrase("none"), str(path))
+    ids = [row[plan.respondent] or "" for row in rows] if plan.respondent in rows[0] else []
+    if not (ids or asked):
+        raise invalid("frame", "respondents' ids, or public questions that are invited", Phrase("none"), str(path))
+    few = sum(1 for count in Counter(groups).values() if count < LEAST)
+    accepted = dict(plan.revealed).get(PERSON, ())
+    if few and asked and not {question.name for question in asked} <= set(map(str, accepted)):
+        names = ", ".join(json.dumps(question.name, ensure_ascii=False) for question in asked)
+        expected = f"{LEAST} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
+        raise invalid("frame", expected, Phrase(f"{few} with fewer"))
+    return ids, groups
+
+
+def new_invitations(plan: Plan, count: int, groups: Sequence[str] = ()) -> list[str]:
+    """Make `count` invitation codes, which no database knows yet; the arguments are those of `draw_invitations`."""
+    codes = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
+    if any(public.invited for public in plan.public) != bool(groups):
+        raise invalid("invitations", "a frame, exactly if public questions are invited", Phrase("the other"))
+    return [code + group for code, group in zip(codes, groups, strict=True)] if groups else codes
+
+
+def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str] = ()) -> list[str]:
+    """Draw `count` invitations to the round, 128 random bits each. From then on every submission needs one.
+
+    groups : for each of them what it says of its person, from `read_frame`; if the plan has such questions.
+
+    The database keeps their hashes and which are used, but not by which report. `InvalidInput` for a count that is not
+    a positive integer, and for a closed round.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
+    >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
+    ...     len(draw_invitations(plan, store, 3)), store.summary().drawn
+    (3, 3)
+    """
+    drawn = new_invitations(plan, count, groups)
+    store.invite([invitation_hash(plan.checksum, code) for code in drawn])
+    return drawn
+
+
+class Invited:
+    """The people of a frame by their ids, whom the ledger counts as respondents of the round once they are invited.
+
+    kept : for each id whether to invite them. alike : whether nobody of them took part in rounds that the ledger does
+        not know. codes : those of an interrupted run for the same people. `InvalidInput` if an id comes twice, and for
+        people who would exceed what they were told, unless they are to be left out.
+    """
+
+    def __init__(
+        self, plan: Plan, ledger: Path, ids: Sequence[str], alike: bool, leave_out: bool, codes: Sequence[str] = ()
+    ) -> None:
+        self._alike, self._plan, self._ledger = alike, plan, Ledger(ledger)
+        plain = ids_of(pa.array(ids, pa.string()), f"respondent column {plan.respondent!r}")
+        every = marks_of(plain, self._ledger.secret(), plan.name)
+        self._people, places = np.unique(every, return_inverse=True)
+        if len(self._people) < len(every):
+            raise invalid(f"respondent column {plan.respondent!r}", "everybody once", Phrase("somebody twice"))
+        verdict = self._ledger.standing(plan, _words(codes), self._people, alike)
+        if not leave_out or verdict.why.all():
+            verdict.refuse(plan, ledger)
+        self.kept = (verdict.why[places] == 0).tolist()
+        self._people = self._people[verdict.why == 0]
+
+    def enter(self, codes: Sequence[str]) -> None:
+        """Enter them, before anybody has an invitation; `InvalidInput` if another run came first."""
+        self._ledger.enter(self._plan, _words(codes), Marks(), self._alike, self._people)
+
+
+def _words(codes: Sequence[str]) -> str:
+    """What the ledger calls the run that draws these invitations; a repeated run is the same one."""
+    return f"invitations {hashlib.sha256(' '.join(codes).encode()).hexdigest()[:16]}"
+
+
+def invite_by_file(
+    plan: Plan, store: Store, path: Path, link: str = "", count: int = 0, groups: Sequence[str] = (),
+    invited: Callable[[Sequence[str]], Invited] | None = None,
+) -> int:  # fmt: skip
+    """Write invitations to a new private file, count who is invited, and draw them; return their number.
+
+    path : the new file. link : the text before each code. count : the number of invitations, where nobody is named.
+    groups : as for `draw_invitations`, one for each of the people. invited : from the codes of an interrupted run (none
+        without one) to the people of a frame, whom the ledger counts.
+
+    The codes wait in a hidden file beside `path` from before the ledger and the database change until after. An
+    interrupted call that is repeated takes the codes from there, so that all of them are drawn, each once.
+    `InvalidInput` for a path that is taken, a closed round, and a waiting file that belongs to another call.
+    """
+    if for_terminal(link) != link or "\n" in link:
+        raise invalid("--link", "text in one line, such as https://survey.example/#invitation=", Phrase("another"))
+    if os.path.lexists(path) and not interrupted(plan, path):
+        raise _taken(path)
+    if store.state().closed:
+        raise invalid("round", "one that is open, since codes of a closed one are refused", Phrase("a closed one"))
+    waiting = _waiting_at(plan, path)
+    codes = _waiting_codes(waiting, link)
+    people = None if invited is None else invited(codes)
+    if people is not None:
+        groups = [group for group, kept in zip(groups, people.kept, strict=True) if kept]
+        count = len(groups)
+    groups = groups if any(groups) else []
+    if not codes:
+        codes = new_invitations(plan, count, groups)
+        create_private(waiting, "".join(f"{link}{code}\n" for code in codes).encode())
+    elif len(codes) != (count or len(groups)) or [code[RANDOM:] for code in codes] != (list(groups) or [""] * count):
+        raise _others(waiting)
+    with _reserved(path, waiting):
+        if people is not None:
+            try:
+                people.enter(codes)
+            except InvalidInput:
+                waiting.unlink(missing_ok=True)  # nothing was counted and nothing drawn
+                raise
+        store.invite([invitation_hash(plan.checksum, code) for code in codes])
+    return len(codes)
+
+
+@contextmanager
+def _reserved(path: Path, waiting: Path) -> Iterator[None]:
+    """Keep the name `path` by an empty file during the block, after which it is the waiting file's."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if not _is_reserved(path, waiting):
+            raise _taken(path) from None
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            if _is_reserved(path, path):
+                path.unlink()
+        raise
+    if not _is_reserved(path, waiting):
+        raise _taken(path)
+    os.replace(waiting, path)
+    sync_folder(path.parent)
+
+
+def _waiting_at(plan: Plan, path: Path) -> Path:
+    """Where the codes for `path` wait."""
+    return path.with_name(f".{path.name}.{plan.checksum[:16]}.unfinished")
+
+
+def interrupted(plan: Plan, path: Path) -> bool:
+    """Return True if an interrupted run left an empty file at `path`, to which a repeated run moves the codes."""
+    return _is_reserved(path, _waiting_at(plan, path))
+
+
+def _is_reserved(path: Path, waiting: Path) -> bool:
+    return waiting.is_file() and path.is_file() and not path.is_symlink() and path.stat().st_size == 0
+
+
+def _waiting_codes(waiting: Path, link: str) -> list[str]:
+    """The codes of an interrupted run; none if there is no such run."""
+    if not waiting.exists():
+        return []
+    codes = [line.removeprefix(link) for line in read_text(waiting).splitlines()]
+    if not all(re.fullmatch(rf"[A-Za-z0-9_-]{{{RANDOM}}}(-[0-9]+)*", code) for code in codes):
+        raise _others(waiting)
+    return codes
+
+
+def _taken(path: Path) -> InvalidInput:
+    return invalid("--out", "a path that is not taken", Phrase("one that is"), str(path))
+
+
+def _others(waiting: Path) -> InvalidInput:
+    expected = "the frame, number and --link of the run that was interrupted; repeat that, or delete its codes"
+    return invalid("invitations", expected, Phrase("others"), str(waiting))
