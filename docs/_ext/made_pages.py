@@ -11,6 +11,7 @@ from typing import Any
 from api_pages import pages, summary_of
 from claim_pages import claim_pages, copy_pictures, gallery
 from docstrings import markdown
+from latex_papers import links
 
 from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import CERTIFICATE_MODULES, METHOD_MODULES, kinds
@@ -41,7 +42,7 @@ def make(app: Any = None) -> None:
     made["methods.md"] = kinds_table(METHODS, papers=True)
     made["classes.md"] = classes()
     made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}
-    _fill(DOCS / "made", made)
+    _fill(DOCS / "made", made | {"papers.md": links(DOCS / "made/papers")})
 
 
 def _fill(folder: Path, files: dict[str, str]) -> None:

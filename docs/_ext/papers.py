@@ -1,6 +1,6 @@
 """Pages of the built site as papers: a PDF, printed by Chromium, and the bibliography of what it cites as BibTeX.
 
-python docs/_ext/papers.py [SITE] [FOLDER]     writes FOLDER/envelope.pdf, FOLDER/envelope.bib, ...
+python docs/_ext/papers.py [SITE] [FOLDER]     writes FOLDER/errata.pdf, FOLDER/errata.bib, ...
 
 SITE is a site that was built before (docs/_build/html); FOLDER is `papers` if none is named. `_static/site.css` says
 how a page looks on paper.
@@ -18,7 +18,7 @@ from pathlib import Path
 from ldpopt.values.references import REFERENCES, cited
 from ldpopt.version import __version__
 
-PAPERS = ("concepts/envelope", "concepts/questionnaires", "concepts/errata", "research/shuffling")
+PAPERS = ("concepts/errata", "research/shuffling")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 

@@ -189,9 +189,8 @@ class Comparison(Rows[BoundRow], Pictured):
                 binding = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
                 off = ["" if row is None else row._off for row in tightest]
                 optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
-                lines.append(
-                    f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}{binding}{optimum}  {off[0]:>12}  {off[1]:>13}"
-                )
+                ends = f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}"
+                lines.append(f"{ends}{binding}{optimum}  {off[0]:>12}  {off[1]:>13}")
         if len(self.limits) > len(shown):
             lines.append(f"... {len(self.limits) - len(shown)} more limits")
         lines.append("+ and every larger eta" + ("" if all(r.certified for r in self.rows) else "; * not certified"))

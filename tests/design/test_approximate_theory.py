@@ -5,7 +5,9 @@ nothing here: e = exp(epsilon), a column of level l is e^l.
 """
 
 import itertools
+import runpy
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -267,6 +269,24 @@ def test_seen_three_inputs_follow_one_envelope(f):
             left, right = (0.0, ends[0]) if delta <= corner else (1.0, ends[1])
             bent = middle + (delta - corner) / (left - corner) * (right - middle)
             assert optimum(f, p0, p1, e, delta) == pytest.approx(max(coin, bent), rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.full
+def test_three_inputs_follow_one_envelope_at_one_epsilon_for_every_f():
+    """The rational certificates exist at E = 5/3, and not if a hypothesis is left out or the envelope is lower."""
+    script = Path(__file__).parents[2] / "experiments/trust/engine/three_answers.py"
+    if not script.exists():  # the tests may run away from the repository
+        return
+    made = runpy.run_path(str(script))
+    e = Fraction(5, 3)
+    for low, high in ((Fraction(0), 1 / e), (1 / e, Fraction(1))):
+        for hypotheses, ends in made["cases"](e).values():
+            assert made["proved"](made["program"](e, low, high, hypotheses, ends))
+    hypotheses, ends = made["cases"](e)["coin, 1|2|3"]
+    assert not made["proved"](made["program"](e, 1 / e, Fraction(1), hypotheses[1:], ends))
+    hypotheses, ((_, pure), (corner, steps)) = made["cases"](e)["two-step, small delta, 1|2|3"]
+    ends = [(Fraction(0), pure), (corner * Fraction(101, 100), steps)]
+    assert not made["proved"](made["program"](e, 1 / e, Fraction(1), hypotheses, ends))
 
 
 def closed_form_dual(mu, e, third):

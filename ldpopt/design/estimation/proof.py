@@ -19,9 +19,10 @@ into sets of n0 and n1 vectors: s has the first entry n1 - n0, and the others ar
 
     M_m(n0 + n1) <= max (n1 - n0)^2 + (sqrt M_(m-1)(n0) + sqrt M_(m-1)(n1))^2.
 
-Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f(a) = B phi(Phi^-1(a/A)), phi and Phi of the normal law:
-the cut keeps this for every m; the page "Questionnaires" has the proof, and a test its computation.
-f is concave: f(a) <= v a + c, the tangent at any x = Phi^-1(a/A), with v = -x B/A and c = B (phi(x) + x Phi(x)).
+Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f the least of two arcs B phi(Phi^-1((a + S)/A)), phi and
+Phi of the normal law: the cut keeps this for every m. docs/papers/questionnaires.tex has the proof, and
+docs/papers/halving.py its computation. Each arc is concave: f(a) <= v (a + S) + c, the tangent at any
+x = Phi^-1((a + S)/A), with v = -x B/A and c = B (phi(x) + x Phi(x)).
 
 Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
 S^(1/2) Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This
@@ -168,8 +169,8 @@ _LARGEST = (
 # fmt: on
 """M_8(n) for n = 0..128. A test enumerates the 44,315 sets of seven questions that can be halves of the best ones."""
 
-_A, _B = 1.2892, 1.3053
-"""Of f, with f(1/2) >= 1/2."""
+_ARCS = ((1.319, 1.3197, 0.0), (1.3038, 1.309, 0.00076))
+"""(A, B, S) of the arcs of f, with f(1/2) >= 1/2."""
 
 _NORMAL = NormalDist()
 _FRACTIONS = 201
@@ -189,26 +190,32 @@ def even_limit(epsilon: Enclosure, m: int) -> Enclosure:
 
 
 def _stretched(epsilon: Enclosure, m: int) -> Enclosure:
-    """A number that (1 - 1/E) f(a) / (a (1 - 1/E) + 1/E) is at most for 2^-m <= a <= 1/2, by one tangent of f."""
+    """A number that (1 - 1/E) f(a) / (a (1 - 1/E) + 1/E) is at most for a >= 2^-m, by a tangent of either arc."""
+    first, second = (_by_tangent(epsilon, m, *arc) for arc in _ARCS)
+    return first.minimum(second)
+
+
+def _by_tangent(epsilon: Enclosure, m: int, scale: float, height: float, shift: float) -> Enclosure:
+    """The same for the arc height phi(Phi^-1((a + shift)/scale)), by one of its tangents."""
     of = epsilon.arithmetic
     rest, fall, fewest = -(-epsilon).expm1(), (-epsilon).exp(), 2.0 ** -min(m, 1000)
-    x = max(_steepest(float((fall / rest).upper)), _NORMAL.inv_cdf(fewest / _A))
+    x = max(_steepest(float((fall / rest).upper) - shift, scale), _NORMAL.inv_cdf((fewest + shift) / scale))
     density = (of.of(-x) * x / 2).exp() / (2 * of.between(math.pi, math.nextafter(math.pi, 4))).sqrt()
     # Phi(x) = phi(x)/(-x + 1/(-x + 2/(-x + ...))) [Laplace], from below after an odd number of fractions.
     fraction: Enclosure = of.of(-x)
     for turn in range(_FRACTIONS, 0, -1):
         fraction = turn / fraction - x
-    c = (density + density / fraction * x) * _B
-    slope = of.of(-x) * _B / _A
+    slope = of.of(-x) * height / scale
+    c = (density + density / fraction * x) * height + slope * shift
     return slope.maximum((c + slope * fewest) * rest / (fall + rest * fewest))
 
 
-def _steepest(level: float) -> float:
-    """About the x at which the tangent of f passes through (-level, 0); any x gives a bound."""
+def _steepest(level: float, scale: float) -> float:
+    """About the x at which the tangent of an arc passes through (-level - shift, 0); any x gives a bound."""
     low, high = -37.0, -0.2
     while high - low > 1e-12 * -low:
         x = (low + high) / 2
-        low, high = (x, high) if -x * level / _A > _NORMAL.pdf(x) + x * _NORMAL.cdf(x) else (low, x)
+        low, high = (x, high) if -x * level / scale > _NORMAL.pdf(x) + x * _NORMAL.cdf(x) else (low, x)
     return low
 
 
