@@ -50,35 +50,32 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     """Draw the half-width of each question's widest 95 % interval against the number of respondents.
 
-    plan, ax : as in `budget_split`. The numbers come from `expected` of the planned questions, and a dot marks the
-        target. Returns the axes.
+    plan, ax : as in `budget_split`. What several booklets tell of a question is added up, and a dot marks the target
+        that the plan says. A mean is drawn as a part of the range of its answers, which the legend has. Returns the
+        axes.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
     >>> half_widths(plan_survey(spec).plan).get_ylabel()
     'half-width of the widest 95 % interval'
     """
-    from ldpopt_survey.estimate.intervals import two_sided
-    from ldpopt_survey.estimate.linear import contrast_variances
+    from ldpopt_survey.plan.told import half_width_of_one, target_of
 
     ax = axes_or_new(ax, 5.0, 3.6)
-    # The variance of the widest share for one respondent, asked or not: booklets add up what they tell.
-    ones, targets = {}, {}
-    for name, asked in plan.answers.items():
-        told = [
-            float(own.probability) / contrast_variances(Channel(own.channel.matrix), own.shares, own.members(name))
-            for own in asked
-        ]
-        ones[name] = two_sided(0.95) * float(np.sqrt(1 / np.sum(told, axis=0).min()))
-        targets[name] = (asked[0].expected or {}).get("half_width")
+    ones = {name: half_width_of_one(plan, name) for name in plan.answers}
+    targets = {name: target_of(plan, name) for name in ones}
+    means = [name for name in ones if plan.part(name).measure == "mean"]
+    # Means have units of their own, so their lines are as parts of the range of the answers.
+    spans = {name: float(np.ptp(np.array(plan.part(name).measured, dtype=np.float64))) for name in means}
     needs = [(own / (targets[name] or 0.05)) ** 2 for name, own in ones.items()]
     n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
     for number, (name, own) in enumerate(ones.items()):
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
-        ax.plot(n, own / np.sqrt(n), style, color=colour, label=label_text(name, 24, 1))
-        target = targets[name]
+        span, target = spans.get(name, 1.0), targets[name]
+        unit = f", 100 points = {span:g}" if name in spans else ""
+        ax.plot(n, own / span / np.sqrt(n), style, color=colour, label=f"{label_text(name, 24, 1)}{unit}")
         if target is not None:
-            ax.plot([(own / target) ** 2], [target], "o", color=colour, markersize=5)
+            ax.plot([(own / target) ** 2], [target / span], "o", color=colour, markersize=5)
     ax.set_xscale("log")
     ax.set_yscale("log")
     low, high = ax.get_ylim()

@@ -51,7 +51,7 @@ def new(
     epsilon: float | None = None, question: list[str] | None = None, respondent: str = "",
     carry: list[str] | None = None, bins: list[str] | None = None, missing_code: list[str] | None = None,
     missing: str = "category", accept: list[str] | None = None,
-    half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "",
+    half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "", time_limit: str = "",
     yes: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
@@ -67,6 +67,7 @@ def new(
     from ldpopt_survey.reports.promises import consent_paragraph
 
     claim([out, consent], force)
+    limit = seconds(time_limit)
     if missing not in ("category", "left-out", "left out", "refuse"):
         raise invalid("--missing", "category, left-out or refuse", missing)
     wishes = Wishes(
@@ -88,7 +89,8 @@ def new(
     with progress("looking for leaks"):
         proposal, dropped = _without_leaks(profiled, proposal, title, revealed)
     with progress("counting respondents", shares=True) as step:
-        table = respondents_needed(draft_spec(profiled, proposal, title, epsilon or EPSILON), EPSILONS, progress=step)
+        described = draft_spec(profiled, proposal, title, epsilon or EPSILON)
+        table = respondents_needed(described, EPSILONS, time_limit=limit, progress=step)
     needs = ["\nRespondents for the widths asked for, against the budget:"]
     needs += [f"  {line}" for line in table_lines(table, profiled.rows)]
     if asking:
@@ -97,7 +99,7 @@ def new(
     spec = draft_spec(profiled, proposal, title, EPSILON if epsilon is None else epsilon, revealed)
     text = draft(profiled, proposal, spec, table)
     with progress("designing", shares=True) as step:
-        planned = plan_survey(SurveySpec.from_toml(text), progress=step).plan
+        planned = plan_survey(SurveySpec.from_toml(text), time_limit=limit, progress=step).plan
     write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
     if not asking:  # a refusal prints only its own line
         say(*lines, *needs)
@@ -230,13 +232,15 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     shuffled: --shuffled RESPONDENTS 1.. | Also say what is guaranteed if a shuffler hides who of so many sent which
       report.
     delta: --delta DELTA | Delta of that guarantee, in [0, 1].
-    proof: --proof | File for the proof of the respondents that any survey of independent answers needs.
+    prove: --prove | Look for the proof of the least number of respondents, which takes up to minutes. Without it the
+      closed-form bound is printed.
+    proof: --proof | File for the bound of the respondents that any survey of independent answers needs.
     """)
 def plan(
     survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,
     after: tuple[Path, str] | None = None, stages: bool = False, nonresponse: float | None = None,
     design_effect: float | None = None, shuffled: int | None = None, delta: str = "1e-6", picture: Path | None = None,
-    proof: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
+    prove: bool = False, proof: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """For every question design the channel that needs the fewest respondents, and write the plan.
 
@@ -272,8 +276,8 @@ def plan(
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
         design_effect=spec.design_effect if design_effect is None else design_effect,
     )
-    with progress("designing", shares=True) as step:
-        planned = plan_survey(spec, respondents, time_limit=limit, progress=step)
+    with progress("proving" if prove else "designing", shares=True) as step:
+        planned = plan_survey(spec, respondents, time_limit=limit, progress=step, prove=prove)
     mixed = "" if shuffled is None else after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
     files = {out: planned.plan.to_json().encode()}
     if picture is not None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from ldpopt.channel import Channel
+import numpy as np
+
 from ldpopt.composition import compose
 from ldpopt.errors import InvalidInput, SolverError, invalid
-from ldpopt.mechanisms import subset_selection
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.numbers.tolerances import SPLIT_RESPONDENTS
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.values.results import Result
-from ldpopt_survey.plan.plan import BOOKLET
+from ldpopt_survey.plan.plan import BOOKLET, MAX_COMPOSED
 from ldpopt_survey.plan.precision import HalfWidth, Precision
 from ldpopt_survey.plan.question import MIN_EPSILON, QuestionPlanner
 from ldpopt_survey.plan.spec import SurveySpec
@@ -26,8 +26,11 @@ from ldpopt_survey.plan.spec import SurveySpec
 DESIGNED = 10
 """Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
 
-CORRECTIONS = 4
-"""The most times that the heights of such curves are corrected."""
+CORRECTIONS, SETTLED = 4, 2e-3
+"""The most times that the heights of such curves are corrected, and how near to the channels they then are."""
+
+GRID, GROWTHS = 120, 4
+"""How many epsilons are tried for each question where a cap on eta is shared out, too, and how often its parts grow."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Budget:
         >>> Budget(1.0).allows([(0.5, 0.25), (0.5, 0.25)]), Budget(1.0).allows([(0.6, 0.25), (0.5, 0.25)])
         (True, False)
         """
-        if 1 - math.prod(1 - eta for _, eta in parts) > self.eta * (1 - 1e-12) and self.eta < 1:
+        if self.eta < 1 and total_variation_of(parts) > self.eta * (1 - 1e-12):
             return False
         if math.fsum(epsilon for epsilon, _ in parts) <= self.epsilon:
             return True
@@ -66,26 +69,57 @@ class Budget:
         return compose([(epsilon, 0.0, eta) for epsilon, eta in parts]).epsilon_at(self.delta) <= self.epsilon
 
 
-Needs = tuple[Array, Precision] | Callable[[float], float]
+def total_variation_of(parts: Sequence[tuple[float, float]]) -> float:
+    """A bound on the total variation of reports within these (epsilon, eta) together [GI, Thm 2]."""
+    product = 1 - math.prod(1 - eta for _, eta in parts)
+    positive = [(epsilon, 0.0, eta) for epsilon, eta in parts if epsilon > 0]
+    if len(positive) < 2 or max(epsilon for epsilon, _, _ in positive) > MAX_COMPOSED:
+        return product
+    return min(product, float(compose(positive).total_variation().value))
+
+
+@dataclass(frozen=True, eq=False)
+class NeedsOf:
+    """What questions that share a report need: the respondents at (epsilon, eta), where eta None is no cap.
+
+    cells : the number of their answers together. kind : equal where the respondents are.
+    at : (epsilon, eta, respondents) that stand for a design; between such designs the number is about right.
+    """
+
+    cells: int
+    kind: object
+    needed: Callable[[float, float | None], float]
+    at: tuple[float, float | None, float] | None = None
+
+
+Needs = tuple[Array, Precision] | NeedsOf
+"""A pilot and a target, or what several questions need."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split(Result):
-    """The epsilon of every question, by name, and the number of respondents that then meet every target."""
+    """The epsilon of every question, by name, and the number of respondents that then meet every target.
+
+    etas : the cap on the total variation of every question, by name; empty where the budget has no cap that binds.
+    """
 
     epsilons: Mapping[str, float]
     respondents: int
+    etas: Mapping[str, float] = field(default_factory=dict)
 
     _heads = 1
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {"question": list(self.epsilons), "epsilon": list(self.epsilons.values())}
+        columns: dict[str, list[Any]] = {"question": list(self.epsilons), "epsilon": list(self.epsilons.values())}
+        return columns | ({"eta": [self.etas[name] for name in self.epsilons]} if self.etas else {})
 
     def _title(self) -> str:
         return f"{self.respondents:,} respondents"
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}: {ceil_digits(epsilon, 4)}" for name, epsilon in self.epsilons.items())
+        caps = {name: f" (eta {ceil_digits(eta, 4)})" for name, eta in self.etas.items()}
+        limits = {name: ceil_digits(epsilon, 4) for name, epsilon in self.epsilons.items()}
+        shown = ", ".join(f"{name}: {epsilon}{caps.get(name, '')}" for name, epsilon in limits.items())
         return f"Split({shown}; {self.respondents:,} respondents)"
 
 
@@ -104,14 +138,16 @@ def split_budget(
         `TestPower`. For a test the channel is the one that estimates all shares well, since the question is estimated,
         too.
     spent : (epsilon, eta) of other questions that draw on the same budget.
-    designed : up to so many categories, the optimal channel is computed for every epsilon that is tried. Beyond, the
-        best subset selection gives the shape of the curve of respondents over epsilon, and optimal channels fix its
-        height to 1 %. With 0 this is done for all questions, which takes a tenth of the time.
+    designed : up to so many categories, and without a cap on eta, the optimal channel is computed for every epsilon
+        that is tried. Beyond, subset selection at even shares gives the shape of the curve of respondents, and optimal
+        channels fix its height to 0.2 % where the split ends. With 0 this is done for all questions, which takes a
+        tenth of the time.
     time_limit, progress : as for `optimal_channel`. When the time is over, the split is one that the budget allows, not
         the best one.
 
     A question needs fewer respondents if its epsilon is larger. So in the best split all questions need the same number
-    N. For each N the smallest epsilons follow, and bisection finds the least N whose epsilons fit the budget. Raises
+    N. For each N the smallest epsilons follow, and bisection finds the least N whose epsilons fit the budget. With a
+    cap on eta, each question has a part of it as well: the parts whose epsilons have the least sum. Raises
     `InvalidInput` if no split within the range of epsilons fits.
 
     >>> even = {"a": ([0.2, 0.8], HalfWidth(0.05)), "b": ([0.2, 0.8], HalfWidth(0.05))}
@@ -127,125 +163,265 @@ def split_within(
     budget: Budget,
     spent: Sequence[tuple[float, float]],
     deadline: Deadline,
-    designed: int = DESIGNED,
+    designed: int = 0,
     drawn: Mapping[str, Needs] = MappingProxyType({}),
+    corrections: int = CORRECTIONS,
 ) -> Split:
-    """`split_budget` within a deadline; what a question needs may also be a function of epsilon.
+    """`split_budget` within a deadline; what a question needs may also be a function of epsilon and eta.
 
+    corrections : how many times channels are designed where the split ends, so that its number is that of channels.
     drawn : questions of which each respondent is asked one, at an epsilon that the split has under `BOOKLET`.
     """
     if not questions and not drawn:
         raise invalid("questions", "at least one", "none")
+    capped = budget.eta < 1
     curves: dict[str, _Curve] = {}
-    known: dict[tuple[bytes, Any], _Curve] = {}
+    known: dict[Any, _Curve] = {}
     for name, needs in {**questions, **drawn}.items():
-        if callable(needs):
-            curves[name] = _Curve(cache(needs))
-            continue
-        given, target = needs
-        pilot = distribution(given, f"{name}: pilot")
-        if (kind := (pilot.tobytes(), target)) not in known:
-            known[kind] = _of_channels(QuestionPlanner(pilot), target, designed, deadline.inner)
+        if isinstance(needs, tuple):
+            needs = distribution(needs[0], f"{name}: pilot"), needs[1]
+        kind = needs.kind if isinstance(needs, NeedsOf) else (needs[0].tobytes(), needs[1])
+        if kind not in known:
+            known[kind] = _curve_of(needs, 0 if capped else designed, deadline.inner)
         curves[name] = known[kind]
-    shares = {name: curves[name] for name in questions}
+    shares: dict[str, _Curve] = {name: curves[name] for name in questions}
     if drawn:  # the respondents of questions of which each person is asked one add up
-        block = [curves[name] for name in drawn]
-        shares[BOOKLET] = _Curve(
-            lambda epsilon: math.fsum(curve.needed(epsilon) for curve in block),
-            lambda epsilon: all([curve.settled(epsilon) for curve in block]),
-        )
-    for _ in deadline.rounds(range(CORRECTIONS)):
-        split = _split(shares, budget, spent, deadline.inner)
-        if all([curve.settled(split.epsilons[name]) for name, curve in shares.items()]):
+        shares[BOOKLET] = _Sum([curves[name] for name in drawn])
+    split = _split(shares, budget, spent, deadline.inner)
+    for _ in deadline.rounds(range(corrections)):
+        if all([curve.settled(split.epsilons[name], split.etas.get(name)) for name, curve in shares.items()]):
             break
-    return split
+        split = _split(shares, budget, spent, deadline.inner)
+    people = max(float(curve(split.epsilons[name], split.etas.get(name))) for name, curve in shares.items())
+    return Split(split.epsilons, math.ceil(people * (1 - 1e-12)), split.etas)
 
 
-@dataclass(frozen=True)
 class _Curve:
-    """Respondents needed, as a number, for every epsilon.
+    """Respondents needed, as a number, at (epsilon, eta), or at arrays of both; eta None where it is not capped."""
 
-    settled : whether the curve is exact at an epsilon and not that of something that stands in for the channels there;
-        after the call it is.
+    def __call__(self, epsilon: Any, eta: Any = None) -> Any:
+        raise NotImplementedError
+
+    def settled(self, epsilon: float, eta: float | None) -> bool:
+        """Whether the curve is exact there and not that of something that stands in for the channels; afterwards it
+        is.
+        """
+        return True
+
+    def least_eta(self, epsilons: Array, n: float) -> Array:
+        """(grid,) the least eta at which n suffice, or inf where none does."""
+        low, high = np.zeros(len(epsilons)), np.tanh(epsilons / 2)
+        enough = self(epsilons, high) <= n
+        for _ in range(30):
+            middle = (low + high) / 2
+            reached = self(epsilons, np.maximum(middle, 1e-12)) <= n
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return np.where(enough, high, np.inf)
+
+
+class _Exact(_Curve):
+    """Of a function of one epsilon, without a cap on eta."""
+
+    def __init__(self, needed: Callable[[float], float]) -> None:
+        self.needed = cache(needed)
+
+    def __call__(self, epsilon: Any, eta: Any = None) -> Any:
+        return self.needed(epsilon)
+
+
+class _Shape(_Curve):
+    """The curve of subset selection among k even shares, times the ratio to it of the channels that were designed.
+
+    Between the epsilons of these designs the logarithm of the ratio is interpolated linearly in that of epsilon.
     """
 
-    needed: Callable[[float], float]
-    settled: Callable[[float], bool] = lambda _: True
+    def __init__(self, k: int, designed: Callable[[float, float | None], float]) -> None:
+        self.k, self.designed, self.ratios, self.fixed = k, designed, dict[float, float](), False
+
+    def __call__(self, epsilon: Any, eta: Any = None) -> Any:
+        shape = (1 - 1 / self.k) / information_at_uniform(self.k, epsilon, eta)
+        if not self.ratios:
+            return shape
+        places, ratios = zip(*sorted(self.ratios.items()), strict=True)
+        return shape * np.exp(np.interp(np.log(epsilon), places, ratios))
+
+    def least_eta(self, epsilons: Array, n: float) -> Array:
+        sizes, fall, rise = np.arange(1.0, self.k), np.exp(-epsilons)[:, None], -np.expm1(-epsilons)[:, None]
+        reach = rise / (sizes + (self.k - sizes) * fall)
+        # By a coin information falls with eta, so the size counts whose information is the largest for its eta.
+        scale = self(epsilons) * information_at_uniform(self.k, epsilons)
+        wanted = (scale / n)[:, None]
+        information = self.k * sizes * (self.k - sizes) / (self.k - 1) * reach**2
+        etas = np.where(wanted <= information, wanted / (self.k * reach), np.inf)
+        return np.asarray(etas.min(axis=1))
+
+    def settled(self, epsilon: float, eta: float | None) -> bool:
+        if self.fixed:
+            return True
+        needed = self.designed(epsilon, eta)
+        if not math.isfinite(needed):
+            raise InvalidInput("budget: expected enough to estimate every question, got too little")
+        before = float(self(epsilon, eta))
+        self.put(epsilon, eta, needed)
+        return abs(needed / before - 1) <= SETTLED
+
+    def put(self, epsilon: float, eta: float | None, needed: float) -> None:
+        """Let the curve go through what a design needs."""
+        shape = (1 - 1 / self.k) / float(information_at_uniform(self.k, epsilon, eta))
+        self.ratios[math.log(epsilon)] = math.log(needed / shape)
+
+
+class _Sum(_Curve):
+    """Of questions of which each person is asked one."""
+
+    def __init__(self, curves: Sequence[_Curve]) -> None:
+        self.curves = curves
+
+    def __call__(self, epsilon: Any, eta: Any = None) -> Any:
+        return sum(curve(epsilon, eta) for curve in self.curves)
+
+    def settled(self, epsilon: float, eta: float | None) -> bool:
+        return all([curve.settled(epsilon, eta) for curve in self.curves])
 
 
 def _split(
     curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], deadline: Deadline
 ) -> Split:
+    """The split of the fewest respondents by the curves as they are.
+
+    Where eta is capped, its parts are first such that the product of 1 - eta suffices. As reports that are composed
+    tell less, the parts then grow as long as their composition stays within the cap.
+    """
+    if budget.eta == 1:
+        return _split_of(curves, budget, spent, math.inf, deadline)
+    spare = -math.log1p(-budget.eta) + math.fsum(math.log1p(-eta) for _, eta in spent)
+    split, best = None, math.inf
+    for _ in range(GROWTHS):
+        tried = _split_of(curves, budget, spent, spare, deadline)
+        parts = [(epsilon, tried.etas[name]) for name, epsilon in tried.epsilons.items()]
+        people = max(float(curve(tried.epsilons[name], tried.etas[name])) for name, curve in curves.items())
+        if split is None or (people < best and budget.allows([*spent, *parts])):
+            split, best = tried, people
+        if not (reached := total_variation_of([*spent, *parts])) < budget.eta * (1 - SETTLED):
+            break
+        spare *= math.log1p(-budget.eta) / math.log1p(-reached)
+    assert split is not None
+    return split
+
+
+def _split_of(
+    curves: Mapping[str, _Curve], budget: Budget, spent: Sequence[tuple[float, float]], spare: float, deadline: Deadline
+) -> Split:
     most, used = budget.epsilon, math.fsum(epsilon for epsilon, _ in spent)
 
-    def parts(n: float) -> dict[str, float] | None:
+    def parts(n: float) -> dict[str, tuple[float, float]] | None:
+        if budget.eta < 1:
+            return _least_parts(curves, n, most, spare)
         least = {}
         for name, curve in curves.items():
-            if (epsilon := _least_epsilon(curve.needed, n, most, deadline)) is None:
+            if (epsilon := _least_epsilon(curve, n, most, deadline)) is None:
                 return None
-            least[name] = epsilon
+            least[name] = epsilon, math.tanh(epsilon / 2)  # holds for every channel of that epsilon [GI, Prop 2]
         return least
 
-    def allowed(epsilons: Mapping[str, float] | None) -> bool:
-        # The cap min(1, tanh(epsilon/2)) on eta holds for every channel of that epsilon [GI, Prop 2].
-        return epsilons is not None and budget.allows([*spent, *((e, math.tanh(e / 2)) for e in epsilons.values())])
+    def allowed(pairs: Mapping[str, tuple[float, float]] | None) -> bool:
+        return pairs is not None and budget.allows([*spent, *pairs.values()])
 
-    low = high = max(curve.needed(most) for curve in curves.values())
-    while not allowed(epsilons := parts(high)):
+    def made(pairs: Mapping[str, tuple[float, float]], n: float) -> Split:
+        etas = {name: eta for name, (_, eta) in pairs.items()} if budget.eta < 1 else {}
+        return Split({name: epsilon for name, (epsilon, _) in pairs.items()}, math.ceil(n), etas)
+
+    low = high = max(float(curve(most, budget.eta if budget.eta < 1 else None)) for curve in curves.values())
+    while not allowed(pairs := parts(high)):
         if deadline.late:  # even shares, for want of time
             share = (most - used) / len(curves) * (1 - 1e-12)
-            even = dict.fromkeys(curves, share)
+            cap = -math.expm1(-spare / len(curves)) * (1 - 1e-12) if budget.eta < 1 else 1.0
+            even = dict.fromkeys(curves, (share, min(cap, math.tanh(share / 2))))
             if not share >= MIN_EPSILON or not allowed(even):
                 late = f"time_limit: {deadline.seconds:g} s were over before a split within the budget was known"
                 raise SolverError(late)
-            return Split(even, math.ceil(max(curve.needed(share) for curve in curves.values())))
+            needed = max(float(c(share, even[name][1] if budget.eta < 1 else None)) for name, c in curves.items())
+            return made(even, needed)
         high *= 2
-        if high > 1e15:
+        if not high <= 1e15:
             raise InvalidInput(f"budget: expected enough for {len(curves) + len(spent)} questions, got {budget}")
     low = max(low, high / 2)
     while high > low * (1 + SPLIT_RESPONDENTS) and not deadline.over():
         middle = math.sqrt(low * high)
         if allowed(tried := parts(middle)):
-            high, epsilons = middle, tried
+            high, pairs = middle, tried
         else:
             low = middle
-    assert epsilons is not None
+    assert pairs is not None
     if budget.delta == 0 and budget.eta == 1:  # scaled up to the small rest of the budget that bisection left
-        share = (most - used) * (1 - 1e-12) / math.fsum(epsilons.values())
-        epsilons = {name: epsilon * max(share, 1.0) for name, epsilon in epsilons.items()}
-    needed = max(curve.needed(epsilons[name]) for name, curve in curves.items())
-    return Split(epsilons, math.ceil(min(high, needed)))
+        share = max((most - used) * (1 - 1e-12) / math.fsum(epsilon for epsilon, _ in pairs.values()), 1.0)
+        pairs = {name: (epsilon * share, math.tanh(epsilon * share / 2)) for name, (epsilon, _) in pairs.items()}
+    return made(pairs, high)
 
 
-def _of_channels(planner: QuestionPlanner, target: Precision, designed: int, deadline: Deadline) -> _Curve:
-    """The curve of optimal channels.
+def _least_parts(
+    curves: Mapping[str, _Curve], n: float, most: float, spare: float
+) -> dict[str, tuple[float, float]] | None:
+    """(epsilon, eta) of every question at which n respondents suffice, with the least sum of epsilons.
 
-    At equal shares it is known; for more than `designed` categories the best subset selection gives its shape, and the
-    optimal channel at the last epsilon its height.
+    spare : -log(1 - eta) of all together, which those of the questions must not exceed in sum. On a grid of epsilons
+    the least eta of each is found, and a price of -log(1 - eta) by bisection. None where nothing suffices.
     """
-    pilot, k = planner.pilot, len(planner.pilot)
-    width = target if isinstance(target, HalfWidth) else None
+    grids = {}
+    for name, curve in curves.items():
+        epsilons = np.geomspace(MIN_EPSILON, most, GRID)
+        for _ in range(2):  # the second grid begins where the first one reaches n
+            etas = curve.least_eta(epsilons, n)
+            enough = etas <= -math.expm1(-spare)
+            if not enough.any():
+                return None
+            epsilons = np.geomspace(epsilons[max(int(enough.argmax()) - 1, 0)], most, GRID)
+        etas = curve.least_eta(epsilons, n)
+        enough = etas <= -math.expm1(-spare)
+        grids[name] = epsilons[enough], etas[enough], -np.log1p(-etas[enough])
 
-    def respondents(channel: Channel) -> float:
-        return float(target.respondents(channel, pilot))
+    def chosen(price: float) -> dict[str, int]:
+        return {name: int(np.argmin(epsilons + price * paid)) for name, (epsilons, _, paid) in grids.items()}
 
-    def optimal(epsilon: float) -> float:
-        return respondents(planner.channel(epsilon, precision=width, **deadline.passed))
+    def paid_by(places: Mapping[str, int]) -> float:
+        return math.fsum(float(grids[name][2][place]) for name, place in places.items())
 
-    if width is not None and width.category is None and uniform(pilot):
-        return _Curve(cache(lambda epsilon: float(width.respondents_for(variance_at_uniform(k, epsilon)))))
-    if k <= designed:
-        return _Curve(cache(optimal))
-    sizes = [size for size in range(1, k) if math.comb(k, size) * k <= 2**16]
-    shape = cache(lambda epsilon: min(respondents(subset_selection(k, epsilon, size)) for size in sizes))
-    height = 1.0
+    free, dear = 0.0, 1e6
+    if paid_by(places := chosen(free)) > spare:
+        if paid_by(places := chosen(dear)) > spare:
+            return None
+        for _ in range(50):
+            price = math.sqrt(max(free, 1e-9) * dear)
+            if paid_by(tried := chosen(price)) > spare:
+                free = price
+            else:
+                dear, places = price, tried
+    return {name: (float(grids[name][0][place]), float(grids[name][1][place])) for name, place in places.items()}
 
-    def settled(epsilon: float) -> bool:
-        nonlocal height
-        before, height = height, optimal(epsilon) / shape(epsilon)
-        return abs(height / before - 1) <= 0.01
 
-    return _Curve(lambda epsilon: height * shape(epsilon), settled)
+def _curve_of(needs: Needs, designed: int, deadline: Deadline) -> _Curve:
+    """The curve of optimal channels; at equal shares it is known, and beyond `designed` answers it is a `_Shape`."""
+    if isinstance(needs, NeedsOf):
+        shape = _Shape(needs.cells, needs.needed)
+        if needs.at is not None:
+            epsilon, eta, needed = needs.at
+            shape.put(epsilon, eta, needed)
+            shape.fixed = True
+        return shape
+    pilot, target = needs
+    planner, k, width = QuestionPlanner(pilot), len(pilot), target if isinstance(target, HalfWidth) else None
+
+    def optimal(epsilon: float, eta: float | None = None) -> float:
+        channel = planner.channel(epsilon, 1.0 if eta is None else eta, precision=width, **deadline.passed)
+        return (
+            width.unrounded_respondents(width.variance_of(channel, pilot))
+            if width
+            else float(target.respondents(channel, pilot))
+        )
+
+    if designed and width is not None and width.category is None and uniform(pilot):
+        return _Exact(lambda epsilon: width.unrounded_respondents(variance_at_uniform(k, epsilon)))
+    return _Exact(optimal) if k <= designed else _Shape(k, optimal)
 
 
 def uniform(pilot: Array) -> bool:
@@ -254,18 +430,28 @@ def uniform(pilot: Array) -> bool:
 
 
 def variance_at_uniform(k: int, epsilon: float) -> float:
-    """The variance of each share, for one respondent, through the optimal channel for k equal shares.
+    """The variance of each share, for one respondent, through the optimal channel for k equal shares [YB]."""
+    return (1 - 1 / k) / float(information_at_uniform(k, epsilon))
 
-    This channel is subset selection with the best size d. Its information is k d (k-d)/(k-1) times ((e^eps - 1)/(d
-    e^eps + k - d))^2 in every direction [YB].
+
+def information_at_uniform(k: int, epsilon: Any, eta: Any = None) -> Any:
+    """What subset selection of the best size d tells of each direction at k equal shares [YB]; arrays give arrays.
+
+    It is k d (k-d)/(k-1) times ((e^eps - 1)/(d e^eps + k - d))^2, with a total variation of (e^eps - 1) d (k-d) /
+    ((k-1) (k + (e^eps - 1) d)). Where that exceeds eta, a public coin leaves out the answer: both fall in proportion.
     """
-    fall = math.exp(-epsilon)
-    reach = [-math.expm1(-epsilon) / (d + (k - d) * fall) for d in range(1, k)]
-    information = max(k * d * (k - d) / (k - 1) * reach[d - 1] ** 2 for d in range(1, k))
-    return (1 - 1 / k) / information
+    epsilon, sizes = np.asarray(epsilon, dtype=np.float64)[..., None], np.arange(1.0, k)
+    fall, rise = np.exp(-epsilon), -np.expm1(-epsilon)
+    reach = rise / (sizes + (k - sizes) * fall)
+    information = k * sizes * (k - sizes) / (k - 1) * reach**2
+    if eta is not None:
+        information = information * np.minimum(
+            1.0, np.asarray(eta, dtype=np.float64)[..., None] / (sizes * (k - sizes) / (k - 1) * reach)
+        )
+    return information.max(axis=-1)
 
 
-def _least_epsilon(curve: Callable[[float], float], n: float, most: float, deadline: Deadline) -> float | None:
+def _least_epsilon(curve: _Curve, n: float, most: float, deadline: Deadline) -> float | None:
     """The smallest epsilon up to `most` at which n respondents suffice, by interpolation on a grid of 0.2 % steps."""
     try:
         if curve(most) > n:

@@ -122,6 +122,17 @@ class Plan(Pictured):
                 asked.setdefault(part.name, []).append(question)
         return {name: tuple(questions) for name, questions in asked.items()}
 
+    def ways(self, names: tuple[str, ...]) -> list[list[PlannedQuestion]]:
+        """The planned questions whose reports are about all of these names, for each booklet where there are some."""
+        ways: dict[tuple[str, ...], list[PlannedQuestion]] = {}
+        for drawn in self.booklets or (None,):
+            asked = [question for question in (*self.everyone, drawn) if question is not None]
+            holder = {part.name: question for question in asked for part in question.answers}
+            if all(name in holder for name in names):
+                several = {holder[name].name: holder[name] for name in names}
+                ways[tuple(several)] = list(several.values())
+        return list(ways.values())
+
     @property
     def titles(self) -> dict[str, str]:
         """The name of every question that a person may be asked, public ones last, with its wording or its name."""
@@ -165,9 +176,10 @@ class Plan(Pictured):
 
     @property
     def eta(self) -> float:
-        """A bound on the total variation of all reports of one round together: 1 - product of (1 - eta), rounded up.
+        """A bound on the total variation of all reports of one round together, rounded up.
 
-        Of the booklets, the largest eta counts.
+        It is that of the composition of any channels within the questions' epsilon and eta [GI, Thm 2], and at most
+        1 - product of (1 - eta). Of the booklets, the largest eta counts.
         """
         return _of_one_round(self.questions)[1]
 
@@ -265,7 +277,11 @@ def _of_one_round(questions: Sequence[PlannedQuestion]) -> tuple[float, float]:
     claims = [q.epsilon for q in everyone] + [max((q.epsilon for q in drawn), default=0.0)]
     etas = [q.eta for q in everyone] + [max((q.eta for q in drawn), default=0.0)]
     epsilon = math.inf if math.inf in claims else float_up(sum(map(Fraction, claims), Fraction(0)))
-    return epsilon, float_up(1 - math.prod((1 - Fraction(eta) for eta in etas), start=Fraction(1)))
+    by_product = float_up(1 - math.prod((1 - Fraction(eta) for eta in etas), start=Fraction(1)))
+    pairs = [(own, eta) for own, eta in zip(claims, etas, strict=True) if own > 0]
+    if len(pairs) < 2 or not max(own for own, _ in pairs) <= MAX_COMPOSED:
+        return epsilon, by_product
+    return epsilon, min(by_product, together(pairs)[1])
 
 
 Channels = Mapping[str, ChannelLike] | Callable[[QuestionSpec], ChannelLike]

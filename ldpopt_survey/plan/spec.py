@@ -233,8 +233,9 @@ class SurveySpec:
     eta : the largest total variation of all reports of one respondent together, if limited.
     design : who is asked what. "booklets": each respondent is asked one booklet, a question or a few that share a
         report, with all of epsilon; which one is drawn without regard to answers. "one question": each booklet is a
-        single question. "split": everybody is asked everything, and epsilon is split. By default "booklets", if
-        several questions share the budget. A question with an epsilon of its own is asked of everybody.
+        single question. "joint": one report is about all answers together. "split": everybody is asked everything,
+        and epsilon is split. By default "booklets", if several questions share the budget, or "split" where that needs
+        fewer respondents. A question with an epsilon of its own is asked of everybody.
     together : pairs of questions of which a two-way table is wanted. everyone : questions that everybody is asked.
     delta : if positive, all questions composed must be (epsilon, delta)-DP [GI, Thm 2]. If 0, epsilons add up.
     respondent : the column of respondent ids, or None. With ids, privatization should repeat a respondent's report
@@ -274,7 +275,7 @@ class SurveySpec:
     first_of_duplicates: bool = key(default=False, name="duplicates", table="survey", load=keeps_first, dump=in_a_word)
     carry: tuple[str, ...] = key(listed(text), default=(), table="survey")
     delta: float = key(unit_interval, default=0.0, table="budget")
-    design: str | None = key(choice("booklets", "one question", "split"), default=None, table="budget")
+    design: str | None = key(choice("booklets", "one question", "joint", "split"), default=None, table="budget")
     together: tuple[tuple[str, str], ...] = key(listed(_pair), default=(), table="budget")
     everyone: tuple[str, ...] = key(listed(text), default=(), table="budget")
     file: Dialect = key(record(Dialect), default=PLAIN)
@@ -292,6 +293,9 @@ class SurveySpec:
         more = [*(asked.name for asked in self.public), *(() if self.sample is None else self.sample.columns)]
         object.__setattr__(self, "carry", tuple(dict.fromkeys([*self.carry, *more])) if more else self.carry)
         check_columns(self)
+        if self.together and self.design in ("one question", "split"):
+            expected = f'none with design = "{self.design}" ("booklets" asks such questions together)'
+            raise invalid("[budget] together", expected, " and ".join(self.together[0]))
         names = [question.name for question in self.questions]
         options = [asked.name for q in self.questions for asked in q.answers if asked is not q]
         if len({*names, *options}) != len(names) + len(options):
@@ -310,7 +314,7 @@ class SurveySpec:
         free = [
             question for question in self.questions if question.epsilon is None and question.name not in self.everyone
         ]
-        drawn = self.design in ("booklets", "one question") or (self.design is None and len(free) > 1)
+        drawn = self.design in ("booklets", "one question", "joint") or (self.design is None and len(free) > 1)
         return tuple(free) if drawn and self.epsilon is not None else ()
 
     @classmethod

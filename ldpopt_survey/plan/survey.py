@@ -13,17 +13,20 @@ from ldpopt.channel import Channel
 from ldpopt.design import Design, RespondentsBound
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact import round_exact
-from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.numbers.rounding import ceil_digits
-from ldpopt.values.deadline import Deadline, Progress, watched
+from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import positive_integer
 from ldpopt.values.results import Pictured
-from ldpopt_survey.plan.booklets import MAX_LENGTH, NEAR_LEAST, Booklet, BookletPlanner, Questionnaire, needs_of
+from ldpopt_survey.plan.booklets import Booklet, BookletPlanner, Questionnaire, joint_ratio, needs_of
 from ldpopt_survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, split_within
 from ldpopt_survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt_survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
 from ldpopt_survey.plan.spec import SurveySpec
-from ldpopt_survey.plan.units import Unit, proof_of, respondents_bound, symmetric_proof, units_of
+from ldpopt_survey.plan.told import Precise, precision_of, tables_of, target_key
+from ldpopt_survey.plan.units import Unit, joint_design, proof_of, respondents_bound, symmetric_proof, units_of
+
+SPLIT_PAYS = 2.0
+"""Up to this epsilon a split needs more respondents than one question each, for any number of questions."""
 
 SPLITTING = 0.3
 """The share of the progress that the split of the budget is."""
@@ -33,9 +36,11 @@ SPLITTING = 0.3
 class PlannedSurvey(Pictured):
     """A plan, the design behind each of its channels, and the respondents that it and others need.
 
-    designs : by question, or by booklet; none for a channel that is known without a search.
+    designs : by question, or by booklet; none for a channel that is known without a search, or that is of several
+        questions.
     respondents : of a simple random sample, who meet every target with this plan.
-    split : if everybody is asked everything and epsilon is split; inf if that is too little for each question.
+    split : if everybody is asked everything and epsilon is split; inf if that is too little for each question. About
+        right where questions share a report, or where it is far above the plan's number.
     one_question : if each respondent is asked one of the questions that share the budget.
     invited : how many people to invite for the respondents, by the description's nonresponse and design effect.
     proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets by unbiased
@@ -43,6 +48,9 @@ class PlannedSurvey(Pictured):
         survey that meets the targets at every joint distribution of the answers needs fewer; at a dependent one another
         survey may. Without a pilot answers are taken as even, which for yes/no questions is the least favorable case.
         `proof.verify()` recomputes it.
+    joint : about how many a report on all answers together needs, by its ratio to one question each at even shares; nan
+        where that is not known.
+    at_hand : the respondents at hand, counted as in a simple random sample, for whom precision is told; 0 if not known.
     """
 
     plan: Plan
@@ -53,6 +61,8 @@ class PlannedSurvey(Pictured):
     one_question: float = math.inf
     proof: RespondentsBound | None = None
     invited: int = 0
+    joint: float = math.nan
+    at_hand: float = 0.0
 
     _picture, _heads = "budget_split", 1
 
@@ -70,17 +80,46 @@ class PlannedSurvey(Pictured):
     def _title(self) -> str:
         return f"Planned survey {self.plan.name}"
 
+    @cached_property
+    def precision(self) -> tuple[Precise, ...]:
+        """Of each question, with the respondents at hand, or with as many as the plan needs."""
+        return tuple(precision_of(self.plan, name, self.at_hand or self.respondents) for name in self.plan.answers)
+
+    @cached_property
+    def tables(self) -> tuple[Precise, ...]:
+        """Of the table of each two questions that share a report, with as many respondents."""
+        return tables_of(self.plan, self.at_hand or self.respondents)
+
     def to_dict(self) -> dict[str, Any]:
-        """The numbers of respondents, and the booklets with their questions, as JSON-ready values."""
+        """The numbers of respondents, the booklets with their questions and the precision, as JSON-ready values."""
         booklets = [
             {"questions": [part.name for part in q.answers], "probability": str(q.probability), "epsilon": q.epsilon}
             for q in self.plan.questions
         ]
-        numbers = {"split": self.split, "one_question": self.one_question}
-        counts = {name: int(value) if math.isfinite(value) else None for name, value in numbers.items()}
+        numbers = {"split": self.split, "one_question": self.one_question, "joint_about": self.joint}
+        counts: dict[str, Any] = {name: int(value) if math.isfinite(value) else None for name, value in numbers.items()}
         promised = {"epsilon": self.plan.epsilon, "eta": self.plan.eta, "booklets": booklets}
-        counts |= {"respondents": self.respondents, "least": self.least, "invited": self.invited}
-        return {"name": self.plan.name, "checksum": self.plan.checksum, **counts, **promised}
+        least = {"least": self.least, "least_is": self._bound, "least_assumes": "independent answers to the questions"}
+        counts |= {"respondents": self.respondents, **least, "invited": self.invited}
+        told = {
+            name: [
+                {
+                    "questions": list(precise.questions),
+                    "half_width": precise.half_width if precise.estimable else None,
+                    "respondents": precise.respondents,
+                }
+                for precise in getattr(self, name)
+            ]
+            for name in ("precision", "tables")
+        }
+        return {"name": self.plan.name, "checksum": self.plan.checksum, **counts, **promised, **told}
+
+    @property
+    def _bound(self) -> str:
+        """How the least number of respondents is known."""
+        if self.proof is None or not self.least:
+            return "not known"
+        return "closed-form bound" if self.proof.kernel is None else "proved for all channels"
 
     def __repr__(self) -> str:
         promised = f"epsilon {ceil_digits(self.plan.epsilon)}, eta {ceil_digits(self.plan.eta)}"
@@ -88,13 +127,13 @@ class PlannedSurvey(Pictured):
         if self.delta > 0:
             composed = ceil_digits(composed_epsilon(self.plan, self.delta))
             lines.append(f"  composed, epsilon {composed} at delta {ceil_digits(self.delta)}")
-        if self.plan.booklets or any(q.parts for q in self.plan.questions):
+        shared = bool(self.plan.booklets) or any(q.parts for q in self.plan.questions)
+        if shared:
             others = [("split over the questions", self.split), ("one question each", self.one_question)]
             known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
-            needed = f"any survey needs {self.least:,} if the answers are independent, proved"
-            least = needed if self.least else "nothing is proved of others"
             asked = "asked one booklet" if self.plan.booklets else "asked everything"
-            lines.append(f"  {self.respondents:,} respondents, each {asked} ({known}; {least})")
+            lines.append(f"  {self.respondents:,} respondents, each {asked} ({known})")
+            lines += [f"  {line}" for line in (self._joint_in_words, self._least_in_words) if line]
         if self.invited > self.respondents:
             lines.append(f"  {self.invited:,} people to invite, for nonresponse and the design of the sample")
         if (rounds := self.plan.rounds or 1) > 1:
@@ -108,16 +147,56 @@ class PlannedSurvey(Pictured):
             limits = f"epsilon {ceil_digits(q.epsilon, 4)}, eta {ceil_digits(q.eta, 4)}"
             said = f"{k} answers -> {m} reports, {limits}{asked}"
             lines.append(f"  {q.name}: {said}" + (f"; {expected}" if expected else ""))
+        if any(q.parts for q in self.plan.questions):
+            people = f"{self.at_hand or self.respondents:,.0f} respondents"
+            lines.append(f"  half-widths of 95 % intervals with {people}:")
+            lines += [f"    {_precise_in_words(self.plan, one)}" for one in (*self.precision, *self.tables)]
         return "\n".join(lines)
+
+    @property
+    def _joint_in_words(self) -> str:
+        """What one report on all answers would save; empty where that is not known, or it is this plan."""
+        if math.isnan(self.joint) or max(len(q.parts) for q in self.plan.questions) == len(self.plan.answers):
+            return ""
+        if (saves := 1 - self.joint / self.respondents) < 5e-3:
+            return 'design = "joint" would save nothing (estimated at even shares)'
+        return f'design = "joint" would save about {100 * saves:.0f} % of them (estimated at even shares)'
+
+    @property
+    def _least_in_words(self) -> str:
+        """What is known of the respondents that other surveys need, with what it assumes."""
+        if not self.least:
+            return "nothing is proved of the respondents that other surveys need"
+        needs = f"if the answers are independent, any survey needs {self.least:,}"
+        if self.least == self.respondents or (self.proof is not None and self.proof.kernel is not None):
+            return f"{needs}, proved"
+        return f"{needs} by the closed-form bound; the least may be larger (--prove looks closer)"
+
+
+def _precise_in_words(plan: Plan, precise: Precise) -> str:
+    name = " x ".join(precise.questions)
+    if not precise.estimable:
+        return f"{name}: not estimable"
+    mean = len(precise.questions) == 1 and plan.part(name).measure == "mean"
+    width = f"{precise.half_width:.4g}" if mean else f"{100 * precise.half_width:.3g} points"
+    return f"{name}: at most ±{width}" + ("" if len(precise.questions) == 1 else " for each cell")
 
 
 def plan_survey(
-    spec: SurveySpec, n: int | None = None, *, time_limit: float | None = None, progress: Progress = False
+    spec: SurveySpec,
+    n: int | None = None,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = False,
+    prove: bool = False,
 ) -> PlannedSurvey:
     """Design the survey that `spec` describes and make the plan.
 
     n : the number of available people, if known; the plan then says the half-width to expect, too.
     time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
+
+    prove : whether to look for the proof that the best channel of all questions together needs so many respondents.
+        That takes up to minutes; otherwise `proof` is the closed-form bound.
 
     A question with an epsilon of its own is asked of everybody. The others share what is left of the budget: by
     booklets, of which each respondent is asked one with all of it, or split (`SurveySpec.design`). Either way the
@@ -138,12 +217,12 @@ def plan_survey(
     """
     with watched(time_limit, progress) as deadline:
         people = None if n is None else positive_integer(n, "n")
-        planning = _Planning(spec, people, deadline)
-        planned = planning.planned()
+        planning = _Planning(spec, people, deadline, prove=prove)
         if planning.better_split:
-            split = _Planning(replace(spec, design="split"), people, deadline).planned()
-            return replace(split, one_question=planned.one_question, proof=planned.proof)
-        return planned
+            split = _Planning(replace(spec, design="split"), people, deadline, prove=prove).planned()
+            if split.respondents < planning.respondents:
+                return replace(split, one_question=planning.one_question)
+        return planning.planned()
 
 
 def respondents_needed(
@@ -174,7 +253,8 @@ def respondents_needed(
             given = replace(spec, epsilon=epsilon, questions=asked)
             try:
                 planning = _Planning(given, None, deadline.turn(number, len(epsilons)), searched=False)
-                people = int(planning.split) if planning.better_split else planning.respondents
+                split = epsilon > SPLIT_PAYS and planning.better_split
+                people = int(planning.split) if split else planning.respondents
             except InvalidInput:
                 continue
             needed.append(Needed(epsilon, people, invited(given, people)))
@@ -184,39 +264,49 @@ def respondents_needed(
 class _Planning:
     """The steps from a description to its planned survey."""
 
-    def __init__(self, spec: SurveySpec, people: int | None, deadline: Deadline, searched: bool = True) -> None:
-        self.spec, self.people, self.deadline, self.searched = spec, people, deadline, searched
+    def __init__(
+        self, spec: SurveySpec, people: int | None, deadline: Deadline, searched: bool = True, prove: bool = False
+    ) -> None:
+        self.spec, self.people, self.deadline, self.searched, self.prove = spec, people, deadline, searched, prove
         self.units = units_of(spec.questions)
         self.fixed = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
         self.shared = [unit for unit in self.units if unit not in self.fixed and unit.name in shared]
         self.everyone = [unit for unit in self.units if unit not in self.fixed and unit not in self.shared]
-        self.spent = [(unit.epsilon, math.tanh(unit.epsilon / 2)) for unit in self.fixed]
+        self.spent = [(unit.epsilon, min(math.tanh(unit.epsilon / 2), *_caps(unit))) for unit in self.fixed]
         if spec.together and not self.shared:
             raise invalid(
                 "[budget] together", 'questions that share the budget, with design = "booklets"', Phrase("none")
             )
 
     @cached_property
-    def epsilons(self) -> tuple[dict[str, float], float]:
-        """The epsilon of every unit that everybody is asked, and that of the booklets."""
+    def budgets(self) -> dict[str, tuple[float, float | None]]:
+        """(epsilon, eta) of every unit that everybody is asked, and under `BOOKLET` that of the booklets; eta None
+        where it is not capped.
+        """
         spec = self.spec
-        fixed = {unit.name: unit.epsilon for unit in self.fixed}
+        fixed: dict[str, tuple[float, float | None]] = {unit.name: (unit.epsilon, None) for unit in self.fixed}
+        if not self.fixed and len(self.units) == 1 and spec.epsilon is not None and not spec.delta:
+            name = BOOKLET if self.shared else self.units[0].name
+            return {name: (spec.epsilon, spec.eta)}
+        if len(self.fixed) == len(self.units) == 1:
+            return {self.units[0].name: (self.units[0].epsilon, spec.eta)}
         if not (free := [*self.everyone, *self.shared]):
-            return fixed, 0.0
+            return fixed
         if spec.epsilon is None:
             raise InvalidInput(f"question {free[0].name!r}: expected an epsilon, or a budget to draw on, got neither")
-        left = spec.epsilon - sum(fixed.values())
+        left = spec.epsilon - sum(epsilon for epsilon, _ in fixed.values())
         if self.spent and (not self.budget.allows(self.spent) or (left <= 0 and not spec.delta)):
             raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
         if len(self.everyone) + bool(self.shared) == 1 and not spec.delta:
+            name = BOOKLET if self.shared else self.everyone[0].name
             share = left if not fixed else left * (1 - 1e-12)
-            return {**fixed, **dict.fromkeys([unit.name for unit in self.everyone], share)}, share
+            spent = math.fsum(math.log1p(-eta) for _, eta in self.spent)
+            eta = None if spec.eta is None else -math.expm1(math.log1p(-spec.eta) - spent) if spec.eta < 1 else 1.0
+            return {**fixed, name: (share, eta if eta is None or not fixed else eta * (1 - 1e-12))}
         turn = self.deadline.part(0.0, SPLITTING).turn(0, 2)
         split = split_within(_needs(self.everyone), self.budget, self.spent, turn, drawn=_needs(self.shared))
-        epsilons = dict(split.epsilons)
-        block = epsilons.pop(BOOKLET, 0.0)
-        return {**fixed, **epsilons}, block
+        return fixed | {name: (epsilon, split.etas.get(name)) for name, epsilon in split.epsilons.items()}
 
     @property
     def budget(self) -> Budget:
@@ -224,18 +314,13 @@ class _Planning:
         return Budget(self.spec.epsilon or 0.0, self.spec.delta, 1.0 if self.spec.eta is None else self.spec.eta)
 
     @cached_property
-    def eta(self) -> float | None:
-        """The cap of the whole survey where it is that of every report alone."""
-        return self.spec.eta if len(self.units) == 1 or len(self.shared) == len(self.units) else None
-
-    @cached_property
     def everybody(self) -> dict[str, Questionnaire]:
         """The design of what everybody is asked, by unit."""
         whole = [unit for unit in self.units if unit not in self.shared]
         parts = self.deadline.part(SPLITTING, 1.0)
         return {
-            unit.name: BookletPlanner([unit], self.epsilons[0][unit.name], self.eta).plan(
-                1, 0.0, parts.turn(number, len(whole) + bool(self.shared))
+            unit.name: BookletPlanner([unit], *self.budgets[unit.name]).plan(
+                "one question", parts.turn(number, len(whole) + bool(self.shared))
             )
             for number, unit in enumerate(whole)
         }
@@ -245,27 +330,30 @@ class _Planning:
         """The booklets of the questions that share the budget."""
         if not self.shared:
             return None
-        before, longest = len(self.everybody), 1 if self.spec.design == "one question" else MAX_LENGTH
+        before, (epsilon, eta) = len(self.everybody), self.budgets[BOOKLET]
         turn = self.deadline.part(SPLITTING, 1.0).turn(before, before + 1)
-        return self.planner.plan(longest, respondents_bound(self.shared, self.epsilons[1]).proved(FLOAT), turn)
-
-    @cached_property
-    def planner(self) -> BookletPlanner:
-        """Of the questions that share the budget."""
-        return BookletPlanner(self.shared, self.epsilons[1], self.eta, self.spec.together, self.searched)
+        planner = BookletPlanner(self.shared, epsilon, eta, self.spec.together, self.searched)
+        return planner.plan(self.spec.design or "booklets", turn)
 
     def proof(self, epsilon: float | None) -> RespondentsBound:
-        """The proof of what any survey of independent answers needs, by the best channel of all where that is known."""
+        """What any survey of independent answers needs: the closed-form bound, or the best that is found on request."""
         bound, counted = respondents_bound(self.units, epsilon), tuple(unit for unit in self.units if unit.targets)
-        if epsilon is None or self.respondents <= NEAR_LEAST * bound.least:
+        if epsilon is None or not self.prove or self.respondents <= bound.least:
             return bound
-        same = bool(self.shared) and counted == self.planner.free and epsilon == self.epsilons[1]
-        planner = self.planner if same else BookletPlanner(counted, epsilon, None)
         if (known := symmetric_proof(counted, epsilon, self.deadline.inner)) is not None:
             closer = respondents_bound(self.units, epsilon, known)
             if closer.kernel is not None:
                 return closer
-        return respondents_bound(self.units, epsilon, proof_of(planner.joint(self.deadline, counted), counted))
+        return respondents_bound(
+            self.units, epsilon, proof_of(joint_design(counted, epsilon, self.deadline.left), counted)
+        )
+
+    @property
+    def one_question(self) -> float:
+        """The respondents if each of the questions that share the budget is asked alone."""
+        if self.drawn is None:
+            return self.split
+        return _whole(max(self.drawn.one_question, *(whole.respondents for whole in self.everybody.values()), 0.0))
 
     @property
     def respondents(self) -> int:
@@ -281,40 +369,71 @@ class _Planning:
     def planned(self) -> PlannedSurvey:
         """The plan with its numbers of respondents."""
         spec, designs = self.spec, dict[str, Design]()
-        shares = [(*part, self.epsilons[0][name]) for name, drawn in self.everybody.items() for part in drawn.shares]
+        shares = [(*part, *self.budgets[name]) for name, drawn in self.everybody.items() for part in drawn.shares]
         if self.drawn is not None:
-            shares += [(*part, self.epsilons[1]) for part in self.drawn.shares]
+            shares += [(*part, *self.budgets[BOOKLET]) for part in self.drawn.shares]
         questions = [self._question(*part, designs) for part in shares]
         order = {part.name: number for number, question in enumerate(spec.questions) for part in question.answers}
         plan = plan_of(spec, sorted(questions, key=lambda question: [order[part.name] for part in question.answers]))
-        one_question = self.split
-        if self.drawn is not None:
-            others = [everybody.respondents for everybody in self.everybody.values()]
-            one_question = _whole(max(self.drawn.one_question, *others, 0.0))
+        if self.people is not None:
+            plan = self._with_widths_at_hand(plan)
         proof = self.proof(None if spec.delta else spec.epsilon or plan.epsilon)
         if self.respondents < (least := proof.least):
             got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
             raise SolverError(
                 f"plan: expected at least {least:,} respondents, as any survey of independent answers needs, got {got}"
             )
-        people = invited(spec, self.respondents)
-        return PlannedSurvey(plan, designs, spec.delta, self.respondents, self.split, one_question, proof, people)
+        return PlannedSurvey(
+            plan, designs, spec.delta, self.respondents, self.split, self.one_question, proof,
+            invited(spec, self.respondents), self.joint, self.answering or 0.0,
+        )  # fmt: skip
+
+    @property
+    def joint(self) -> float:
+        """About how many respondents a report on all answers that share the budget needs; nan if that is not known."""
+        if self.drawn is None or self.everybody or self.budgets[BOOKLET][1] is not None:
+            return math.nan
+        free = BookletPlanner(self.shared, *self.budgets[BOOKLET]).free
+        if len(free) < len(self.shared):
+            return math.nan
+        return self.drawn.one_question * joint_ratio(free, self.budgets[BOOKLET][0])
+
+    @property
+    def answering(self) -> float | None:
+        """The people at hand who will answer, counted as in a simple random sample."""
+        return None if self.people is None else self.people * (1 - self.spec.nonresponse) / self.spec.design_effect
+
+    def _with_widths_at_hand(self, plan: Plan) -> Plan:
+        """The plan with the half-widths that the people at hand reach, by all booklets that ask a question."""
+        questions = []
+        for question in plan.questions:
+            expected = dict(question.expected or {})
+            if not question.parts and "half_width_at_hand" in expected:
+                width = precision_of(plan, question.name, self.answering or 1.0).half_width
+                expected["half_width_at_hand"] = width if math.isfinite(width) else expected["half_width_at_hand"]
+            questions.append(replace(question, expected=expected))
+        return replace(plan, questions=tuple(questions))
 
     def _question(
-        self, booklet: Booklet, share: Fraction, epsilon: float, designs: dict[str, Design]
+        self, booklet: Booklet, share: Fraction, epsilon: float, eta: float | None, designs: dict[str, Design]
     ) -> PlannedQuestion:
         """The planned question of a booklet, with the precision that is expected of it."""
         name = " + ".join(dict.fromkeys(part.option_of or part.name for part in booklet.parts))
         if booklet.design is not None:
             designs[name] = booklet.design
         if len(booklet.parts) > 1:
-            exact = round_exact(booklet.channel.matrix, epsilon=epsilon, inputs=cells_of(booklet.parts))
+            exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=eta, inputs=cells_of(booklet.parts))
             planned = PlannedQuestion(name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share)
-            return replace(planned, expected={"cells": float(len(exact.inputs))})
+            expected = {"cells": float(len(exact.inputs)), "respondents": float(self.respondents)}
+            asked = [question for unit in booklet.units for question in unit.questions]
+            expected |= {target_key(question.name): question.width.width for question in asked if question.width}
+            return replace(planned, expected=expected)
         (question,) = booklet.units[0].questions
-        exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=question.eta, inputs=question.categories)
+        exact = round_exact(
+            booklet.channel.matrix, epsilon=epsilon, eta=_least_of(eta, question.eta), inputs=question.categories
+        )
         answering = (1 - self.spec.nonresponse) / self.spec.design_effect
-        people = None if self.people is None else self.people * float(share) * answering
+        people = None if self.answering is None else self.answering * float(share)
         expected = question.expected(Channel(exact.matrix), people)
         if answering < 1:
             most = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
@@ -328,11 +447,30 @@ class _Planning:
         """The respondents if the budget is split over all questions; inf where that is out of reach."""
         if not self.shared:
             return _whole(max(questionnaire.respondents for questionnaire in self.everybody.values()))
-        needs, turn = _needs([*self.everyone, *self.shared]), self.deadline.turn(0, 2)
+        known = (
+            {}
+            if self.drawn is None
+            else {
+                name: (*self.budgets[BOOKLET], people)
+                for name, people in self.drawn.alone.items()
+                if math.isfinite(people)
+            }
+        )
+        needs = {unit.name: needs_of(unit, known.get(unit.name)) for unit in (*self.everyone, *self.shared)}
         try:
-            return split_within(needs, self.budget, self.spent, turn, designed=0).respondents
+            return split_within(needs, self.budget, self.spent, UNLIMITED, corrections=1).respondents
         except (InvalidInput, SolverError):
             return math.inf
+
+
+def _caps(unit: Unit) -> list[float]:
+    """The caps on the total variation of a unit's report, and 1."""
+    return [1.0, *(question.eta for question in unit.questions if question.eta is not None)]
+
+
+def _least_of(*caps: float | None) -> float | None:
+    """The least of the caps that there are."""
+    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def _needs(units: Sequence[Unit]) -> Mapping[str, Needs]:

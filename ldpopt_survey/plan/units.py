@@ -32,9 +32,8 @@ from ldpopt_survey.plan.spec import QuestionSpec
 
 __all__ = ["rule"]
 
-MAX_UNEVEN_CELLS, MAX_JOINT_CELLS = 36, 64
-"""The most cells of a booklet whose channel is searched for, where pilots are not even; and of all questions together.
-"""
+MAX_JOINT_CELLS = 64
+"""The most cells of all questions together whose channel is searched for."""
 
 
 @dataclass(frozen=True, eq=False)

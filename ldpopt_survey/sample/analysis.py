@@ -6,24 +6,24 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.results import ByValue, Pictured
 from ldpopt_survey.collect.aggregate import ReportRows
 from ldpopt_survey.estimate.counts import CountTable
 from ldpopt_survey.estimate.estimate import Estimate, estimate
 from ldpopt_survey.estimate.groups import Source, estimate_booklets
 from ldpopt_survey.estimate.intervals import check_level
-from ldpopt_survey.estimate.linear import Estimator, efficient_contrasts
+from ldpopt_survey.estimate.linear import Estimator
 from ldpopt_survey.estimate.numbers import among_answered, mean
 from ldpopt_survey.estimate.sampled import SampledReports, Table
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion, unanswered
+from ldpopt_survey.plan.told import tells
 from ldpopt_survey.records import dump, key, listed, load, mapping, text
 from ldpopt_survey.sample.design import SampleDesign
 from ldpopt_survey.sample.spec import Condition, SampleSpec, groups_of
@@ -227,15 +227,22 @@ class Selection(ByValue):
         asked = {name: np.where(who, places, -1) for name, places in self.rows.reports.items()}
         booklets = sources_of(self.plan, questions, asked)
         if len(questions) > 1:
-            telling = (efficient_contrasts(each.channel, each.pilot, each.contrasts)[1].all() for each in booklets)
-            booklets = list(compress(booklets, telling))
+            ways = zip(self.plan.ways(questions), booklets, strict=True)
+            people = float(self.rows.n)  # of a group, too: the report tells as much of its members
+            booklets = [source for several, source in ways if tells(self.plan, questions, people, several)]
         if not booklets:
-            wanted = f"{', '.join(questions[:-1])} and {questions[-1]}"
-            pair = f"together = [{json.dumps(list(questions), ensure_ascii=False)}]"
-            everyone = f"everyone = {json.dumps(list(questions), ensure_ascii=False)}"
-            served = f"{pair if len(questions) == 2 else everyone} in [budget] of survey.toml, then ldpopt survey plan"
-            raise invalid(what, f"a booklet that asks {wanted} together ({served} survey.toml)", Phrase("none"))
+            raise untold(what, questions)
         return booklets
+
+
+def untold(what: str, questions: Sequence[str]) -> InvalidInput:
+    """The error where no report tells of the answers to several questions together, with the plan that would serve."""
+    wanted = f"{', '.join(questions[:-1])} and {questions[-1]}"
+    pair = f"together = [{json.dumps(list(questions), ensure_ascii=False)}]"
+    everyone = f"everyone = {json.dumps(list(questions), ensure_ascii=False)}"
+    served = f"{pair if len(questions) == 2 else everyone} in [budget] of survey.toml, then ldpopt survey plan"
+    expected = f"a booklet whose reports tell of {wanted} together ({served} survey.toml)"
+    return invalid(what, expected, Phrase("none, with so many respondents"))
 
 
 def among_those(plan: Plan, question: str, whole: Estimate) -> Estimate:
@@ -272,13 +279,7 @@ def sources_of(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Sou
 
     reports : by planned question, the reports (n,) as positions; for a single question their counts (m,) will do.
     """
-    ways: dict[tuple[str, ...], list[PlannedQuestion]] = {}
-    for drawn in plan.booklets or (None,):
-        holder = {part.name: asked for asked in (*plan.everyone, drawn) if asked is not None for part in asked.answers}
-        if all(name in holder for name in questions):
-            several = {holder[name].name: holder[name] for name in questions}
-            ways[tuple(several)] = list(several.values())
-    return [_source(plan, questions, several, reports) for several in ways.values()]
+    return [_source(plan, questions, several, reports) for several in plan.ways(questions)]
 
 
 def _source(plan: Plan, questions: tuple[str, ...], several: Sequence[PlannedQuestion], reports: Any) -> Source:

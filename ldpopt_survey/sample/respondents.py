@@ -25,6 +25,7 @@ from ldpopt_survey.estimate.tables import ThreeWayTable, TwoWayTable, two_way
 from ldpopt_survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import unanswered
+from ldpopt_survey.plan.told import tells
 from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.logit import logit_regression
 from ldpopt_survey.regress.moments import moment_regression, separate_regression
@@ -34,7 +35,7 @@ from ldpopt_survey.regress.regressors import (
     numbers_of,
 )
 from ldpopt_survey.regress.result import Regression, Sample, Subsample
-from ldpopt_survey.sample.analysis import Analysis, Selection, alone
+from ldpopt_survey.sample.analysis import Analysis, Selection, alone, untold
 from ldpopt_survey.sample.spec import MISSING, Condition, groups_of
 
 MAX_GROUPS = 100
@@ -160,6 +161,8 @@ class Respondents(Selection):
             return self._from_booklets(row, column, questions)
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         who = self.answered(*questions)
+        if len(questions) == 2 and not tells(self.plan, (row, column), float(self.rows.n)):
+            raise untold("table", questions)
         return two_way(a, b, first, second, sample=self.design, inside=None if who.all() else who)
 
     def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:

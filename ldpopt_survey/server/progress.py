@@ -19,6 +19,7 @@ from ldpopt_survey.estimate.anytime import HALF_WIDTH
 from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.intervals import Binomial
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.told import target_of
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,13 @@ class Progress(Result):
 def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: float = 0.95) -> list[Progress]:
     """The progress of every question by its anytime estimate, None without reports; `InvalidInput` for other estimates.
 
-    The half-width wanted is the plan's, and 0.05 where it says none, as for questions that share a report.
+    The half-width wanted is the plan's, and 0.05 where it says none.
     """
     steps = []
     for name, now in estimates.items():
         if now is not None and now.bets is None:
             raise invalid(f"estimate of {name!r}", "an anytime one", "another")
-        wanted, part = (plan.answers[name][0].expected or {}).get("half_width", HALF_WIDTH), plan.part(name)
+        wanted, part = target_of(plan, name) or HALF_WIDTH, plan.part(name)
         low, high = (0.0, 1.0) if part.measure == "shares" else np.array(part.measured, dtype=np.float64)
         ends = (low, high) if now is None else attrgetter("lower", "upper")(now.intervals(Binomial(level)))
         width = float(np.ptp(np.clip(ends, low, high), axis=0).max()) / 2

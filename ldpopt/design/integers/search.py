@@ -174,7 +174,8 @@ def unrestricted(problem: Problem, ask: Ask) -> Design | None:
 
 
 STEPS = 300  # The most moves that are made one after another
-KICKS = 12  # How often the search goes on from a channel near its best one
+KICKS, FEW_KICKS = 12, 36  # How often the search goes on from a channel near its best one; with few inputs more often
+FEW = 4  # So many inputs are few
 # The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
 ENTRIES = 3_000_000
 
@@ -196,6 +197,12 @@ class ColumnWorth:
     def value(self, sums: Array) -> Array:
         """(N,) the values of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
         return np.asarray(sums.min(axis=1))
+
+    def after(self, columns: Integers, taking: Integers, giving: Integers, before: Any) -> Array:
+        """(N,) the values after columns (k, N) take the place of others, `before` (N, 2), among all columns (k, m)."""
+        terms = self.parts(columns)
+        change = self.parts(taking) + self.parts(giving) - terms[before[:, 0]] - terms[before[:, 1]]
+        return self.value(terms.sum(axis=0)[None] + change)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +226,30 @@ class VarianceWorth:
         inverse = np.linalg.inv(sums[definite])
         worths[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
         return worths
+
+    def after(self, columns: Integers, taking: Integers, giving: Integers, before: Any) -> Array:
+        """(N,) as for `ColumnWorth`, where a move that cannot help has -inf.
+
+        The trace is convex in J, and so at least its linear part: a move that this part does not improve is no better.
+        """
+        terms = self.parts(columns)
+        whole = terms.sum(axis=0)
+        worths = np.full(taking.shape[1], -np.inf)
+        few = np.arange(taking.shape[1])
+        if np.isfinite(self.value(whole[None])[0]):
+            root = self.factor.T @ np.linalg.inv(whole)  # of the slope G = J^-1 F F^T J^-1
+            gains = [self._gains(root, each) for each in (taking, giving, columns)]
+            gain = gains[0] + gains[1] - gains[2][before[:, 0]] - gains[2][before[:, 1]]
+            few = np.flatnonzero(gain > 0)
+        change = self.parts(taking[:, few]) + self.parts(giving[:, few]) - terms[before[few]].sum(axis=1)
+        worths[few] = self.value(whole[None] + change)
+        return worths
+
+    def _gains(self, root: Array, columns: Integers) -> Array:
+        """(n,) c^T G c / (p . c) of every column c, with G = root^T root."""
+        given = columns.astype(np.float64)
+        mass = self.prior @ given
+        return np.asarray(((root @ given) ** 2).sum(axis=0) / np.where(mass > 0, mass, 1.0))
 
 
 def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
@@ -261,8 +292,10 @@ class Moves:
             directions += [d for d in product((1, 0, -1), repeat=k) if sum(map(abs, d)) > 2]
         return np.array(directions, dtype=np.int64)
 
-    def best(self, weights: Integers, kicks: int = KICKS) -> Integers:
+    def best(self, weights: Integers, kicks: int | None = None) -> Integers:
         """The best weights found from `weights`, which are at least as good."""
+        if kicks is None:
+            kicks = FEW_KICKS if self.task.inputs <= FEW else KICKS
         rng = np.random.default_rng(0)
         best = self.climb(weights)
         value = self.of(best)
@@ -303,25 +336,30 @@ class Moves:
         pairs = np.array(list(combinations(range(wide.shape[1]), 2)))
         return pairs[:, 0], pairs[:, 1], wide
 
-    def _all(self, weights: Integers) -> tuple[Any, Array]:
-        """Every move that stays within the ratio: a function from a move's number to its weights, and all worths."""
+    def _feasible(self, weights: Integers) -> tuple[Any, Integers, Integers, Any, Integers]:
+        """Every move that stays within the ratio: a function from a move's number to its weights; the columns (N, k)
+        that it makes; the pairs (N, 2) that these replace; and all columns (k, m), with one that is not there yet.
+        """
         first, second, wide = self._pairs(weights)
-        terms = self.worth.parts(wide)
         steps = self._directions[: max(2 * self.task.inputs, ENTRIES // (len(first) * self.task.inputs))]
         # (pairs, steps, k)
         taking = wide.T[first][:, None] + steps
         giving = wide.T[second][:, None] - steps
         pair, step = np.nonzero(self._within(taking) & self._within(giving))
         taking, giving = taking[pair, step], giving[pair, step]
-        change = self.worth.parts(taking.T) + self.worth.parts(giving.T) - terms[first[pair]] - terms[second[pair]]
-        worths = self.worth.value(terms.sum(axis=0)[None] + change)
+        before = np.stack([first[pair], second[pair]], axis=1)
 
         def weights_after(number: int) -> Integers:
             moved = wide.copy()
-            moved[:, first[pair[number]]], moved[:, second[pair[number]]] = taking[number], giving[number]
+            moved[:, before[number, 0]], moved[:, before[number, 1]] = taking[number], giving[number]
             return np.asarray(moved[:, moved.any(axis=0)])
 
-        return weights_after, worths
+        return weights_after, taking, giving, before, wide
+
+    def _all(self, weights: Integers) -> tuple[Any, Array]:
+        """Every move as `_feasible` has it: a function from a move's number to its weights, and all worths."""
+        weights_after, taking, giving, before, wide = self._feasible(weights)
+        return weights_after, self.worth.after(wide, taking.T, giving.T, before)
 
     def _within(self, columns: Integers) -> npt.NDArray[np.bool_]:
         """Whether columns (..., k) have no negative entry and a ratio within the cap."""
@@ -329,8 +367,8 @@ class Moves:
         return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
 
     def _random(self, weights: Integers, rng: np.random.Generator) -> Integers:
-        weights_after, worths = self._all(weights)
-        if not len(worths):
+        weights_after, taking, *_ = self._feasible(weights)
+        if not len(taking):
             return weights
-        moved: Integers = merged(weights_after(int(rng.integers(len(worths)))))
+        moved: Integers = merged(weights_after(int(rng.integers(len(taking)))))
         return moved if self.task.cap is None or self.task.allows(moved) else weights

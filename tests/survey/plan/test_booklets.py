@@ -85,7 +85,9 @@ def test_a_plan_says_how_many_respondents_it_and_others_need(pilot: tuple[float,
     asked = "one booklet" if planned.plan.booklets else "everything"
     assert f"  {planned.respondents:,} respondents, each asked {asked} (" in repr(planned)
     assert f"split over the questions {planned.split:,.0f}" in repr(planned)
-    assert f"any survey needs {planned.least:,} if the answers are independent, proved" in repr(planned)
+    known = "proved" if planned.least == planned.respondents else "by the closed-form bound"
+    said = f"if the answers are independent, any survey needs {planned.least:,}"
+    assert known in next(line for line in repr(planned).splitlines() if said in line)
     assert "cells" not in repr(planned)
 
 
@@ -335,11 +337,14 @@ def test_a_trace_of_a_booklet_is_left_out(m):
     ("kinds", "widths"), [((3, 3, 3), (0.05, 0.05, 0.05)), ((3, 2, 2, 3), (0.05, 0.02, 0.04, 0.05))]
 )
 def test_plans_of_even_questions_need_what_any_survey_needs(kinds, widths, tmp_path):
-    """27 and 36 even cells at epsilon 2, where one needs symmetry: nobody does with 1 % fewer, by a proof."""
+    """27 and 36 even cells at epsilon 2, where one needs symmetry: nobody does with 4 % fewer, by a proof.
+
+    Two per cent of these are for reports that tell a table, too.
+    """
     both = enumerate(zip(kinds, widths, strict=True))
     asked = [QuestionSpec(f"q{i}", tuple(range(k)), half_width=width) for i, (k, width) in both]
-    planned = plan_survey(SurveySpec("s", tuple(asked), epsilon=2.0))
-    assert planned.least <= planned.respondents <= 1.01 * planned.least
+    planned = plan_survey(SurveySpec("s", tuple(asked), epsilon=2.0), prove=True)
+    assert planned.least <= planned.respondents <= 1.04 * planned.least
     planned.proof.save(tmp_path / "least.json")
     assert load_respondents(tmp_path / "least.json").verify()
     assert not replace(planned.proof, least=planned.least + 2).verify()

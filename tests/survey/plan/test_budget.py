@@ -21,7 +21,7 @@ from ldpopt_survey import (
     plan_survey,
     respondents_needed,
 )
-from ldpopt_survey.plan.budget import Budget, _Curve, _split, split_budget, variance_at_uniform
+from ldpopt_survey.plan.budget import Budget, _Curve, _split, split_budget, total_variation_of, variance_at_uniform
 from ldpopt_survey.plan.precision import HalfWidth
 from ldpopt_survey.plan.question import QuestionPlanner
 
@@ -65,9 +65,13 @@ def test_a_delta_buys_epsilon_by_theorem_two():
 
 
 def test_a_cap_on_eta_binds_too():
-    """1 - prod(1 - eta_i) stays below the cap."""
-    split = split_budget({"a": (YES_NO, HalfWidth(0.05)), "b": (YES_NO, HalfWidth(0.05))}, Budget(4.0, eta=0.5))
-    assert 1 - math.prod(1 - math.tanh(e / 2) for e in split.epsilons.values()) <= 0.5
+    """The composition's total variation stays below the cap and uses it up, and no epsilon is cut to meet it."""
+    asked = {"a": (YES_NO, HalfWidth(0.05)), "b": (YES_NO, HalfWidth(0.05))}
+    split = split_budget(asked, Budget(4.0, eta=0.5))
+    assert 0.495 < total_variation_of([(e, split.etas[name]) for name, e in split.epsilons.items()]) <= 0.5
+    assert sum(split.epsilons.values()) > 3.9
+    alone = 2 * math.atanh(1 - math.sqrt(0.5))  # the epsilon that reaches half the cap without erasing
+    assert split.respondents < 0.6 * QuestionPlanner(YES_NO).respondents(HalfWidth(0.05), alone)
 
 
 def test_bad_budgets_are_refused():
@@ -182,6 +186,13 @@ def test_what_is_no_power_target(fields: dict[str, object]) -> None:
 def test_a_split_is_within_the_budget_whenever_the_time_is_over(looks):
     """The time may be over after any number of looks at the clock; epsilons never exceed the budget then."""
 
+    class Squares(_Curve):
+        def __init__(self, scale):
+            self.scale = scale
+
+        def __call__(self, epsilon, eta=None):
+            return self.scale / epsilon**2 / (1.0 if eta is None else eta)
+
     class Clock:
         seconds, left = 1.0, looks
 
@@ -193,12 +204,13 @@ def test_a_split_is_within_the_budget_whenever_the_time_is_over(looks):
         def late(self):
             return self.left < 0
 
-    curves = {name: _Curve(lambda epsilon, scale=scale: scale / epsilon**2) for name, scale in (("a", 90), ("b", 700))}
+    curves = {name: Squares(scale) for name, scale in (("a", 90), ("b", 700))}
     for budget in (Budget(1.5), Budget(1.5, eta=0.5), Budget(1.5, delta=1e-6)):
         try:
-            epsilons = _split(curves, budget, [], Clock()).epsilons
+            split = _split(curves, budget, [], Clock())
         except SolverError as error:
             assert "before a split within the budget was known" in str(error)
             assert looks < 100
             continue
-        assert budget.allows([(one, math.tanh(one / 2)) for one in epsilons.values()])
+        etas = split.etas or {name: math.tanh(one / 2) for name, one in split.epsilons.items()}
+        assert budget.allows([(one, etas[name]) for name, one in split.epsilons.items()])

@@ -131,11 +131,11 @@ def test_malformed_questions(changes: dict[str, Any]) -> None:
 
 
 def test_questions_and_rounds_compose() -> None:
-    """One respondent's loss is the sum over questions, and over rounds; distances by the product rule."""
+    """One respondent's loss is the sum over questions, and over rounds; distances compose to less than by products."""
     epsilons, etas = zip(*((q.channel.epsilon, q.channel.eta) for q in PLAN.questions), strict=True)
     assert PLAN.epsilon >= math.fsum(epsilons)
     assert PLAN.epsilon == pytest.approx(1.5, rel=1e-12)
-    assert PLAN.eta == pytest.approx(1 - (1 - etas[0]) * (1 - etas[1]), rel=1e-12)
+    assert PLAN.eta < 0.9 * (1 - (1 - etas[0]) * (1 - etas[1]))
     assert PLAN.over_rounds(4)[0] >= 4 * PLAN.epsilon
     assert PLAN.over_rounds(1) == (PLAN.epsilon, PLAN.eta)
     # The distance bound holds for the product channel itself.
