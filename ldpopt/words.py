@@ -63,8 +63,8 @@ def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, what: str =
     ".all" for all reports of a person, ".rounds" for those of all rounds. places : what else fills the sentence.
 
     >>> from ldpopt import local_dp, randomized_response
-    >>> guarantee_in_words(local_dp(randomized_response(2, 1.0)))
-    'Whatever you answer, any report is at most 2.719 (e^1) times likelier than under any other answer.'
+    >>> guarantee_in_words(local_dp(randomized_response(2, 1.0)))[:71]
+    'Whatever you answer, each possible report is at most 2.719 times (e^1) '
     """
     value, parameters = guarantee.value, guarantee.parameters
     if guarantee.notion == "shuffled_dp" and "delta" in parameters:

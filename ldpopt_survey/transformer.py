@@ -12,6 +12,7 @@ from ldpopt.channel import Label
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need, pa
 from ldpopt_survey.collect.batch import privatize_frame
+from ldpopt_survey.collect.coding import Coder
 from ldpopt_survey.collect.randomness import Fresh, Randomness
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -76,6 +77,12 @@ class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
             QuestionSpec(name, tuple(listed.get(name) or _observed(table, name)), pilot=pilot.get(name), eta=self.eta)
             for name in names
         )
+        for question in questions:  # as `transform` does
+            codes, absent = Coder(question).positions(table.column(question.name).combine_chunks())
+            if (codes < 0).any() or (absent is not None and absent.any()):
+                raise invalid(
+                    f"column {question.name!r}", "answers among its categories, none missing", Phrase("others")
+                )
         self.plan_ = plan_survey(SurveySpec("transformer", questions, epsilon=self.epsilon, design=self.design)).plan
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
-__all__ = ["DECIMALS", "DELIMITERS", "PLAIN", "Dialect", "delimiter_in_words", "sniff"]
+__all__ = ["DECIMALS", "DELIMITERS", "PLAIN", "Dialect", "delimiter_in_words", "header_rows_of", "sniff"]
 
 DELIMITERS = (",", ";", "\t", "|")
 DECIMALS = (".", ",")
@@ -23,9 +24,12 @@ HEAD_BYTES = 1 << 18
 
 RECORDS = 200
 
+MAX_HEADER_ROWS = 9
+
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+"""The marks with which files begin whose signs have two bytes each."""
+
 _NO_TEXT = {
-    codecs.BOM_UTF16_LE: "UTF-16; save it as UTF-8",
-    codecs.BOM_UTF16_BE: "UTF-16; save it as UTF-8",
     b"PK\x03\x04": "a zip file, such as an .xlsx or .ods workbook; save it as .xlsx under that name, or as CSV",
     b"\xd0\xcf\x11\xe0": "an old .xls workbook; save it as .xlsx or CSV",
     b"SQLite format 3\0": "an SQLite database; export its table as CSV",
@@ -43,14 +47,19 @@ class Dialect:
     delimiter : one of ``,``, ``;``, tab and ``|``. decimal : the sign in numbers; with a comma ``3,5`` is read as
         ``3.5``.
     encoding : a name that Python knows, of an encoding in which the bytes of line ends, quotes and delimiters stand for
-        nothing else: UTF-8, every one-byte encoding of ASCII's family, and the usual Chinese and Japanese ones.
+        nothing else: UTF-8, every one-byte encoding of ASCII's family, the usual Chinese and Japanese ones, and UTF-16.
+    header_rows : the rows above the first respondent, of which the first has the columns' names; 3 in files of
+        Qualtrics, 0 in files without names, whose columns are called ``column 1``, ``column 2``, ...
     """
 
     delimiter: str = ","
     encoding: str = "utf-8"
     decimal: str = "."
+    header_rows: int = 1
 
     def __post_init__(self) -> None:
+        if type(self.header_rows) is not int or not 0 <= self.header_rows <= MAX_HEADER_ROWS:
+            raise invalid("header_rows", f"a whole number from 0 to {MAX_HEADER_ROWS}", self.header_rows)
         if self.delimiter not in DELIMITERS:
             raise invalid("delimiter", 'one of ",", ";", "\\t" and "|"', self.delimiter)
         if self.decimal not in DECIMALS:
@@ -60,6 +69,11 @@ class Dialect:
             got = self.encoding
             raise invalid("encoding", "the name of an encoding such as utf-8, cp1252, latin-1 or cp1251", got)
         object.__setattr__(self, "encoding", known)
+
+    @property
+    def wide(self) -> bool:
+        """Return True if every sign of structure has two bytes (UTF-16)."""
+        return self.encoding in _WIDE.values()
 
     def decoded(self, content: bytes) -> bytes:
         """`content` in UTF-8; the errors of the encoding pass."""
@@ -71,6 +85,8 @@ def _python_name(name: str, delimiter: str) -> str:
     """Python's name for an encoding if its bytes of structure are ASCII's, whatever stands before them; or nothing."""
     try:
         codec = codecs.lookup(name).name
+        if codec in _WIDE.values():
+            return codec
         safe = bytes(range(128)).decode(codec) == bytes(range(128)).decode("ascii")
         # Whatever byte comes before, or escape that shifts to other letters, a mark after it stays that mark: so files
         # may be cut at line ends, and cells at delimiters.
@@ -87,25 +103,62 @@ def _python_name(name: str, delimiter: str) -> str:
 PLAIN = Dialect()
 
 
-def sniff(path: Path, delimiter: str = "", encoding: str = "", decimal: str = "") -> Dialect:
+def sniff(
+    path: Path, delimiter: str = "", encoding: str = "", decimal: str = "", header_rows: int | None = None
+) -> Dialect:
     """The dialect of a file, as far as it is not given; a guess, to be shown to whoever knows the file.
 
-    A file that is UTF-8 throughout is that, any other cp1252, the Western Windows encoding. The delimiter is the one
-    that cuts the first 200 records into the same number of cells, at least two; among several the one of most cells.
-    The decimal sign is a comma if numbers have one and none has a point, which a file cut by commas never has.
+    A file that is UTF-8 throughout is that, one that begins with UTF-16's mark is that, any other cp1252, the Western
+    Windows encoding. A first line ``sep=;`` says the delimiter. Otherwise it is the one that cuts the first 200 records
+    into the same number of cells, at least two; among several the one of most cells. The decimal sign is a comma if
+    numbers have one and none has a point, which a file cut by commas never has. Rows between the names and the first
+    respondent are found in files of Qualtrics and SurveyMonkey (`header_rows_of`).
     """
-    dialect = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".")
-    if delimiter and decimal:
+    dialect = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".", header_rows or 0)
+    if delimiter and decimal and header_rows is not None:
         return dialect
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)
-    whole_lines = head[: head.rfind(b"\n") + 1] if len(head) == HEAD_BYTES else head
-    text = whole_lines.removeprefix(codecs.BOM_UTF8).decode(dialect.encoding, "replace")
+    whole = len(head) < HEAD_BYTES
+    text = head[: len(head) // 2 * 2 if dialect.wide else None].decode(dialect.encoding, "replace")
+    text = (text if whole else text[: text.rfind("\n") + 1]).removeprefix("\ufeff")
+    if said := _SEPARATOR.match(text):
+        text, delimiter = text[said.end() :], delimiter or said[1]
     cut = {mark: _records(text, mark) for mark in ([delimiter] if delimiter else DELIMITERS)}
     best = max(cut, key=lambda mark: _evenness(cut[mark]))
-    cells = [cell.strip() for record in cut[best][1:] for cell in record]
+    above = header_rows_of(cut[best][:4]) if header_rows is None else header_rows
+    cells = [cell.strip() for record in cut[best][above:] for cell in record]
     commas = best != "," and any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
-    return Dialect(best, dialect.encoding, decimal or ("," if commas else "."))
+    return Dialect(best, dialect.encoding, decimal or ("," if commas else "."), above)
+
+
+_SEPARATOR = re.compile(r"sep=([,;|\t])\r?\n", re.IGNORECASE)
+"""The line above the names by which Excel is told the delimiter."""
+
+_SECOND_HEADERS = {
+    ("v1", "responseid"), ("v1", "response id"), ("responseid", "response id"), ("startdate", "start date"),
+    ("respondent id", ""), ("respondent_id", ""),
+}  # fmt: skip
+"""The first cells of the first two rows where the second one has questions' texts: older Qualtrics, SurveyMonkey."""
+
+
+def header_rows_of(records: Sequence[Sequence[str]]) -> int:
+    """Return the number of header rows that the first records of a file show: 3, 2 or 1.
+
+    Three are Qualtrics' names, texts and import ids. Two are names and texts, or names that stand twice.
+
+    >>> header_rows_of([["Q1", "Q2"], ["Do you smoke?", "Age"], ['{"ImportId":"QID1"}', '{"ImportId":"QID2"}']])
+    3
+    >>> header_rows_of([["a", "b"], ["a", "b"], ["yes", "no"]]), header_rows_of([["a", "b"], ["yes", "no"]])
+    (2, 1)
+    """
+    rows = [[str(cell).strip() for cell in record] for record in records]
+    if len(rows) > 2 and sum(cell.startswith('{"ImportId"') for cell in rows[2]) * 2 > len(rows[2]):
+        return 3
+    if len(rows) < 2 or len(rows[0]) < 2:
+        return 1
+    repeated = rows[0] == rows[1] and len(set(rows[0])) > 1
+    return 2 if repeated or (rows[0][0].casefold(), rows[1][0].casefold()) in _SECOND_HEADERS else 1
 
 
 def _guessed_encoding(path: Path) -> str:
@@ -114,6 +167,8 @@ def _guessed_encoding(path: Path) -> str:
     try:
         with open(path, "rb") as file:
             first = file.read(16)
+            if first[:2] in _WIDE:
+                return _WIDE[first[:2]]
             for begin, kind in _NO_TEXT.items():
                 if first.startswith(begin):
                     raise InvalidInput(f"{path}: expected text in UTF-8 or an 8-bit encoding, got {kind}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from ldpopt_survey.datafiles.columns import FileProfile
     from ldpopt_survey.plan.propose import Proposal, Wishes
-    from ldpopt_survey.plan.spec import Revealed
+    from ldpopt_survey.plan.spec import QuestionSpec, Revealed
 
 
 @options("""
@@ -30,13 +31,18 @@ if TYPE_CHECKING:
     name: --name | Name of the survey. [default: the file's]
     epsilon: --epsilon -e | Budget of each respondent, in nats. [default: 2]
     half_width: --half-width | Target half-width of every question's 95 % interval.
-    yes: --yes -y | Ask no questions on a terminal.
+    yes: --yes -y | Accept the proposal as it is, also where it merges or drops answers; ask nothing on a terminal.
     # What the columns are
     question: --question COLUMN | A column to ask; may be repeated.
     respondent: --respondent COLUMN | The column of respondents' ids.
     carry: --carry COLUMN | A public column that goes into the reports unchanged.
     bins: --bins COLUMN=5|10,20,30 | Bins of a column of numbers: their number, or their edges.
     missing_code: --missing-code [COLUMN=]CODE | A code for 'no answer', in one column or in all.
+    answer: --answer COLUMN=CODE | An entry that is an answer, although it looks like a code for 'no answer'.
+    merge: --merge COLUMN | Count answers that differ only in capitals and blanks as one.
+    keep_apart: --keep-apart COLUMN | Do not count such answers as one.
+    blank_is_no: --blank-is-no QUESTION | An empty box was not ticked.
+    blank_is_missing: --blank-is-missing QUESTION | An empty box is no answer, and not "not ticked".
     missing: --missing WORD | Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the
       file.
     accept: --accept QUESTION=COLUMN | Publish what tells the answer to a question: a column, the empty reports of
@@ -45,13 +51,17 @@ if TYPE_CHECKING:
     delimiter: --delimiter | Delimiter of the file: "," ";" "tab" or "|".
     encoding: --encoding | Encoding of the file: utf-8, cp1252, cp1250, ...
     decimal: --decimal | Decimal sign of the file: "." or ",".
+    header_rows: --header-rows 0.. | Rows above the first respondent: 1; 3 as in Qualtrics; 0 if there are no names.
     """)
 def new(
     file: Path, out: Path = Path("survey.toml"), consent: Path = Path("consent.md"), name: str = "",
     epsilon: float | None = None, question: list[str] | None = None, respondent: str = "",
     carry: list[str] | None = None, bins: list[str] | None = None, missing_code: list[str] | None = None,
     missing: str = "category", accept: list[str] | None = None,
-    half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "", time_limit: str = "",
+    half_width: float = 0.05, delimiter: str = "", encoding: str = "", decimal: str = "",
+    header_rows: int | None = None, answer: list[str] | None = None, merge: list[str] | None = None,
+    keep_apart: list[str] | None = None, blank_is_no: list[str] | None = None,
+    blank_is_missing: list[str] | None = None, time_limit: str = "",
     yes: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
@@ -72,15 +82,21 @@ def new(
         raise invalid("--missing", "category, left-out or refuse", missing)
     wishes = Wishes(
         tuple(question or ()), respondent, tuple(carry or ()), _bins(bins or []), _codes(missing_code or []),
-        missing.replace("-", " "), half_width,
+        missing.replace("-", " "), half_width, _codes(answer or []), tuple(merge or ()), tuple(keep_apart or ()),
+        tuple(blank_is_no or ()), tuple(blank_is_missing or ()),
     )  # fmt: skip
     with progress("reading"):
-        profiled = profile(file, {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter), encoding, decimal)
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+        profiled = profile(file, delimiter, encoding, decimal, header_rows)
         proposal = propose(profiled, wishes)
-    asking = not yes and not question and sys.stdin.isatty() and sys.stdout.isatty()
+    terminal = not yes and sys.stdin.isatty() and sys.stdout.isatty()
+    asking = terminal and not question
     lines = _seen(profiled, proposal)
     if asking:
         say(*lines)
+    if not yes:
+        proposal, wishes = _confirmed(profiled, proposal, wishes, terminal)
+    if asking:
         proposal = _chosen(profiled, proposal, wishes)
     if not proposal.questions:
         why = "; ".join(f"{name}: {why}" for name, why in proposal.aside[:3]) or "only ids and carried columns"
@@ -124,8 +140,8 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
 
     ids = [] if proposal.respondent is None else [proposal.respondent]
     sample = {role: name for role in DESIGN if (name := getattr(proposal.sample, role, None)) is not None}
-    columns = [*proposal.names, *proposal.carry, *sample.values(), *ids]
-    table = sampled_rows(partitions([file.path], file.dialect), list(dict.fromkeys(columns)))
+    columns = [*proposal.columns, *proposal.carry, *sample.values(), *ids]
+    table = sampled_rows(partitions([file.path], file.dialect, trimmed=True), list(dict.fromkeys(columns)))
     proposal, lines = routed(proposal, table), []
     spec = draft_spec(file, proposal, title, revealed=revealed)
     leaks = unaccepted(find_leaks(spec, table), spec.revealed)
@@ -140,6 +156,59 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
         leaks = find_leaks(draft_spec(file, proposal, title, revealed=revealed), table)
     refuse_leaks(leaks, spec.revealed)
     return proposal, lines
+
+
+def _confirmed(file: FileProfile, proposal: Proposal, wishes: Wishes, terminal: bool) -> tuple[Proposal, Wishes]:
+    """The proposal without guesses that merge or drop answers: a person confirms them, by options or at the terminal.
+
+    `InvalidInput` with the options of each guess where nobody can be asked.
+    """
+    from ldpopt_survey.plan.propose import propose
+
+    while merges := proposal.merges:
+        if not terminal:
+            shown = [
+                f"{merging.question}: {merging.told} ({shlex.join(merging.accept)}, or {shlex.join(merging.decline)})"
+                for merging in merges[:MAX_SHOWN]
+            ]
+            shown += [f"and {len(merges) - MAX_SHOWN} more"] if len(merges) > MAX_SHOWN else []
+            raise InvalidInput(
+                f"{file.path}: the proposal would merge or drop answers; pass --yes to accept all of it, or one option "
+                f"for each: {'; '.join(shown)}"
+            )
+        for merging in merges:
+            agreed = typer.confirm(f"{merging.question}: {merging.told}. Is that right?", default=True)
+            option, value = merging.accept if agreed else merging.decline
+            wishes = _with_option(wishes, option, value, merging.question)
+        decided = propose(file, wishes)
+        if len(decided.merges) >= len(merges):
+            break
+        proposal = decided
+    return proposal, wishes
+
+
+MAX_SHOWN = 12
+"""The most guesses that a refusal lists."""
+
+
+def _with_option(wishes: Wishes, option: str, value: str, question: str) -> Wishes:
+    """The wishes with one more option of the command line."""
+    from dataclasses import replace
+
+    code = value.removeprefix(f"{question}=")
+    match option:
+        case "--missing-code":
+            codes = {**wishes.missing_codes, question: [*wishes.missing_codes.get(question, ()), code]}
+            return replace(wishes, missing_codes=codes)
+        case "--answer":
+            return replace(wishes, answers={**wishes.answers, question: [*wishes.answers.get(question, ()), code]})
+        case "--merge":
+            return replace(wishes, merged=(*wishes.merged, value))
+        case "--keep-apart":
+            return replace(wishes, apart=(*wishes.apart, value))
+        case "--blank-is-no":
+            return replace(wishes, blank_is_no=(*wishes.blank_is_no, value))
+    return replace(wishes, blank_is_missing=(*wishes.blank_is_missing, value))
 
 
 def _accepted(given: Sequence[str]) -> Revealed:
@@ -168,9 +237,10 @@ def _seen(file: FileProfile, proposal: Proposal) -> list[str]:
     lines += [f"  {name}: carried into the reports as it is" for name in proposal.carry]
     for question in proposal.questions[:30]:
         asked = question.spec
-        shown = ", ".join(str(label) for label in asked.categories[:8]) + (", ..." if len(asked.categories) > 8 else "")
+        labels = getattr(asked, "options", ()) or asked.categories
+        shown = ", ".join(str(label) for label in labels[:8]) + (", ..." if len(labels) > 8 else "")
         missing = f"; no answer: {', '.join(codes)}" if (codes := asked.reading.missing_codes) else ""
-        lines.append(f"  {asked.name}: {len(asked.categories)} answers ({shown}){missing}")
+        lines.append(f"  {asked.name}: {len(labels)} {_kind_of(asked)} ({shown}){missing}")
         lines += [f"    {remark}" for remark in question.seen]
     if len(proposal.questions) > 30:
         lines.append(f"  ... and {len(proposal.questions) - 30} more columns that could be asked")
@@ -178,6 +248,10 @@ def _seen(file: FileProfile, proposal: Proposal) -> list[str]:
     if len(proposal.aside) > 30:
         lines.append(f"  ... and {len(proposal.aside) - 30} more columns that are not asked")
     return lines
+
+
+def _kind_of(asked: QuestionSpec) -> str:
+    return "options, any of which may be chosen" if asked.type_name == "any of" else "answers"
 
 
 def _counted(number: int, what: str) -> str:

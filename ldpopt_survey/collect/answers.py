@@ -10,8 +10,8 @@ from typing import Any
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files.delimited import PLAIN, Dialect
-from ldpopt_survey.datafiles.delimited import bytes_between, header, parse
-from ldpopt_survey.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, parquet_schema, ranges_of
+from ldpopt_survey.datafiles.delimited import bytes_between, head, parse
+from ldpopt_survey.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, is_flat_list, parquet_schema, ranges_of
 from ldpopt_survey.datafiles.pieces import values_hidden as values_hidden
 
 __all__ = ["refuse_nested"]
@@ -107,13 +107,13 @@ def refuse_the_same(what: str, files: Sequence[Path]) -> None:
             raise invalid(what, "every file once", Phrase(f"{other} and {path}, which are the same file"))
 
 
-def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partition]:
+def partitions(files: Sequence[Path], dialect: Dialect = PLAIN, trimmed: bool = False) -> list[Partition]:
     """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order.
 
     Every file begins a partition of its own, unless there are more than `PARTITIONS` files. Then small neighbours share
     a partition, since ten thousand tasks and their files would take longer than the rows in them.
 
-    dialect : how the files are written, if they are text.
+    dialect : how the files are written, if they are text. trimmed : whether empty rows at their ends are left out.
     """
     together = -(-len(files) // PARTITIONS)
     finished: list[Partition] = []
@@ -128,7 +128,7 @@ def partitions(files: Sequence[Path], dialect: Dialect = PLAIN) -> list[Partitio
             waiting.clear()
 
     for path in files:
-        for start, stop, rows in ranges_of(path, PARTITION_ROWS, PARTITION_BYTES, dialect):
+        for start, stop, rows in ranges_of(path, PARTITION_ROWS, PARTITION_BYTES, dialect, trimmed):
             piece = Piece(str(path), start, stop, rows, dialect)
             if not (rows or piece.delimited):  # text that seems empty stays, to be refused later
                 continue
@@ -188,16 +188,18 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
     They are read one by one if a file has quotes, which might reach into the next file, and if anything is wrong, so
     that the message names the file.
     """
-    first, contents = b"", []
+    first, contents, dialect = None, [], pieces[0].dialect
+    if dialect.wide:
+        return None
     for piece in pieces:
-        own, begin = header(Path(piece.path))
+        above = head(Path(piece.path), dialect)
         content = bytes_between(Path(piece.path), piece.start, piece.stop)
-        if b'"' in own or b'"' in content or own != (first or own) or piece.start != begin:
+        first = first or above
+        if b'"' in above.content or b'"' in content or above.names != first.names or piece.start != above.begin:
             return None
-        first = own
         contents.append(content if content.endswith(b"\n") or not content else content + b"\n")
     try:
-        table = parse(first + b"".join(contents), columns, pieces[0].dialect)
+        table = parse(b"".join(contents), () if first is None else first.names, columns, dialect)
     except (pa.ArrowException, UnicodeDecodeError, InvalidInput):
         return None
     return table if table.num_rows == sum(piece.rows for piece in pieces) else None
@@ -212,6 +214,8 @@ def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) ->
         kind = schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         raw = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+        if is_flat_list(kind) and name not in carried:
+            continue
         if pa.types.is_nested(kind) or (name in carried and any(is_raw(kind) for is_raw in raw)):
             got = Phrase("lists or records" if pa.types.is_nested(kind) else "bytes")
             raise invalid("answers", f"plain values (text, numbers, dates) in the column {name!r}", got, str(path))

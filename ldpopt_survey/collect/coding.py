@@ -21,7 +21,8 @@ from ldpopt_survey.collect.words import CHUNK, WordArray, Words
 from ldpopt_survey.datafiles.columns import is_one_of, to_numbers
 from ldpopt_survey.datafiles.pieces import values_hidden
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
+from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, Part, PlannedQuestion
+from ldpopt_survey.plan.reading import spellings_of, truth_value
 from ldpopt_survey.plan.spec import QuestionSpec
 from ldpopt_survey.records import key, listed, mapped, whole
 
@@ -152,6 +153,7 @@ class Coder:
         codes = [(code, _place(question, label)) for code, label in reading.codes]
         known = {code for code, _ in codes}
         codes += [(text, place) for place, text in enumerate(map(as_text, question.categories)) if text not in known]
+        codes += _spelled(question, {code for code, _ in codes})
         written = [code for code, _ in codes]
         self._question = question
         self._kind = np.min_scalar_type(len(question.categories))
@@ -192,7 +194,7 @@ class Coder:
     def _without_codes(self, column: Any) -> Any:
         """The column with null in place of the codes that stand for "no answer"."""
         reading = self._question.reading
-        if not (reading.missing_codes or reading.bins):
+        if not (reading.missing_codes or reading.bins or reading.separator):
             return column
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
@@ -206,7 +208,20 @@ class Coder:
             numbers = _to_numpy(pc.fill_null(to_numbers(column), float("nan")))
             places = np.searchsorted(np.asarray(self._question.reading.bins), numbers, side="right")
             return np.where(np.isnan(numbers), -1, places)
+        if self._question.reading.separator:
+            return self._last_listed(pc.cast(column, pa.large_string()))
         return np.asarray(self._of_code[_to_numpy(pc.fill_null(self._lookup(column), -1))])
+
+    def _last_listed(self, column: Any) -> npt.NDArray[Any]:
+        """The last of the categories in each cell's list: the first for an empty list, -1 if an entry is none."""
+        lists = pc.split_pattern(pc.fill_null(column, ""), self._question.reading.separator)
+        parents, entries = _to_numpy(pc.list_parent_indices(lists)), pc.utf8_trim_whitespace(pc.list_flatten(lists))
+        filled = _to_numpy(pc.greater(pc.binary_length(entries), 0))
+        places = self._of_code[_to_numpy(pc.fill_null(self._lookup(entries), -1))]
+        positions = np.zeros(len(column), np.int64)
+        np.maximum.at(positions, parents[filled], places[filled])
+        positions[parents[filled & (places < 0)]] = -1
+        return positions
 
     def _apply(
         self, policy: str, codes: Codes, where: npt.NDArray[np.bool_], tally: Tally, row: Callable[[int], int]
@@ -280,6 +295,25 @@ class JointCoder:
         cells = self._cells[tuple(codes[part.name] for part in self._parts)]
         left_out = any(part.reading.left_out for part in self._parts)
         return np.where(absent, 0, cells).astype(self._kind), absent if left_out else None
+
+
+def _spelled(question: Part | PlannedQuestion | QuestionSpec, known: set[str]) -> list[tuple[str, int]]:
+    """The common spellings of true and false, with their places, if the answers are such a pair."""
+    answers = [label for label in question.categories if label != NOT_APPLICABLE]
+    if question.reading.own_category:
+        answers = [label for label in answers if label != question.missing]
+    if question.reading.separator or question.reading.bins or len(answers) != 2:
+        return []
+    values = [truth_value(as_text(label)) for label in answers]
+    if set(values) != {True, False}:
+        return []
+    pairs = zip(answers, values, strict=True)
+    return [
+        (spelling, _place(question, label))
+        for label, value in pairs
+        for spelling in spellings_of(bool(value))
+        if spelling not in known
+    ]
 
 
 def _place(question: Part | PlannedQuestion | QuestionSpec, label: Any) -> int:

@@ -252,10 +252,11 @@ def routed(proposal: Proposal, table: Any) -> Proposal:
     Who was asked is then not seen. Of those who were asked, who did not answer is a category of its own.
     """
     questions = {proposed.spec.name: proposed for proposed in proposal.questions}
-    routes = find_routes([proposed.spec for proposed in proposal.questions], table)
+    single = [proposed.spec for proposed in proposal.questions if proposed.spec.answers == (proposed.spec,)]
+    routes = find_routes(single, table)
     if not routes:
         return proposal
-    seen = Sight.of([proposed.spec for proposed in proposal.questions], (), table)
+    seen = Sight.of(single, (), table)
     for name, (other, labels) in routes.items():
         spec, leading = questions[name].spec, questions[other].spec
         asked = np.isin(seen.codes[other], [code for code, label in enumerate(leading.categories) if label in labels])

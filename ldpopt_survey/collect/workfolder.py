@@ -56,7 +56,7 @@ class WorkFolder:
     ) -> WorkFolder:
         """A new work folder at `path`, complete or absent, for a run of the `description` `asked`."""
         key = randomness.key()
-        parts = partitions(files, plan.file)
+        parts = partitions(files, plan.file, trimmed=True)
         if sum(part.rows for part in parts) == 0:
             raise invalid("answers", "at least one row", Phrase("none"), str(files[0]))
         state = {
@@ -108,7 +108,7 @@ class WorkFolder:
         # A memoised run uses the caller's key file, any other run the key in its folder; either must be the run's first
         # key.
         key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
-        parts = [part.to_dict() for part in partitions(files, plan.file)]
+        parts = [part.to_dict() for part in partitions(files, plan.file, trimmed=True)]
         refuse_others({**asked, "key": key.check(), "partitions": parts}, folder.state, path)
         for name in (PARTS, RECORDS, SPILLS):
             (path / name).mkdir(exist_ok=True)

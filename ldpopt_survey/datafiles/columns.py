@@ -14,12 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect, sniff
 from ldpopt.files.table import lacking_column
 from ldpopt.values.distribution import Array
-from ldpopt_survey.datafiles.pieces import batches_of, kind_of, names_of, ranges_of, values_hidden, wordings_of
+from ldpopt_survey.datafiles.pieces import (
+    batches_of,
+    header_rows_in_workbook,
+    kind_of,
+    levels_of,
+    names_of,
+    ranges_of,
+    texts_of,
+    values_hidden,
+)
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 
@@ -79,6 +88,7 @@ class ColumnProfile:
     words : the values that are no numbers, of text, with their counts; None if there are over a hundred.
     whole : whether all numbers are whole. distinct : whether no value came twice, as far as was looked.
     wording : the question's text, where the file has it.
+    levels : the categories that the file declares, in order: pairs of a number, if there is one, and the label.
     """
 
     name: str
@@ -91,6 +101,7 @@ class ColumnProfile:
     distinct: bool = True
     plain: bool = True
     wording: str = ""
+    levels: tuple[tuple[float | None, str], ...] = ()
     _samples: list[Array] = field(default_factory=list, repr=False)
 
     @property
@@ -164,32 +175,58 @@ class FileProfile:
         raise lacking_column("file", name, [column.name for column in self.columns], str(self.path))
 
 
-def profile(path: str | Path, delimiter: str = "", encoding: str = "", decimal: str = "") -> FileProfile:
+def profile(
+    path: str | Path, delimiter: str = "", encoding: str = "", decimal: str = "", header_rows: int | None = None
+) -> FileProfile:
     """Look at every column of a file once, in memory that does not grow with its rows.
 
-    delimiter, encoding, decimal : how a text file is written, where that is not to be guessed (`Dialect`).
-    `InvalidInput` for a file that cannot be read, has no columns' names or no rows; it quotes no value.
+    delimiter, encoding, decimal, header_rows : how a file is written, where that is not to be guessed (`Dialect`).
+    `InvalidInput` for a file that cannot be read, whose first line looks like answers, or that has no rows; it quotes
+    no value.
     """
     path = Path(path)
     kind = kind_of(path)
     if not path.is_file():
         raise invalid("file", "one that exists", str(path))
-    dialect = sniff(path, delimiter, encoding, decimal) if kind == "delimited" else PLAIN
+    dialect = PLAIN
+    if kind == "delimited":
+        dialect = sniff(path, delimiter, encoding, decimal, header_rows)
+    elif kind == "workbook":
+        dialect = Dialect(header_rows=header_rows_in_workbook(path) if header_rows is None else header_rows)
     names = names_of(path, dialect)
     if not 0 < len(names) <= MOST_COLUMNS:
         raise invalid("file", f"1 to {MOST_COLUMNS} columns", len(names), str(path))
-    if all(_NUMERAL.fullmatch(name) for name in names):  # a file without a header: its first line is somebody's answers
-        raise invalid("file", "column names in the first line", Phrase("numbers alone"), str(path))
-    wordings = wordings_of(path) if kind == "statistical" else {}
-    columns = [ColumnProfile(name, wording=wordings.get(name) or "") for name in names]
-    for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect):
+    texts, levels = texts_of(path, dialect), levels_of(path)
+    columns = [
+        ColumnProfile(name, wording=" ".join((texts.get(name) or "").split()), levels=levels.get(name, ()))
+        for name in names
+    ]
+    for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect, trimmed=True):
         for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH):
             for index, column in enumerate(columns):
                 values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(index))
     rows = columns[0].rows
     if not rows:
         raise invalid("file", "at least one row below the column names", Phrase("none"), str(path))
+    if header_rows is None and kind in ("delimited", "workbook"):
+        _require_names(path, columns, rows)
     return FileProfile(path, kind, dialect, rows, tuple(columns))
+
+
+def _require_names(path: Path, columns: Sequence[ColumnProfile], rows: int) -> None:
+    """`InvalidInput` if the first row looks like a respondent's answers, or stands in the file again."""
+    again = [column.values is not None and column.values.get(column.name, 0) for column in columns]
+    if len(columns) > 1 and all(again) and 20 * max(again) < rows:
+        raise InvalidInput(
+            f"{path}: the row of column names stands in the file again, as in files that were joined. Delete these "
+            "rows, or pass --header-rows 1 if they are answers"
+        )
+    alike = [bool(count) or bool(_NUMERAL.fullmatch(column.name)) for count, column in zip(again, columns, strict=True)]
+    if 2 * sum(alike) >= len(alike):
+        raise InvalidInput(
+            f"{path}: the first row looks like a respondent's answers, not like column names. If there are no names, "
+            "pass --header-rows 0 (columns are then called 'column 1', 'column 2', ...), otherwise --header-rows 1"
+        )
 
 
 def _text(value: Any) -> str:

@@ -5,9 +5,14 @@ Each range is parsed on its own: linear time, and memory for one range alone.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,40 +26,136 @@ from ldpopt.files.delimited import PLAIN, Dialect
 MAX_RECORD = 1 << 24
 
 
-def header(path: Path) -> tuple[bytes, int]:
-    """The header line, and the byte where the records begin."""
-    with open(path, "rb") as file:
-        line = file.readline(MAX_RECORD)
-    if not line.endswith(b"\n") or line.count(b'"') % 2 or not line.strip():
+@dataclass(frozen=True)
+class Head:
+    """What stands above the records of a delimited file.
+
+    names : the columns' names, all different: of a name that stands twice both have a number, and a column without
+        one is called by its place. texts : what the header rows below the names say of each column.
+    begin : the byte where the records begin. content : the bytes of the first header row.
+    """
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+    begin: int
+    content: bytes
+
+
+def head(path: Path, dialect: Dialect = PLAIN) -> Head:
+    """Read the header rows of a file; `InvalidInput` if there are none of that kind."""
+    width, size = 1 + dialect.wide, 1 << 16
+    while True:
+        with open(path, "rb") as file:
+            start = file.read(size)
+        skipped = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
+        skipped = 2 if dialect.wide and start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else skipped
+        ends = (_record_ends(_signs(start[skipped:], dialect)) + 1) * width + skipped
+        if len(ends) > dialect.header_rows + 1 or len(start) < size or size >= MAX_RECORD:
+            break
+        size *= 4
+    if len(ends) and _EXCEL.fullmatch(_decoded(start[skipped : ends[0]], dialect, path).encode()):
+        skipped, ends = int(ends[0]), ends[1:]
+    first = start[skipped : ends[0]] if len(ends) else start[skipped:]
+    if (not len(ends) and dialect.header_rows) or not _decoded(first, dialect, path).strip():
         raise invalid("answers", "a first line with the column names", Phrase("none"), str(path))
-    return line.removeprefix(b"\xef\xbb\xbf"), len(line)
+    rows = [_cells(first, dialect, path)]
+    for number in range(1, dialect.header_rows):
+        if number >= len(ends):
+            raise invalid("header_rows", f"at most the rows of the file, {len(ends)}", dialect.header_rows, str(path))
+        rows.append(_cells(start[ends[number - 1] : ends[number]], dialect, path))
+    if not dialect.header_rows:
+        names = distinct_names([""] * len(rows[0]))
+        return Head(names, ("",) * len(names), skipped, first)
+    names, texts = named_by(rows)
+    return Head(names, texts, int(ends[dialect.header_rows - 1]), first)
 
 
-def names_in(content: bytes, dialect: Dialect = PLAIN, where: str = "") -> list[str]:
-    """The column names in the first line of `content`, which is that of the file `where`."""
+_EXCEL = re.compile(rb"sep=[,;|\t]\r?\n?", re.IGNORECASE)
+
+
+def named_by(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns' names and texts that header rows say.
+
+    A column without a name, to the right of one with a name, has its options in the second row, as SurveyMonkey writes
+    them: both are then called by the question and the option.
+    """
+    names = [cell.strip() for cell in rows[0]]
+    below = [[row[place].strip() if place < len(row) else "" for place in range(len(names))] for row in rows[1:]]
+    second, group = below[0] if below else [""] * len(names), ""
+    for place, name in enumerate(names):
+        group = name or group
+        more = place + 1 < len(names) and not names[place + 1] and second[place + 1]
+        if group and second[place] and (not name or more):
+            names[place] = f"{group}: {second[place]}"
+    texts = [next(filter(None, (row[place] for row in below)), "") for place in range(len(names))]
+    plain = [
+        "" if text.startswith('{"ImportId"') or text == name else text for name, text in zip(names, texts, strict=True)
+    ]
+    return distinct_names(names), tuple(plain)
+
+
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names that all differ: ``column 3`` for an empty one, ``age (1)``, ``age (2)`` for one that stands twice.
+
+    >>> distinct_names(["id", "", "age", "age"])
+    ('id', 'column 2', 'age (1)', 'age (2)')
+    """
+    full = [name if name.strip() else f"column {place}" for place, name in enumerate(names, 1)]
+    twice, used, distinct = Counter(full), set(full), list[str]()
+    places: Counter[str] = Counter()
+    for name in full:
+        if twice[name] > 1:
+            places[name] += 1
+            while (numbered := f"{name} ({places[name]})") in used:
+                places[name] += 1
+            used.add(numbered)
+            distinct.append(numbered)
+        else:
+            distinct.append(name)
+    return tuple(distinct)
+
+
+def _decoded(content: bytes, dialect: Dialect, path: Path) -> str:
+    """The text of header bytes; `InvalidInput` if it is not in the dialect's encoding."""
     try:
-        line = dialect.decoded(content[: content.index(b"\n")]).decode().removesuffix("\r")
-        return next(csv.reader([line], strict=True, delimiter=dialect.delimiter))
-    except (ValueError, csv.Error):
+        return dialect.decoded(content).decode()
+    except ValueError:
         encoding = "UTF-8" if dialect.encoding == "utf-8" else dialect.encoding
-        raise invalid("answers", f"a first line of column names in {encoding}", Phrase("another"), where) from None
+        raise invalid("answers", f"a first line of column names in {encoding}", Phrase("another"), str(path)) from None
 
 
-def record_ranges(path: Path, reach: int, dialect: Dialect = PLAIN) -> Iterator[tuple[int, int, int]]:
-    """Byte ranges of whole records, of about `reach` bytes, with the number of records in each."""
-    first, begin = header(path)
-    blank_lines_count = len(names_in(first, dialect)) == 1
-    size = path.stat().st_size
+def _cells(content: bytes, dialect: Dialect, path: Path) -> list[str]:
+    """The cells of one header row."""
+    text = _decoded(content, dialect, path).rstrip("\r\n")
+    try:
+        (record,) = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=dialect.delimiter)
+    except (ValueError, csv.Error):
+        raise invalid("answers", "a first line of column names", Phrase("another"), str(path)) from None
+    return [" ".join(cell.split()) if "\n" in cell or "\r" in cell else cell for cell in record]
+
+
+def record_ranges(
+    path: Path, reach: int, dialect: Dialect = PLAIN, trimmed: bool = False
+) -> Iterator[tuple[int, int, int]]:
+    """Byte ranges of whole records, of about `reach` bytes, with the number of records in each.
+
+    trimmed : whether rows at the end that hold delimiters and blanks alone are left out, as spreadsheets write them.
+    """
+    above, width = head(path, dialect), 1 + dialect.wide
+    blank_lines_count = len(above.names) == 1
+    size = _used_size(path, above.begin, dialect) if trimmed and not blank_lines_count else path.stat().st_size
+    reach += reach % width
     with open(path, "rb") as file:
-        start = begin
+        start = above.begin
         while start < size:
             tried = reach
             while True:
                 file.seek(start)
-                content = np.frombuffer(file.read(tried), np.uint8)
-                ends = _record_ends(content)
+                content = file.read(min(tried, size - start))
+                signs = _signs(content, dialect)
+                ends = _record_ends(signs)
                 if start + len(content) >= size:
-                    yield start, size, _count(content, ends, blank_lines_count)
+                    yield start, size, _count(signs, ends, blank_lines_count)
                     return
                 if len(ends):
                     break
@@ -63,8 +164,38 @@ def record_ranges(path: Path, reach: int, dialect: Dialect = PLAIN) -> Iterator[
                     expected = "records of moderate length (a quote may be open)"
                     raise invalid("answers", expected, Phrase("a longer one"), str(path))
             stop = int(ends[-1]) + 1
-            yield start, start + stop, _count(content[:stop], ends, blank_lines_count)
-            start += stop
+            yield start, start + width * stop, _count(signs[:stop], ends, blank_lines_count)
+            start += width * stop
+
+
+def _signs(content: bytes, dialect: Dialect) -> npt.NDArray[Any]:
+    """The signs of structure: bytes, or in UTF-16 pairs of them."""
+    if not dialect.wide:
+        return np.frombuffer(content, np.uint8)
+    return np.frombuffer(content[: len(content) // 2 * 2], "<u2" if dialect.encoding == "utf-16-le" else ">u2")
+
+
+def _used_size(path: Path, begin: int, dialect: Dialect) -> int:
+    """The bytes of a file up to the end of its last row that holds more than delimiters and blanks."""
+    size, width = path.stat().st_size, 1 + dialect.wide
+    empty = np.frombuffer(f"{dialect.delimiter} \t\r\n".encode(), np.uint8)
+    stop = begin + (size - begin) // width * width
+    with open(path, "rb") as file:
+        while stop > begin:
+            start = max(begin, stop - (1 << 16))
+            file.seek(start)
+            used = np.flatnonzero(~np.isin(_signs(file.read(stop - start), dialect), empty))
+            if not len(used):
+                stop = start
+                continue
+            place = start + width * int(used[-1])
+            file.seek(place)
+            while signs := file.read(1 << 16):
+                if len(ends := np.flatnonzero(_signs(signs, dialect) == 0x0A)):
+                    return place + width * (int(ends[0]) + 1)
+                place += len(signs)
+            return size
+    return begin
 
 
 def bytes_between(path: Path, start: int, stop: int) -> bytes:
@@ -75,17 +206,19 @@ def bytes_between(path: Path, start: int, stop: int) -> bytes:
 
 
 def parse(
-    content: bytes, columns: Sequence[str], dialect: Dialect = PLAIN, place: Callable[[int], str] = "row {}".format
+    content: bytes,
+    names: Sequence[str],
+    columns: Sequence[str],
+    dialect: Dialect = PLAIN,
+    place: Callable[[int], str] = "row {}".format,
 ) -> Any:
-    """`columns` of a header with its records as a pyarrow table of text; an empty cell is null, a quoted one is not.
+    """`columns` of records, with the names of all, as a pyarrow table of text; an empty cell is null, a quoted one not.
 
     place : where a row of these stands, in words for a message; the names are row 1. A record with more or fewer cells
-    than the header is `InvalidInput` with its number; what else is not well-formed is an error of pyarrow's or of the
+    than names is `InvalidInput` with its number; what else is not well-formed is an error of pyarrow's or of the
     encoding's.
     """
     content = dialect.decoded(content)
-    plain = Dialect(dialect.delimiter)
-    names = names_in(content, plain)
     convert = arrow_csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict.fromkeys(names, pa.string()),
@@ -97,7 +230,7 @@ def parse(
 
     def refuse(row: Any) -> str:
         if not ragged:  # of the row only these numbers are kept, since its text is somebody's answers
-            ragged.append((row.number, row.expected_columns, row.actual_columns))
+            ragged.append((row.number + 1, row.expected_columns, row.actual_columns))
         return "skip"
 
     valid = False
@@ -110,7 +243,9 @@ def parse(
         ignore_empty_lines=len(names) > 1,
         invalid_row_handler=refuse if valid else None,  # Arrow decodes the row before it asks
     )
-    read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1))
+    if (not content.strip(b"\r\n") and len(names) > 1) or not content:
+        return pa.table({name: pa.array([], pa.string()) for name in columns})
+    read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1), column_names=list(names))
     table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
     if ragged:
         ragged_row, expected, got = ragged[0]
@@ -126,39 +261,41 @@ def range_batches(
     path: str, start: int, stop: int, rows: int, columns: Sequence[str], dialect: Dialect, size: int
 ) -> Iterator[Any]:
     """The record batches of one range, of at most `size` rows each."""
-    first, begin = header(Path(path))
-    content = first + bytes_between(Path(path), start, stop)
+    above = head(Path(path), dialect)
 
     def place(row: int) -> str:
-        return f"row {row + _records_between(Path(path), begin, start)} of {path}, the names being row 1"
+        between = _records_between(Path(path), above.begin, start, dialect)
+        return f"row {row + between + dialect.header_rows - 1} of {path}" + (
+            ", the names being row 1" if dialect.header_rows else ""
+        )
 
-    table = parse(content, columns, dialect, place)
+    table = parse(bytes_between(Path(path), start, stop), above.names, columns, dialect, place)
     if table.num_rows != rows:
         raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", path)
     yield from table.to_batches(size)
 
 
-def _records_between(path: Path, start: int, stop: int) -> int:
+def _records_between(path: Path, start: int, stop: int, dialect: Dialect) -> int:
     """The number of records between two places where records begin, in pieces of a file."""
     ends = open_quotes = 0
     with open(path, "rb") as file:
         file.seek(start)
         while start < stop and (piece := file.read(min(1 << 20, stop - start))):
             start += len(piece)
-            content = np.frombuffer(b'"' * (open_quotes % 2) + piece, np.uint8)
-            ends += len(_record_ends(content))
-            open_quotes += piece.count(b'"')
+            signs = _signs(piece, dialect)
+            ends += len(_record_ends(np.concatenate([np.full(open_quotes % 2, 0x22, signs.dtype), signs])))
+            open_quotes += int(np.count_nonzero(signs == 0x22))
     return ends
 
 
-def _record_ends(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
+def _record_ends(content: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Positions of the line ends outside quotes."""
     ends = np.flatnonzero(content == 0x0A)
     quotes = np.flatnonzero(content == 0x22)
     return ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends
 
 
-def _count(content: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp], blank_lines_count: bool) -> int:
+def _count(content: npt.NDArray[Any], ends: npt.NDArray[np.intp], blank_lines_count: bool) -> int:
     """Records in `content`: its lines, the last perhaps unended; blank ones count only if they hold an answer."""
     last = len(content) if len(content) and content[-1] != 0x0A else None
     ends = ends if last is None else np.append(ends, last)

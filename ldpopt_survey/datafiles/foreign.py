@@ -165,6 +165,21 @@ def _schema(path: str) -> Iterator[Any]:
     yield pq.read_schema(path).serialize().to_pybytes()
 
 
+def _levels(path: str) -> Iterator[Any]:
+    """For each dictionary column of text of a Parquet file its levels in their order, also those of no row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    levels: dict[str, list[str]] = {}
+    with pq.ParquetFile(path) as file:
+        names = [field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)]
+        for batch in file.iter_batches(1, columns=names, use_threads=False) if names else ():
+            for name in names:
+                levels[name] = batch.column(name).dictionary.to_pylist()
+            break
+    yield levels
+
+
 def _groups(path: str) -> Iterator[Any]:
     """The rows of each row group of a Parquet file, as it says."""
     import pyarrow.parquet as pq
@@ -192,10 +207,13 @@ def _statistical(path: str, reader: str, **options: Any) -> Iterator[Any]:
 
     cells, head = getattr(pyreadstat, f"read_{reader}")(path, output_format="dict", **options)
     labels = {name: list(said.items()) for name, said in head.variable_value_labels.items()}
+    ranges = {name: [[r["lo"], r["hi"]] for r in said] for name, said in (head.missing_ranges or {}).items()}
     yield {
         "names": list(head.column_names),
         "wordings": dict(head.column_names_to_labels),
         "labels": labels,
+        "missing": ranges
+        | {name: [[code, code] for code in codes] for name, codes in head.missing_user_values.items()},
         "rows": head.number_rows,
         "cells": {name: list(column) for name, column in cells.items()},
     }
@@ -204,6 +222,7 @@ def _statistical(path: str, reader: str, **options: Any) -> Iterator[Any]:
 _TASKS: dict[str, tuple[Callable[..., Iterator[Any]], str]] = {
     "workbook": (_workbook, "python_calamine"),
     "schema": (_schema, "pyarrow.parquet"),
+    "levels": (_levels, "pyarrow.parquet"),
     "groups": (_groups, "pyarrow.parquet"),
     "batches": (_batches, "pyarrow.parquet"),
     "statistical": (_statistical, "pyreadstat"),

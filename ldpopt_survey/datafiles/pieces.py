@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ldpopt.errors import LdpoptError, Phrase, invalid
-from ldpopt.extras import need, pa
-from ldpopt.files.delimited import PLAIN, Dialect
-from ldpopt_survey.datafiles.delimited import header, names_in, range_batches, record_ranges
+from ldpopt.extras import need, pa, pc
+from ldpopt.files.delimited import PLAIN, Dialect, header_rows_of
+from ldpopt_survey.datafiles.delimited import distinct_names, head, named_by, range_batches, record_ranges
 from ldpopt_survey.datafiles.foreign import ROWS_A_BYTE, Unread, read
 
 __all__ = ["DELIMITED", "SUFFIXES", "batches_of", "kind_of", "names_of", "ranges_of"]
@@ -66,10 +66,53 @@ def _statistical(path: Path, cells: int = 0, **options: Any) -> dict[str, Any]:
     return content
 
 
-def wordings_of(path: Path) -> Mapping[str, str | None]:
-    """The questions' texts by column, where a file of SPSS, Stata or SAS has them."""
-    wordings: Mapping[str, str | None] = _statistical(path, metadataonly=True)["wordings"]
-    return wordings
+def texts_of(path: Path, dialect: Dialect = PLAIN) -> Mapping[str, str]:
+    """The questions' texts by column, where the file has them: in its header rows, or as labels of SPSS and others."""
+    kind = kind_of(path)
+    if kind == "statistical":
+        said = _statistical(path, metadataonly=True)["wordings"]
+        return {name: text or "" for name, text in said.items()}
+    if kind == "delimited":
+        above = head(path, dialect)
+        return dict(zip(above.names, above.texts, strict=True))
+    return dict(zip(*_workbook(path, dialect)[:2], strict=True)) if kind == "workbook" else {}
+
+
+def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
+    """The categories that a file declares, by column: pairs of the number, if there is one, and the label, in order.
+
+    They include categories that nobody chose, and none that the file declares as missing.
+    """
+    kind = kind_of(path)
+    if kind == "parquet":
+        (said,) = _read("levels", path)
+        levels = json.loads(said)
+        return {
+            name: tuple((None, _cell_text(text)) for text in texts if text is not None)
+            for name, texts in levels.items()
+        }
+    if kind != "statistical":
+        return {}
+    with_missing = READERS[path.suffix.lower()] in ("sav", "dta") and path.suffix.lower() != ".por"
+    content = _statistical(path, metadataonly=True, **({"user_missing": True} if with_missing else {}))
+    declared: dict[str, tuple[tuple[float | None, str], ...]] = {}
+    for name, pairs in content["labels"].items():
+        labels = _distinct_labels(dict(map(tuple, pairs)))
+        numbered = any(not isinstance(value, str) for value in labels)  # beside numbers, Stata's .a to .z are missing
+        outside = content["missing"].get(name, [])
+        kept = [
+            (value, label)
+            for value, label in labels.items()
+            if isinstance(value, str) != numbered and not any(_within(value, *ends) for ends in outside)
+        ]
+        kept.sort(key=lambda pair: pair[0] if numbered else 0)
+        declared[name] = tuple((float(value) if numbered else None, label) for value, label in kept)
+    return declared
+
+
+def _within(value: Any, low: Any, high: Any) -> bool:
+    """Whether a value lies between two ends of its kind."""
+    return isinstance(value, str) == isinstance(low, str) and bool(low <= value <= high)
 
 
 def _statistical_rows(path: Path) -> int:
@@ -106,24 +149,43 @@ def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) 
     numbers = all(cell is None or (isinstance(cell, (int, float)) and not isinstance(cell, bool)) for cell in cells)
     if numbers and not labels:
         return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
-    shared = Counter(labels.values())
-    said = {value: word if shared[word] == 1 else f"{word} ({_cell_text(value)})" for value, word in labels.items()}
+    said = _distinct_labels(labels)
     texts = [None if cell is None else said.get(cell) or _cell_text(cell) for cell in cells]
     return pa.array(texts, pa.string())
 
 
-def workbook_table(path: Path) -> Any:
-    """The first sheet as a pyarrow table named by its first row: columns of numbers alone as floats, others as text."""
+def _distinct_labels(labels: Mapping[Any, str]) -> dict[Any, str]:
+    """The labels by value; with the value where two values share one."""
+    shared = Counter(labels.values())
+    return {value: word if shared[word] == 1 else f"{word} ({_cell_text(value)})" for value, word in labels.items()}
+
+
+def _workbook(path: Path, dialect: Dialect) -> tuple[tuple[str, ...], tuple[str, ...], list[list[Any]]]:
+    """The columns' names and texts in the first sheet, and the rows below the header rows."""
     need("python_calamine")
     expected = "an Excel workbook (.xlsx) that is whole and of ordinary size (or save it as CSV)"
     (said,) = _read("workbook", path, expected)
     rows: list[list[Any]] = json.loads(said)
     if not rows:
         raise invalid("answers", "a first row with the column names", Phrase("none"), str(path))
-    names = [_cell_text(cell) or f"column {place + 1}" for place, cell in enumerate(rows[0])]
-    columns = [[row[place] if place < len(row) else None for row in rows[1:]] for place in range(len(names))]
+    width = max(map(len, rows))
+    above = [[_cell_text(cell) for cell in row] + [""] * (width - len(row)) for row in rows[: dialect.header_rows]]
+    names, texts = named_by(above) if above else (distinct_names([""] * width), ("",) * width)
+    return names, texts, rows[dialect.header_rows :]
+
+
+def header_rows_in_workbook(path: Path) -> int:
+    """The number of header rows that the first sheet shows."""
+    names, _, rows = _workbook(path, Dialect(header_rows=0))
+    return header_rows_of([[_cell_text(cell) for cell in row] for row in rows[:4]]) if names else 1
+
+
+def workbook_table(path: Path, dialect: Dialect = PLAIN) -> Any:
+    """The first sheet as a pyarrow table: columns of numbers alone as floats, others as text."""
+    names, _, rows = _workbook(path, dialect)
+    columns = [[row[place] if place < len(row) else None for row in rows] for place in range(len(names))]
     arrays = values_hidden(str(path), lambda: [_column(cells) for cells in columns])
-    return pa.Table.from_arrays(arrays, names)
+    return pa.Table.from_arrays(arrays, list(names))
 
 
 def _cell_text(cell: Any) -> str:
@@ -155,11 +217,11 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
     """The column names of one file, all distinct."""
     kind = kind_of(path)
     if kind == "delimited":
-        names = names_in(header(path)[0], dialect, str(path))
+        names = list(head(path, dialect).names)
     elif kind == "parquet":
         names = list(parquet_schema(path).names)
     elif kind == "workbook":
-        names = list(workbook_table(path).column_names)
+        names = list(_workbook(path, dialect)[0])
     else:
         names = _statistical(path, metadataonly=True)["names"]
     if len(set(names)) != len(names):
@@ -168,15 +230,20 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
     return names
 
 
-def ranges_of(path: Path, rows: int, reach: int, dialect: Dialect = PLAIN) -> Iterator[tuple[int, int, int]]:
-    """(start, stop, rows) of ranges of about `rows` rows or `reach` bytes: of bytes, of row groups, or of rows."""
+def ranges_of(
+    path: Path, rows: int, reach: int, dialect: Dialect = PLAIN, trimmed: bool = False
+) -> Iterator[tuple[int, int, int]]:
+    """(start, stop, rows) of ranges of about `rows` rows or `reach` bytes: of bytes, of row groups, or of rows.
+
+    trimmed : whether empty rows at the end of delimited text are left out.
+    """
     kind = kind_of(path)
     if kind == "delimited":
-        yield from record_ranges(path, reach, dialect)
+        yield from record_ranges(path, reach, dialect, trimmed)
     elif kind == "parquet":
         yield from _row_groups(path, rows)
     elif kind == "workbook":
-        total = workbook_table(path).num_rows
+        total = len(_workbook(path, dialect)[2])
         yield 0, total, total
     else:
         total = _statistical_rows(path)
@@ -204,7 +271,7 @@ def batches_of(
         case "parquet":
             batches = _parquet_batches(path, start, stop, rows, columns, size, dictionaries)
         case kind:
-            batches = _table_batches(path, kind == "workbook", start, stop, rows, columns, size)
+            batches = _table_batches(path, kind == "workbook", start, stop, rows, columns, size, dialect)
     while (batch := values_hidden(path, next, batches, None)) is not None:
         yield batch
 
@@ -221,10 +288,10 @@ _ROWS, _BYTES, _BATCH = 1 << 20, 1 << 25, 1 << 16
 
 
 def _table_batches(
-    path: str, workbook: bool, start: int, stop: int, rows: int, columns: Sequence[str], size: int
+    path: str, workbook: bool, start: int, stop: int, rows: int, columns: Sequence[str], size: int, dialect: Dialect
 ) -> Iterator[Any]:
     if workbook:
-        table = workbook_table(Path(path)).select(list(columns))
+        table = workbook_table(Path(path), dialect).select(list(columns))
     else:
         table = statistical_table(Path(path), columns, start, stop)
     if table.num_rows != rows:
@@ -254,6 +321,35 @@ def _parquet_batches(
         with pa.ipc.open_stream(pa.py_buffer(piece)) as stream:
             for batch in stream:
                 rows += batch.num_rows
-                yield batch
+                yield _lists_as_text(batch)
     if rows != expected:
         raise invalid("answers", f"the {expected} rows that the file says it has", rows, path)
+
+
+LIST_SEPARATOR = ";"
+"""What stands between the entries of a list column of Parquet when it is read as text."""
+
+
+def _lists_as_text(batch: Any) -> Any:
+    """The batch with lists of texts or whole numbers as texts of their entries; other nested columns as they are."""
+    if not any(is_flat_list(field.type) for field in batch.schema):
+        return batch
+    columns = []
+    for column in batch.columns:
+        if is_flat_list(column.type):
+            texts = pc.cast(column, pa.list_(pa.string()))
+            if pc.any(pc.match_substring(pc.list_flatten(texts), LIST_SEPARATOR)).as_py():
+                raise invalid("answers", f"lists whose entries have no {LIST_SEPARATOR!r}", Phrase("others"))
+            column = pc.binary_join(texts, LIST_SEPARATOR)
+        columns.append(column)
+    return pa.record_batch(columns, names=batch.schema.names)
+
+
+def is_flat_list(kind: Any) -> bool:
+    """Return True for arrow's lists of texts or whole numbers."""
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return lists and (_is_text_type(kind.value_type) or pa.types.is_integer(kind.value_type))
+
+
+def _is_text_type(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -12,8 +12,9 @@ import numpy as np
 from ldpopt.files.delimited import PLAIN, delimiter_in_words
 from ldpopt_survey.datafiles.columns import FileProfile
 from ldpopt_survey.plan.budget import EPSILONS, Needed
+from ldpopt_survey.plan.options_question import AnyOfSpec
 from ldpopt_survey.plan.propose import Proposal, ProposedQuestion
-from ldpopt_survey.plan.spec import DEFAULT_WIDTH, Revealed, SurveySpec
+from ldpopt_survey.plan.spec import DEFAULT_WIDTH, QuestionSpec, Revealed, SurveySpec
 from ldpopt_survey.plan.survey import respondents_needed
 from ldpopt_survey.records import dump
 
@@ -35,6 +36,8 @@ _COMMENTS = {
     "design_effect": "of the sample: that of the weights in the file, if any; clusters raise it further",
     "codes": "these spellings count as that answer",
     "bins": "below the first edge, from edge to edge, from the last edge on",
+    "header_rows": "rows above the first respondent",
+    "separator": "each cell is a list of entries",
     "missing_codes": "these stand for no answer, like an empty cell",
 }
 
@@ -119,7 +122,10 @@ def draft(profile: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seq
     if profile.dialect != PLAIN:
         cells = delimiter_in_words(profile.dialect.delimiter)
         title = f"[file]  # cells between {cells}; guessed, so look at the answers"
-        lines += [title, *_keys(dump(profile.dialect)), ""]
+        written = dump(profile.dialect)
+        if profile.dialect.header_rows == 1:
+            written.pop("header_rows")
+        lines += [title, *_keys(written), ""]
     lines += [
         "[budget]",
         *_keys(said["budget"], "epsilon"),
@@ -157,17 +163,26 @@ def table_lines(table: Sequence[Needed], rows: int | None = None) -> list[str]:
 
 
 def _question(question: ProposedQuestion) -> list[str]:
-    asked, said = question.spec, dump(question.spec)
+    asked, said = question.spec, {"type": question.spec.type_name, **dump(question.spec)}
     said["asked_if"] = dict(said["asked_if"])
     lines = [f"# {line}" for line in question.remarks]
     lines += [
         "[[questions]]",
-        *_keys(said, "name", "asked_if", "categories", "codes", "bins", "missing_codes", "missing"),
+        *_keys(said, "name", *_own_keys(asked), "asked_if"),
+        *(() if isinstance(asked, AnyOfSpec) else _keys(said, "categories")),
+        *_keys(said, "codes", "separator", "bins", "missing_codes", "missing"),
     ]
     policy = asked.reading.missing_answers or "refuse"
-    if policy != "refuse":
+    if policy == "counted":
+        lines += ["# An empty cell counts as `missing`, as if that had been answered.", *_keys(said, "missing_answers")]
+    elif policy != "refuse":
         lines += [f"# {_POLICIES[policy]}", *_keys(said, "missing_answers")]
     return lines + _keys(said, "half_width")
+
+
+def _own_keys(asked: QuestionSpec) -> tuple[str, ...]:
+    """The keys of a type of question of its own."""
+    return ("type", "options", "columns") if isinstance(asked, AnyOfSpec) else ()
 
 
 def _points(spec: SurveySpec) -> str:

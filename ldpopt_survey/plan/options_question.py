@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ldpopt.channel import Label
 from ldpopt.errors import Phrase, invalid
-from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.plan.spec import QuestionSpec
 from ldpopt_survey.records import check, key, listed, text
 
@@ -21,7 +20,10 @@ class AnyOfSpec(QuestionSpec, type="any of"):
     """A question of which any number of options may be chosen: ``type = "any of"`` in a file.
 
     options : 2 to 8 texts. columns : the columns of answers in files, one for each option; by default those called like
-        ``"paid: cash"``, the question with the option. Their entries are yes or no, 1 or 0, true or false.
+        ``"paid: cash"``, the question with the option. Their entries are yes or no in any common spelling (1 or 0, TRUE
+        or FALSE, checked or unchecked), or those of `codes`.
+    separator : where the options chosen are a list in one column, `column`, the sign between them.
+    missing : "no" if an empty cell means that an option was not chosen, as in files of boxes that were ticked.
     half_width : of the interval of each option's share.
 
     All options are answered in one report, with all of epsilon. The share of each option is estimated, under the names
@@ -42,25 +44,32 @@ class AnyOfSpec(QuestionSpec, type="any of"):
             raise invalid(f"{what}: options", f"2 to {MAX_OPTIONS} that are distinct", len(self.options))
         if self.columns and not len(set(self.columns)) == len(self.columns) == len(self.options):
             raise invalid(f"{what}: columns", f"{len(self.options)} distinct ones, as many as options", self.columns)
-        if self.column not in ("", self.name) or (self.categories and self.categories != (NO, YES)):
-            raise invalid(what, "options and columns, and neither categories nor a column", Phrase("one of these"))
+        separator = self.reading.separator
+        if (self.column not in ("", self.name) and not separator) or (self.columns and separator):
+            raise invalid(what, "columns, or a column and its separator", Phrase("others"))
+        if self.categories and self.categories != (NO, YES):
+            raise invalid(what, "options and columns, and no categories", Phrase("one of these"))
         if self.alternative is not None or self.pilot is not None or self.reading.left_out:
             raise invalid(what, "no pilot, no alternative, and no answers left out", Phrase("one of these"))
         object.__setattr__(self, "categories", (NO, YES))
-        if not self.reading.codes:
-            codes = (("0", NO), ("1", YES), ("false", NO), ("true", YES))
-            reading = Reading(codes, (), self.reading.missing_codes, self.reading.missing_answers)
-            object.__setattr__(self, "reading", reading)
         super().__post_init__()
 
     @property
     def answers(self) -> tuple[QuestionSpec, ...]:
         """A yes/no question for each option."""
         questions = []
-        for option, column in zip(self.options, self.columns or [""] * len(self.options), strict=True):
+        columns = (
+            [self.column] * len(self.options) if self.reading.separator else self.columns or [""] * len(self.options)
+        )
+        for option, column in zip(self.options, columns, strict=True):
+            reading = self.reading
+            if reading.separator:
+                given = dict(reading.codes)
+                codes = tuple((other, YES if other == option else NO) for other in self.options if other not in given)
+                reading = replace(reading, codes=(*reading.codes, *codes))
             question = QuestionSpec(
                 f"{self.name}: {option}", (NO, YES), column, self.unknown, self.missing, epsilon=self.epsilon,
-                eta=self.eta, half_width=self.half_width, asked_if=self.asked_if, reading=self.reading,
+                eta=self.eta, half_width=self.half_width, asked_if=self.asked_if, reading=reading,
             )  # fmt: skip
             object.__setattr__(question, "option_of", self.name)
             questions.append(question)

@@ -53,9 +53,15 @@ DERIVATION = 2
 
 
 def _dialect(value: Any, what: str) -> Dialect:
-    if not isinstance(value, list) or len(value) != 3:
-        raise invalid(what, "a delimiter, an encoding and a decimal sign", Phrase(kind(value)))
+    if not isinstance(value, list) or len(value) not in (3, 4):
+        raise invalid(what, "a delimiter, an encoding, a decimal sign and the header rows", Phrase(kind(value)))
     return Dialect(*value)
+
+
+def _dialect_values(dialect: Dialect) -> list[Any]:
+    """The form in files; one header row, as most files have, is not said."""
+    values = list(astuple(dialect))
+    return values[:3] if dialect.header_rows == 1 else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +77,7 @@ class Plan(Pictured):
     respondent: str | None = key(text, default=None)
     first_of_duplicates: bool = key(default=False, name="duplicates", load=keeps_first, dump=in_a_word)
     carry: tuple[str, ...] = key(listed(text), default=())
-    file: Dialect = key(default=PLAIN, load=_dialect, dump=lambda dialect: list(astuple(dialect)))
+    file: Dialect = key(default=PLAIN, load=_dialect, dump=_dialect_values)
     sample: SampleSpec | None = key(record(SampleSpec), default=None, omit=True, dump=SampleSpec.to_dict)
     revealed: Revealed = key(conditions, default=(), omit=True, dump=as_lists)
     public: tuple[PublicQuestion, ...] = key(listed(record(PublicQuestion)), default=(), omit=True)

@@ -15,6 +15,35 @@ from ldpopt_survey.records import check, choice, key, listed, text
 
 MAX_CODES = 10_000
 
+SEPARATORS = ("", ";", ",", "|", "/")
+"""What may stand between the entries of a list in a cell."""
+
+NO_WORDS = (
+    "no", "n", "false", "f", "0", "off", "unchecked", "not selected", "unselected", "nein", "falsch", "non", "faux",
+    "nej", "não", "nao", "falso", "nee",
+)  # fmt: skip
+YES_WORDS = (
+    "yes", "y", "true", "t", "1", "on", "checked", "selected", "x", "ja", "wahr", "oui", "vrai", "sí", "si", "sim",
+    "verdadero",
+)  # fmt: skip
+"""Common spellings of the two truth values in files, in small letters."""
+
+
+def truth_value(text: str) -> bool | None:
+    """Return the truth value that a text spells, or None.
+
+    >>> truth_value("TRUE"), truth_value(" No "), truth_value("maybe")
+    (True, False, None)
+    """
+    plain = text.strip().casefold()
+    return True if plain in YES_WORDS else False if plain in NO_WORDS else None
+
+
+def spellings_of(value: bool) -> tuple[str, ...]:
+    """Return the common spellings of a truth value: small, with a capital, and in capitals."""
+    words = YES_WORDS if value else NO_WORDS
+    return tuple(dict.fromkeys(form(word) for word in words for form in (str, str.capitalize, str.upper)))
+
 
 def _code(value: Any, what: str) -> str:
     """A code of a file as text, in the form of data files."""
@@ -81,6 +110,8 @@ class Reading:
     bins : the m - 1 rising edges between m categories of numbers; a number on an edge belongs to the category above it.
     missing_codes : entries that mean "no answer", besides an empty cell, such as -9, 99 or "refused". They are
         recognised before codes and bins.
+    separator : where a cell is a list of entries, the sign between them (``;``). Each entry is then read by `codes` or
+        as a category, and the answer is the last of the categories that are in the list; the first one if it is empty.
     missing_answers : how missing answers are treated; by default "counted" if the question has a category `missing`,
         and else "refuse".
 
@@ -102,9 +133,14 @@ class Reading:
     bins: tuple[float, ...] = key(listed(number), default=())
     missing_codes: tuple[str, ...] = key(listed(_code), default=())
     missing_answers: str | None = key(choice("refuse", "counted", "category", "left out"), default=None)
+    separator: str = key(default="", omit=True)
 
     def __post_init__(self) -> None:
         check(self, "reading")
+        if self.separator not in SEPARATORS:
+            raise invalid("separator", f"one of {' '.join(SEPARATORS[1:])}", self.separator)
+        if self.separator and self.bins:
+            raise invalid("separator and bins", "one of them", "both")
         if any(not low < high for low, high in pairwise(self.bins)):
             raise invalid("bins", "rising edges", list(self.bins)[:8])
         if self.codes and self.bins:

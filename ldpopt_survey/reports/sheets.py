@@ -35,6 +35,9 @@ MARGIN = 18.0
 LINES = 20
 """Lines on one page of the interviewer's form, one for each person."""
 
+SLIP_LINE = 4.2
+"""The height of a line on a slip, in millimetres."""
+
 MAX_SLIPS = 60
 """About as many slips are printed; estimates use how often each was drawn, not how often it should be."""
 
@@ -255,15 +258,19 @@ class _Page:
         self.pdf.ln(4)
         whole = min(math.lcm(*(question.probability.denominator for question in booklets)), MAX_SLIPS)
         texts = [q.name for q in booklets for _ in range(max(1, round(float(q.probability) * whole)))]
-        pdf, wide, high = self.pdf, self.width / 4, 12.0
+        pdf, wide = self.pdf, self.width / 4
+        pdf.set_font(FAMILY, "", 9)
+        # Names are written in full, since they may differ at their ends alone.
+        lines = {name: pdf.multi_cell(wide - 3, SLIP_LINE, name, dry_run=True, output="LINES") for name in set(texts)}
+        high = max(12.0, 4 + SLIP_LINE * max(map(len, lines.values())))
         for number, name in enumerate(texts):
             if number % 4 == 0 and pdf.get_y() + high > pdf.h - MARGIN:
                 pdf.add_page()
-            pdf.set_x(MARGIN + (number % 4) * wide)
-            pdf.set_font(FAMILY, "", 9)
-            after = ("LMARGIN", "NEXT") if number % 4 == 3 or number + 1 == len(texts) else ("RIGHT", "TOP")
-            short = name if pdf.get_string_width(name) < wide - 4 else f"{name[:24]}…"
-            pdf.cell(wide, high, short, border=1, align="C", new_x=after[0], new_y=after[1])
+            left, top = MARGIN + (number % 4) * wide, pdf.get_y()
+            pdf.rect(left, top, wide, high)
+            pdf.set_xy(left + 1.5, top + (high - SLIP_LINE * len(lines[name])) / 2)
+            pdf.multi_cell(wide - 3, SLIP_LINE, name, align="C")
+            pdf.set_xy(MARGIN, top + high if number % 4 == 3 or number + 1 == len(texts) else top)
 
     def form(self) -> None:
         """The interviewer's form: the rules, and lines for the letters."""

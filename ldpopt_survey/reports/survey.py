@@ -284,7 +284,7 @@ def _effect(shares: Estimate) -> str:
     plain = max(float((p * (1 - p)).max()), 1 / max(shares.n, 1))
     effect = float(variances.max()) / plain
     if not effect > 0:
-        return "All reports are alike: no design effect can be estimated from them."
+        return f"No design effect can be estimated: all {shares.n:,} reports are equal."
     of = "" if shares.table.simple else ", of the sample and of privacy together"
     return (
         f"Design effect {effect:.3g}{of}: these {shares.n:,} private reports are worth about "

@@ -23,14 +23,14 @@ PRIVATIZE = ("survey", "privatize", "plan.json", "people.csv", "-o", "r.csv", "-
 
 def test_a_raw_file_becomes_reports_by_commands_alone(run, people):
     """New, plan, privatize, estimate: nothing is edited in between."""
-    said = run("survey", "new", "people.csv", "--epsilon", 4, "--name", "Größen")
+    said = run("survey", "new", "people.csv", "--epsilon", 4, "--name", "Größen", "--missing-code", "Rauchen=9")
     assert said.exit_code == 0, said.output
     assert "cells between semicolons, cp1252, decimal comma" in said.stdout
     assert "epsilon   respondents" in said.stdout
     text = (people / "survey.toml").read_text("utf-8")
     assert "[sample]" in text
     assert 'weights = "Gewicht"' in text
-    assert "guesses right at most" in (people / "consent.md").read_text("utf-8")
+    assert "they would guess correctly 50" in (people / "consent.md").read_text("utf-8")
     assert run("survey", "plan", "survey.toml").exit_code == 0
     assert (
         run("survey", "privatize", "plan.json", "people.csv", "-o", "r.csv", "--key", "k", "--new-key").exit_code == 0
@@ -51,7 +51,7 @@ def test_a_raw_file_becomes_reports_by_commands_alone(run, people):
 
 def test_what_is_left_out_is_said(run, people):
     """With --missing left-out the estimate says that who did not answer is seen."""
-    assert run("survey", "new", "people.csv", "--question", "Rauchen", "--missing", "left-out").exit_code == 0
+    assert run("survey", "new", "people.csv", "--question", "Rauchen", "--missing", "left-out", "--yes").exit_code == 0
     assert "SEEN BY EVERYBODY" in (people / "survey.toml").read_text("utf-8")
     assert run("survey", "plan", "survey.toml").exit_code == 0
     assert (
@@ -85,7 +85,8 @@ def test_spss_to_reports(run, tmp_path):
         (("people.csv", "--encoding", "utf-8"), "utf-8"),
         (("people.csv", "--encoding", "utf-16"), "encoding"),
         (("people.csv", "--delimiter", ":"), "delimiter"),
-        (("people.csv", "--epsilon", "-1"), "epsilon"),
+        (("people.csv", "--yes", "--epsilon", "-1"), "epsilon"),
+        (("people.csv",), "--missing-code Rauchen=9, or --answer Rauchen=9"),
         (("people.csv", "-o", "people.csv"), "exist"),
         (("people.csv", "-o", "consent.md"), "the same"),
         (("ids.csv",), "ids"),

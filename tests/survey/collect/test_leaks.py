@@ -171,11 +171,11 @@ def test_the_message_and_the_consent_form_say_it_without_a_value(file: dict[str,
     assert accepted.promised() == (0.0, 0.0)
     (line,) = question_in_words(accepted, "drug")
     assert (
-        line
-        == "NOT PROTECTED is your answer to 'drug': 'copy', which is published as it is, tells it, exactly or nearly."
+        line == "NOT PROTECTED: your answer to 'drug'. It can be inferred, exactly or almost exactly, from "
+        "'copy' (published as it is)."
     )
     assert line in consent_paragraph(accepted)
-    assert "times likelier" not in consent_paragraph(accepted)
+    assert "as likely" not in consent_paragraph(accepted)
     with pytest.raises(InvalidInput, match="revealed"):
         survey(revealed={"drug": ["nothing"]})
 
@@ -189,8 +189,8 @@ def test_the_joint_guarantee_is_computed_from_what_is_seen() -> None:
     assert plan.epsilon == pytest.approx(np.log(9) + np.log(3), rel=1e-9)
     said = consent_paragraph(plan)
     assert "as long as both leave the same questions out of 'type' empty" in said
-    assert "no limit holds for whether you answer" in said
-    assert "'c', which is published as it is, and which answers to 'type' are empty tell it" in said
+    assert "No limit holds for whether you answer" in said
+    assert "from 'c' (published as it is) and which answers to 'type' are empty." in said
 
 
 @pytest.mark.full

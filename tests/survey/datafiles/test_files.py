@@ -51,7 +51,19 @@ def test_the_writing_is_found_and_read(tmp_path: Path, encoding: str, delimiter:
 
 def test_a_dialect_is_one_in_which_files_can_be_cut() -> None:
     """Encodings in which a line end may be half of a letter are refused; one-byte and UTF-8 ones are taken."""
-    for name in ("utf-8", "latin-1", "cp1250", "cp1251", "koi8-r", "mac-roman", "cp932", "gb18030", "euc-kr"):
+    for name in (
+        "utf-8",
+        "latin-1",
+        "cp1250",
+        "cp1251",
+        "koi8-r",
+        "mac-roman",
+        "cp932",
+        "gb18030",
+        "euc-kr",
+        "utf-16-le",
+        "utf-16-be",
+    ):
         Dialect(encoding=name)
     for name in ("utf-16", "utf-32", "utf-7", "rot13", "base64", "cp037", "iso2022_jp", "hz", "nonsense", "", None, 3):
         with pytest.raises(InvalidInput, match="encoding"):
@@ -61,11 +73,18 @@ def test_a_dialect_is_one_in_which_files_can_be_cut() -> None:
             Dialect(**fields)
 
 
-def test_utf_16_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    """Excel's "Unicode text" is UTF-16: the line says to save it as UTF-8."""
-    (tmp_path / "a.csv").write_bytes("a;b\n1;2\n".encode("utf-16"))
-    with pytest.raises(InvalidInput, match="save it as UTF-8"):
-        sniff(tmp_path / "a.csv")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_in_pieces(tmp_path: Path, encoding: str) -> None:
+    """Excel's "Unicode text" is UTF-16: ranges are cut at its line ends, whose bytes also stand inside of letters."""
+    path = tmp_path / "a.txt"
+    rows = [("größer", "1"), ("ĊĊ", "2"), ('"x\ny"', "3"), ("∢Ģ", "4")]
+    text = "\ufeffa\tb\r\n" + "".join(f"{a}\t{b}\r\n" for a, b in rows)
+    path.write_bytes(text.encode(encoding))
+    found = sniff(path)
+    assert found == Dialect("\t", encoding)
+    wanted = [(a.strip('"'), b) for a, b in rows]
+    assert rows_of(path, found) == wanted == rows_of(path, found, reach=11)
+    assert profile(path).column("a").distinct
 
 
 def test_excel(tmp_path: Path) -> None:
@@ -101,7 +120,12 @@ def test_spss_and_stata(tmp_path: Path, suffix: str) -> None:
 
 def test_a_profile_counts_what_is_there(tmp_path: Path) -> None:
     """Values, empty cells, numbers and words, the same from text and from Parquet."""
-    columns = {"q": ["a", "b", None, "a"], "x": [1.5, 2.0, None, -9.0], "k": [3, 1, 2, 4], "l": [[1], [2], [3], []]}
+    columns = {
+        "q": ["a", "b", None, "a"],
+        "x": [1.5, 2.0, None, -9.0],
+        "k": [3, 1, 2, 4],
+        "l": [[1.5], [2.5], [3.5], []],
+    }
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=3)
     (tmp_path / "a.csv").write_text("q;x;k\na;1,5;3\nb;2;1\n;;2\na;-9;4\n")
     for path in (tmp_path / "a.parquet", tmp_path / "a.csv"):
@@ -115,6 +139,8 @@ def test_a_profile_counts_what_is_there(tmp_path: Path) -> None:
         assert found.column("k").distinct
         assert not found.column("q").distinct
     assert not profile(tmp_path / "a.parquet").column("l").plain
+    pq.write_table(pa.table({"l": [["a", "b"], ["b"], [], None]}), tmp_path / "a.parquet")
+    assert profile(tmp_path / "a.parquet").column("l").values == {"a;b": 1, "b": 1}
 
 
 @pytest.mark.parametrize(
@@ -134,8 +160,8 @@ def test_junk_is_one_line_that_quotes_nothing(tmp_path: Path, suffix: str, conte
 
 
 def test_headers_without_rows_and_rows_of_other_widths(tmp_path: Path) -> None:
-    """Only a header, a line too long, one name twice, and no header: refused."""
-    for content in ("a;b\n", "a;b\n1;2\n1;2;3\n", "a;a\n1;2\n", "1;2\n3;4\n", "3,5\n2,5\n"):
+    """Only a header, a line too long, and no header: refused."""
+    for content in ("a;b\n", "a;b\n1;2\n1;2;3\n", "1;2\n3;4\n", "3,5\n2,5\n"):
         (tmp_path / "a.csv").write_text(content)
         with pytest.raises(InvalidInput):
             profile(tmp_path / "a.csv")

@@ -32,14 +32,18 @@ def proposed(folder: Path, columns: dict[str, list[object]], wishes: Wishes | No
         ([1, 2, 3, 4, 5, 6, 7], (), (1, 2, 3, 4, 5, 6, 7)),
         (list(range(11)), (), tuple(range(11))),
         ([*range(11), 99], ("99",), tuple(range(11))),
-        ([0, 1, -9, -1], ("-9", "-1"), (0, 1)),
-        ([-2, -1, 0, 1, 2], ("-2", "-1"), (0, 1, 2)),
+        ([0, 1, -9, -1], ("-9",), (-1, 0, 1)),
+        ([-2, -1, 0, 1, 2], (), (-2, -1, 0, 1, 2)),
+        ([-2, -1, 1, 2], (), (-2, -1, 1, 2)),
+        ([-1, 0, 1], (), (-1, 0, 1)),
+        ([-5, -4, 0, 4, 5], (), (-5, -4, 0, 4, 5)),
+        ([1, 2, 3, -99, -8], ("-99", "-8"), (1, 2, 3)),
         (["ja", "nein", "k.A."], ("k.A.",), ("ja", "nein")),
         (["yes", "no", "NA", "refused"], ("NA", "refused"), ("no", "yes")),
     ],
 )
 def test_codes_for_no_answer(tmp_path: Path, values: list[object], codes: tuple[str, ...], categories: tuple) -> None:
-    """Words for it, negative numbers, and 7 to 9, 97 to 99 far above the others; a scale that ends in 7 is a scale."""
+    """Words for it, the usual negative numbers, and 7 to 9, 97 to 99 far above the others."""
     made = proposed(tmp_path, {"q": values * 3}).questions[0].spec
     assert set(made.reading.missing_codes) == set(codes)
     assert [one for one in made.categories if one != "no answer"] == list(categories)
@@ -154,7 +158,7 @@ def test_the_consent_paragraph_says_what_is_not_protected(tmp_path: Path) -> Non
     plan = plan_survey(draft_spec(profile(tmp_path / "a.csv", delimiter=";"), made, "Demo", 1.0)).plan
     said = consent_paragraph(plan)
     assert "not replaced: weight." in said
-    assert "Leaving 'q' empty is seen by everybody" in said
+    assert "If you leave 'q' empty, everyone can see it" in said
     assert "e^1" in said
     assert plan.questions[0].reading == Reading(missing_answers="left out")
 

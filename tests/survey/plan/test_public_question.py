@@ -43,7 +43,8 @@ def test_a_public_question_goes_from_the_file_into_the_plan_and_its_promises():
         ("w", ("0.8", "1.5"), True),
     ]
     assert 1.999 < plan.epsilon <= 2
-    said = "NOT PROTECTED is what is said about 'age', 'w': it is sent as it is, and no limit holds for it."
+    said = "NOT PROTECTED: your answers to 'age', 'w'. They are sent and published as you give them, and no limit holds"
+    said += " for them."
     assert said in promises_in_words(plan)
     assert "NOT PROTECTED" in consent_paragraph(plan)
 
@@ -52,7 +53,7 @@ def test_plans_without_public_questions_are_as_before():
     """Nothing new stands in their files."""
     plan = plan_survey(SurveySpec.from_toml(TOML.split("[[public]]")[0])).plan
     assert "public" not in plan.to_json()
-    assert not any("sent as it is" in one for one in promises_in_words(plan))
+    assert not any("sent and published" in one for one in promises_in_words(plan))
 
 
 @pytest.mark.parametrize(

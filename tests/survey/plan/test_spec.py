@@ -135,7 +135,7 @@ def test_every_key_has_a_meaning_in_the_reference() -> None:
     inner = {"questions": QuestionSpec, "public": PublicQuestion, "file": Dialect, "sample": SampleSpec}
     page = reference(SurveySpec, inner)
     rows = [line for line in page.split("## `[sample]`")[0].splitlines() if line.startswith("| `")]
-    assert len(rows) == 15 + 16 + 3 + 4
+    assert len(rows) == 15 + 17 + 3 + 5
     assert not [row for row in page.splitlines() if row.endswith("|  |")]
     assert "| `duplicates` | text | `'refuse'` |" in page
 

@@ -30,7 +30,7 @@ from ldpopt_survey import (
 from ldpopt_survey.reports import results
 from ldpopt_survey.reports.analyses import difference_table, number_table, regression_table, share_table, two_way_rows
 from ldpopt_survey.reports.page import ResultTable
-from ldpopt_survey.reports.promises import consent_paragraph
+from ldpopt_survey.reports.promises import consent_paragraph, words_of
 from ldpopt_survey.reports.sheets import _times
 from ldpopt_survey.reports.survey import among_those_who_answered
 
@@ -78,30 +78,42 @@ def test_what_respondents_read_of_all_rounds():
     """With declared rounds the form says what the reports of all of them tell together; no number is too small."""
     spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, rounds=4)
     said = consent_paragraph(plan_survey(spec).plan)
-    assert "your reports of all 4 rounds together are at most 54.6 (e^4) times likelier than under any other" in said
-    assert "guesses right at most 82.2 % of the time with your reports of all 4 rounds, and 50 % without" in said
-    assert "50 in 100 at most 98.3 in 100" in said
-    assert "a second one adds to it" not in said
+    assert "your reports of all 4 rounds together are at most 54.6 times (e^4) as likely as they would" in said
+    assert "with your reports of all 4 rounds, at most 82.2 % of the time" in said
+    assert "50 in 100 to at most 98.3 in 100" in said
+    assert "If you take part twice" not in said
     odds = math.exp(4) / 9  # of an answer that was taken for 10 in 100
     assert odds / (1 + odds) <= 0.859
-    assert "10 in 100 at most 85.9 in 100" in said
+    assert "A chance of 10 in 100 can rise to at most 85.9 in 100" in said
     once = consent_paragraph(plan_survey(replace(spec, rounds=1)).plan)
-    assert "- The survey has this round alone." in once.splitlines()
+    assert "- The survey has only this round." in once.splitlines()
 
 
 def test_what_respondents_read():
     """The consent form says what happens and what is not protected; factors are rounded up."""
     plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, carry=("region",))).plan
     lines = consent_paragraph(plan).splitlines()
-    assert lines[2].startswith("Before anybody looks at your answer, a computer replaces it by a report that is drawn")
-    assert "- These are kept and published as they are, not replaced: region." in lines
-    assert any(one.startswith("- This holds for one round of the survey; a second one adds to it") for one in lines)
-    likely = "1 in 100 before becomes at most 2.7 in 100, 10 in 100 at most 23.2 in 100, and 50 in 100 at most"
-    assert any("before and after seeing what is reported of you" in one and likely in one for one in lines)
+    assert lines[2].startswith(
+        "Before anyone looks at your answer, a computer replaces it with a randomly drawn report"
+    )
+    assert "- These are published as they are, not replaced: region." in lines
+    assert any("If you take part twice, e^2 replaces e^1." in one for one in lines)
+    likely = "to at most 2.7 in 100. A chance of 10 in 100 can rise to at most 23.2 in 100, and 50 in 100 to at most"
+    assert any("Suppose someone thinks that there is" in one and likely in one for one in lines)
     assert [_times(Fraction(13, 5)), _times(Fraction(19, 7))] == ["2.6", "2.72"]
     promised = guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))
-    assert promised.startswith("Whatever you answer, any report is at most 3.001 (e^1.0987) times likelier")
+    assert promised.startswith("Whatever you answer, each possible report is at most 3.001 times (e^1.0987) as likely")
     design = optimal_channel(Divergence(TOTAL_VARIATION, [0.5, 0.5], [0.25, 0.75]), LocalDP(1.0))
     first = proof_in_words(design, design.verify())[0]
     assert first.startswith("The channel keeps its limit on local dp: measured ")
     assert first.endswith(", at most 1.0 is allowed.")
+
+
+def test_nothing_is_promised_that_the_program_does_not_do():
+    """Deleting answers is a sentence for the organizer to fill in, in every language."""
+    plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0)).plan
+    for language, fill, deletion in (("en", "TO FILL IN", "deleted"), ("de", "AUSZUFÜLLEN", "gelöscht")):
+        said = consent_paragraph(plan, words=words_of(plan, "consent", language))
+        assert fill in said
+        assert deletion in said.split(fill)[1]
+        assert deletion not in said.split(fill)[0]

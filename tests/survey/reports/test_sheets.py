@@ -185,11 +185,20 @@ def test_rules_about_empty_boxes_are_those_of_the_plan(monkeypatch):
     spec = SurveySpec("demo", tuple(policies.values()), epsilon=6.0, design="split")
     survey = paper_survey(plan_survey(spec).plan, device_named("two-d10"))
     said = "\n".join(sheet_text("rules", survey))
-    assert "answer “own” takes a card that says “none”" in said
-    assert "answer “seen” need not: leave its box empty" in said
-    assert "answer another question takes no part" in said
+    assert "answer “own” take a card that says “none”" in said
+    assert "answer “seen”: leave its box empty" in said
+    assert "answer another question take no part" in said
     assert any("take a card that says “none”" in step for step in sheet_text("steps", survey))
     alone = "\n".join(sheet_text("rules", survey_of()))
-    assert "answer a question takes no part" in alone
+    assert "answer a question take no part" in alone
     assert "No box is left empty." in alone
     assert "leave its box empty" not in alone
+
+
+def test_slips_of_questions_that_begin_alike_differ():
+    """Every slip has the whole name of its question, over as many lines as it needs."""
+    names = [f"How often did you use the substance in the last year, question {letter}" for letter in "abcd"]
+    spec = SurveySpec("demo", tuple(QuestionSpec(name, ("no", "yes")) for name in names), epsilon=1.0)
+    sheets = paper_sheets(paper_survey(plan_survey(spec).plan, device_named("two-d10")))
+    (slips,) = [" ".join(page.split()) for page in pages(sheets) if "Cut the slips apart" in page]
+    assert [slips.count(name) for name in names] == [1] * 4
