@@ -319,6 +319,7 @@ PROOFS = kinds(
     Dominated={"points": ROWS, "of_points": dict},
     EnvelopeDual={"level": double, "potentials": [double], "points": (None, ROWS)},
     InformationDual={"whole": ([int], {"shape": list}), "rows": [double], "pairs": ROWS},
+    OrbitDual={"values": [double], "rows": [double], "pairs": ROWS},
     SymmetricEnvelope={"slope": double},
     IntervalDual={**TERMS, "classes": (None, [int]), "knots": [double]},
     EquivalenceDual={"prior": [double], "kernel": ROWS, "rows": [double], "pairs": ROWS, "relaxed": (None, dict)},

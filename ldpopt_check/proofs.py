@@ -80,10 +80,18 @@ information u_w is the divergence of the ratios to the mean, e n/s on w and n/s 
 trace T of sum_y m_y u u^T, u = c/m - 1: n w (n-w) ((e-1)/s)^2. A criterion that falls and is convex in this matrix and
 unchanged by permutations is at least its value at the average, T/(n-1) on all contrasts: n-1 variances of (n-1)/T in
 all, (1-1/n) (n-1)/T each, and log det -(n-1) log(T/(n-1)) - log n. Inputs without mass are left out.
+
+Theorem 9 (orbits). Let the inputs with mass be in groups, n_i of mass v_i in the group i. As in theorem 8, permutations
+within the groups change nothing: all sets with j_i inputs of each group i get one weight, b_j in all, in units of t +
+1_A. The row of the group i is sum b_j (t + j_i/n_i) = 1, rows of the groups i and l are sum b_j s_il apart, where s_il
+= j_i (n_l - j_l) / (n_i n_l), and j_i (n_i - j_i) / (n_i (n_i - 1)) within a group. So if h(a), a = sum j_i v_i, is at
+most kappa (sum rows_i (t + j_i/n_i) + sum pairs_il s_il) for all j, no channel keeps more than kappa (sum rows + eta
+sum pairs). Information is concave in the prior: masses may be rounded up, to a law times M, and what M times the law's
+bound says holds for them.
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -141,6 +149,7 @@ def proved(d, bits):
         "LossDual": (losses, ("ExpectedLoss",), d.m * k**2 / 10),
         "InformationDual": (information, ("MutualInformation",), 22 * 2.0 ** min(len(proof.get("whole", ())), 99)),
         "SymmetricEnvelope": (symmetric, ("MutualInformation", "FisherInformation"), 10 * k),
+        "OrbitDual": (orbits, ("MutualInformation",), k),
         "InformationCapacity": (capacity, ("MutualInformation",), k),
         "EquivalenceDual": (equivalence, estimated, k**4 / 40 + (0 if graph else listed)),
         "SharedInformation": (shared, estimated, k**3),
@@ -421,6 +430,29 @@ def symmetric(d, bits):
         return (1 - n) * each + -1 * log(Fraction(n), bits)
     scale = Fraction((n - 1) ** 2, n) if kind == "MVOptimal" else (n - 1) ** 2 * sizes[0]
     return Interval(scale / most.hi, scale / most.lo, bits)
+
+
+def orbits(d, bits):
+    """Theorem 9, with masses rounded up to `values`."""
+    cover(d.utility["kind"] == "MutualInformation", "orbits of a part of a utility are not supported")
+    values, (e, eta), c = rational(d.proof["values"]), plain(d, bits), len(d.proof["values"])
+    rows, given = shaped([d.proof["rows"]], 1, c, "rows")[0], shaped(d.proof["pairs"], c, c, "pairs")
+    masses = [p for p in rational(d.utility["prior"]) if p]
+    prove(values[0] > 0 and all(a < b for a, b in pairwise(values)), "the masses of groups must be positive and rise")
+    prove(max(masses) <= values[-1], "an input has more mass than those of any group")
+    t, which = 1 / (e - 1), [bisect_left(values, p) for p in masses]
+    prove(all(sizes := [which.count(i) for i in range(c)]), "a group is empty")
+    d.spend(math.prod(n + 1 for n in sizes) * (6 + c**2 / 4) * bits / 128)
+    prove(min(map(min, given)) >= 0, "a price is negative")
+    ways = ((x, y, sizes[x] * (sizes[y] - (x == y))) for x, y in product(range(c), repeat=2))
+    prices = [(x, y, n, given[x][y]) for x, y, n in ways if n and given[x][y]]  # One input makes no pair.
+    whole, each = dot(sizes, values), []
+    for j in product(*(range(n + 1) for n in sizes)):
+        a, paid = dot(j, values) / whole, sum(Fraction(j[x] * (sizes[y] - j[y]), n) * one for x, y, n, one in prices)
+        paid += sum(one * (t + Fraction(held, n)) for one, held, n in zip(rows, j, sizes, strict=True))
+        if j != (*sizes,):  # The full set makes a constant column, as the empty one does.
+            each.append((a * kl(t + 1, t + a, bits) + (1 - a) * kl(t, t + a, bits), paid))
+    return factor(each, bits) * ((sum(rows) + eta * sum(one for *_, one in prices)) * whole / sum(masses))
 
 
 def capacity(d, bits):

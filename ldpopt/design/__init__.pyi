@@ -84,7 +84,9 @@ from ldpopt.design.structure import Structure as Structure
 from ldpopt.design.structure import Structures as Structures
 from ldpopt.design.structure import structures as structures
 from ldpopt.design.symmetric.method import SymmetricSets as SymmetricSets
+from ldpopt.design.symmetric.method_orbits import OrbitProgram as OrbitProgram
 from ldpopt.design.symmetric.proof import SymmetricEnvelope as SymmetricEnvelope
+from ldpopt.design.symmetric.proof_orbits import OrbitDual as OrbitDual
 from ldpopt.design.two_hypotheses.method import Erasure as Erasure
 from ldpopt.design.two_hypotheses.method import MergedPartition as MergedPartition
 from ldpopt.design.two_hypotheses.method import Partition as Partition
@@ -176,6 +178,8 @@ __all__ = [
     "Method",
     "MutualInformation",
     "Neighbourhood",
+    "OrbitDual",
+    "OrbitProgram",
     "Outputs",
     "PairwiseInformation",
     "Partition",

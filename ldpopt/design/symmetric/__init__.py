@@ -1,4 +1,6 @@
-"""Even priors and pilots under epsilon-LDP, with a cap on total variation or without: the symmetric envelope.
+"""Priors and pilots that treat answers alike, under epsilon-LDP, with a cap on total variation or without.
+
+*The symmetric envelope*, where all answers are alike.
 
 A utility that does not change when answers are permuted is, at an even prior, as large for the average of a channel
 over all permutations as for the channel. Such an average draws a size w, then a set of w answers among all of that
@@ -14,4 +16,15 @@ There are two constraints, so that at most two sizes, or one and an erasure, are
 
 bounds every channel. `proof` is the slope, and looks at all k - 1 points. `method` realises a size by few sets that
 treat all pairs of answers alike (`kernel.sets`), and `proof` says for which utilities this holds.
+
+*The orbit program*, for mutual information where answers are alike in up to four groups, k_i answers of the mass q_i.
+The average over permutations within the groups draws an orbit j, then a set with j_i answers of each group i. Primal,
+over the weights theta_j of the orbits, where s_il(j) is the probability that a set separates answers of two groups:
+
+    max  sum_j theta_j h(sum_i q_i j_i)   s.t.  sum_j theta_j (t + j_i/k_i) = 1 (lambda_i),  sum_j theta_j s_il <= eta
+
+Dual:  min  sum lambda + eta sum nu   s.t.  sum_i lambda_i (t + j_i/k_i) + sum_il nu_il s_il(j) >= h  for every orbit j.
+
+`proof_orbits` looks at all prod (k_i + 1) orbits. `program_orbits` generates their columns, `families` finds few sets
+of the orbits that do what all of them do together, and `method_orbits` makes the channel.
 """

@@ -59,6 +59,11 @@ def simple() -> dict[str, Callable[[], Problem]]:
         "information of more": lambda: (
             ld.MutualInformation(np.random.default_rng(5).dirichlet(np.ones(24))), [LocalDP(1.0)]
         ),
+        "information, even": lambda: (ld.MutualInformation(np.full(9, 1 / 9)), [LocalDP(2.0)]),
+        "information, groups": lambda: (ld.MutualInformation([0.3, 0.3, 0.2, 0.1, 0.1]), [LocalDP(1.0)]),
+        "information, groups, TV": lambda: (
+            ld.MutualInformation([0.2, 0.1, 0.2, 0.3, 0.2]), [LocalDP(1.0), TotalVariation(0.2)]
+        ),
         "divergence of many": lambda: (ld.Divergence(KL, wide[0], wide[1]), [LocalDP(1.0), TotalVariation(0.3)]),
         "worst": lambda: (ld.WorstOf(KL, P0, [P1, P2]), [LocalDP(1.0), TotalVariation(0.2)]),
         "sum": lambda: (ld.WeightedSum([1.0, 2.0], [kl, ld.MutualInformation(P2)]), [LocalDP(1.0)]),
@@ -146,6 +151,10 @@ def designs(each: int, only: set[str] | None = None, seed: int = 77) -> Iterator
             design = designed(problem, method=ld.MergedExchange(2, points=3))
             if design is not None:
                 yield f"{name}, by shapes", design
+        if name.startswith("information, groups"):
+            design = designed(problem, method=ld.OrbitProgram())
+            if design is not None:
+                yield f"{name}, by orbits", design
         if name in ("worst", "sum of divergences"):
             design = designed(problem, method=ld.MarginalPatterns())
             if design is not None:

@@ -335,6 +335,14 @@ def makers() -> dict[str, Maker]:
         u, caps = ld.MutualInformation(listed.some_law(rng, k)), _plain(rng)
         return lambda: (u, caps), None
 
+    def orbits(rng: np.random.Generator) -> Any:
+        sizes = rng.integers(1, 4, int(rng.integers(1, 5)))
+        masses = np.append(
+            np.repeat(rng.random(len(sizes)) + 0.01, sizes + (len(sizes) == 1)), np.zeros(rng.integers(2))
+        )
+        u, caps = ld.MutualInformation(rng.permutation(masses / masses.sum())), _plain(rng)
+        return lambda: (u, caps), ld.OrbitProgram()
+
     def pairwise(rng: np.random.Generator) -> Any:
         k = int(rng.choice([2, 3, 6]))
         u = ld.MutualInformation(listed.some_law(rng, k))
@@ -383,7 +391,8 @@ def makers() -> dict[str, Maker]:
     return {
         "envelope": envelope, "branch": branch, "chamber": chamber, "interval": interval, "infinite end": endless,
         "capacity bounded": capacity_bounded, "loss": loss, "alphabet loss": alphabet_loss, "sampling": sampling,
-        "estimation": estimation, "information": information, "pairwise": pairwise, "integers": integers,
+        "estimation": estimation, "information": information, "orbits": orbits, "pairwise": pairwise,
+        "integers": integers,
         "contraction": contraction, "dominated": dominated, "saddle": saddle, "cells": cells, "any": random_kind,
     }  # fmt: skip
 

@@ -16,6 +16,7 @@ import numpy as np
 from forging.tamper import Path, put
 from scipy.optimize import linprog
 
+from ldpopt import design as ld
 from ldpopt.errors import LdpoptError
 
 Function = Callable[[np.ndarray], float]
@@ -117,7 +118,11 @@ def _get(value: Any, path: Path) -> Any:
 
 def _sites(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any, np.ndarray]]:
     """(path, numbers, which of them are free) of every part with numbers."""
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, ld.OrbitDual):  # Its pairs are of groups, so that those on the diagonal count.
+        for name in ("rows", "pairs"):
+            numbers = getattr(value, name)
+            yield (*path, name), numbers, np.ones(numbers.shape, dtype=bool)
+    elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             if field.init and field.name not in FIXED:
                 yield from _sites(getattr(value, field.name), (*path, field.name))

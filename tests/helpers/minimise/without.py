@@ -64,6 +64,12 @@ def _sets(gone: int) -> Iterator[tuple[Any, str, Any]]:
     yield module, "members", lambda numbers, n: np.delete(whole(numbers, n), gone, axis=0)
 
 
+def _orbits(gone: int) -> Iterator[tuple[Any, str, Any]]:
+    module = _module("symmetric.proof_orbits")
+    whole = module.orbits
+    yield module, "orbits", lambda sizes, numbers: whole(sizes, numbers[numbers != gone])
+
+
 def _integers(gone: int) -> Iterator[tuple[Any, str, Any]]:
     module = _module("patterns.proof_levels")
     whole = module.integer_columns
@@ -113,6 +119,7 @@ PARTS: dict[str, Any] = {
     "EnvelopeDual": _envelope,
     "InformationDual": _sets,
     "IntegerColumns": _integers,
+    "OrbitDual": _orbits,
     "LossDual": lambda gone: _fewer_rows(_module("ratios.proof"), "enclosed_residual", gone),
     "IntervalDual": lambda gone: _fewer_rows(_module("ratios.proof"), "enclosed_residual", gone),
     "SamplingDual": lambda gone: _fewer_rows(_module("ratios.proof"), "enclosed_residual", gone),

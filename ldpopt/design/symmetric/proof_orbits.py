@@ -1,0 +1,190 @@
+r"""Mutual information at a prior of few different masses, under LocalDP and a cap on total variation: orbits of sets.
+
+*Orbits.* The answers are in groups, of k_i answers of equal mass. An orbit holds all sets with j_i answers of each
+group i: it is j = (j_1, ..., j_c), and there are prod (k_i + 1). In an orbit whose sets are equally likely, an answer x
+of the group i is in the set with the probability j_i/k_i, and x is in it while x' of the group l is not with the
+probability
+
+    s_il(j) = (j_i/k_i) (1 - j_l/k_l)  for i != l,        s_ii(j) = j_i (k_i - j_i) / (k_i (k_i - 1)).
+
+*Theorem.* Let the prior have the masses q_1, ..., q_c, that of the group i for k_i answers each, and t = 1/(e^epsilon -
+1). Let h(a) be the information on the pattern t + 1_A of a set of mass a (`information.proof`). If numbers lambda_i,
+and nu_il >= 0, fulfil for every orbit j
+
+    h(sum_i q_i j_i) <= sum_i lambda_i (t + j_i/k_i) + sum_il nu_il s_il(j),
+
+then no channel has more information than sum_i lambda_i + eta sum_il nu_il.
+
+*Proof.* Staircase patterns suffice (`symmetric.proof`), and permutations within groups change neither the prior nor the
+constraints. The average of a channel over them keeps its information and exceeds no cap. It draws an orbit, with the
+weight theta_j, and then one of its sets, all equally likely: rows of the group i have the sum sum_j theta_j (t +
+j_i/k_i) = 1, and two rows are at the distance sum_j theta_j s_il(j) <= eta. Multiply the condition by theta_j and add.
+
+*Rounding.* Information is concave in the prior: if P <= M P' for the law P', then the information at P is at most M
+times that at P'. So masses may be rounded up to few values, of which M is the sum. What masses differ by rounding costs
+no more than rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ldpopt.design.information.proof import information
+from ldpopt.design.kernel.certificate import Certificate
+from ldpopt.design.kernel.listed import BLOCK, Caps, factor
+from ldpopt.design.kernel.numbers import increasing, nonnegative_array, real_array, require
+from ldpopt.design.utilities.column import MutualInformation
+from ldpopt.design.work import Work, size
+from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
+from ldpopt.numbers.rounding import exact_sum
+from ldpopt.values.distribution import Array, Index
+
+MAX_GROUPS = 4
+"""The most groups of answers."""
+MAX_ORBITS = 2**20
+"""The most orbits that are looked at."""
+ALIKE = 2.0**-32
+"""Masses that differ relatively by no more than this are put into one group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of answers, by rising mass.
+
+    values : (c,) the mass of each answer of a group. which : (k,) the group of each answer, -1 for one without mass.
+    """
+
+    values: Array
+    which: Index
+
+    @classmethod
+    def rounded(cls, prior: Array, values: Array) -> Groups:
+        """The groups of answers whose masses are rounded up to the next of the rising `values`; none is above them."""
+        which = np.searchsorted(values, prior, side="left").astype(np.intp)
+        return cls(values, np.where(prior > 0, which, -1))
+
+    @classmethod
+    def of(cls, prior: Array) -> Groups:
+        """The groups of answers with equal masses, up to `ALIKE`."""
+        rising = np.unique(prior[prior > 0])
+        last = np.append(np.diff(rising) > ALIKE * rising[1:], True)
+        return cls.rounded(prior, rising[last])
+
+    @property
+    def sizes(self) -> Index:
+        """(c,) the number of answers of each group."""
+        return np.bincount(self.which[self.which >= 0], minlength=len(self.values)).astype(np.intp)
+
+    @property
+    def count(self) -> int:
+        """The number of orbits, without that of the full set, whose pattern is constant."""
+        return count(self.sizes)
+
+
+def count(sizes: Any) -> int:
+    """The number of orbits of groups of these sizes, without that of the full set."""
+    return math.prod(int(size) + 1 for size in sizes) - 1
+
+
+def orbits(sizes: Index, numbers: Index) -> Index:
+    """(c, n) how many answers of each group the sets of some orbits hold; orbit 0 is that of the empty set."""
+    return np.stack(np.unravel_index(numbers, tuple(sizes + 1))).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OrbitDual(Certificate):
+    """Multipliers for mutual information at a prior of few different masses, checked on every orbit of sets.
+
+    values : (c,) masses, increasing, c <= 4: each answer of positive mass belongs to the least value that is not below
+    its mass. rows : (c,) multipliers of the groups' rows. pairs : (c, c) non-negative multipliers of the cap on total
+    variation; entry (i, l) is for sets with an answer of the group i and without one of the group l. That of a group of
+    one answer with itself is ignored.
+    """
+
+    proves = MutualInformation
+    values: Array
+    rows: Array
+    pairs: Array
+    argument = "multipliers that pay for every orbit of sets of answers, where few different probabilities occur"
+
+    def work(self) -> Work:
+        """Every orbit is priced; in balls, those that floats do not settle, which honest numbers leave few of."""
+        groups = max(min(size(self.values), MAX_GROUPS), 1)
+        most = min((self.answers / groups + 1.0) ** groups, 2.0 * MAX_ORBITS)
+        each = 150.0 + 12.0 * groups**2
+        return Work.on(most, each, min(most, BLOCK) * groups**2).in_floats + Work.on(self.answers + BLOCK, each)
+
+    def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
+        """M (sum rows + eta sum pairs) times the factor by which the multipliers fall short."""
+        prior = np.asarray(self.utility.prior)
+        values = increasing(self.values, "the masses of the groups")
+        c = len(values)
+        require(c <= MAX_GROUPS, f"{c} groups have too many orbits (at most {MAX_GROUPS} groups)")
+        require(values[0] > 0 and prior.max() <= values[-1], "an answer is likelier than those of every group")
+        groups = Groups.rounded(prior, values)
+        require(groups.sizes.all(), "a group has no answers")
+        require(groups.count <= MAX_ORBITS, f"{groups.count} orbits are too many to look at (at most {MAX_ORBITS})")
+        rows = real_array(self.rows, (c,), "rows")
+        pairs = nonnegative_array(self.pairs, (c, c), "pairs").copy()
+        np.fill_diagonal(pairs, np.where(groups.sizes > 1, np.diag(pairs), 0.0))
+        caps = Caps.of(self.constraints, arithmetic)
+        posed = _Posed(groups, rows, pairs, caps.level)
+        numbers: Index = np.arange(groups.count, dtype=np.intp)
+        if arithmetic.exact:
+            # Floats settle most orbits; only the others are looked at again in exact arithmetic.
+            numbers = _Posed(groups, rows, pairs, Caps.of(self.constraints, FLOAT).level).unsettled(numbers)
+            require(len(numbers) <= BLOCK, f"floats do not settle {len(numbers)} orbits, which are too many")
+        kappa = 1.0
+        for worth, paid in posed.sides(numbers):
+            kappa = max(kappa, factor(worth, paid))
+            require(kappa < math.inf, "an orbit that may pay nothing may be worth something")
+        rounding = arithmetic.of(posed.total / exact_sum(prior))
+        charged = arithmetic.of(exact_sum(rows)) + arithmetic.of(pairs).sum() * caps.eta
+        return charged * rounding * kappa
+
+
+@dataclass(frozen=True, eq=False)
+class _Posed:
+    """Groups and multipliers, whose orbits are priced; level : t, which says in what arithmetic."""
+
+    groups: Groups
+    rows: Array
+    pairs: Array
+    level: Enclosure
+
+    @property
+    def total(self) -> Fraction:
+        """The sum of the masses of the answers, rounded up to those of their groups."""
+        return exact_sum(np.repeat(self.groups.values, self.groups.sizes))
+
+    def sides(self, numbers: Index) -> Iterator[tuple[Enclosure, Enclosure]]:
+        """The worths of orbits, and their prices, by blocks."""
+        of, sizes = self.level.arithmetic.of, self.groups.sizes.astype(np.float64)
+        masses = of(self.groups.values) * of(1 / self.total)
+        free = self.level * of(exact_sum(self.rows))
+        rows, pairs = of(self.rows) / sizes, of(self.pairs)
+        apart = np.outer(sizes, sizes) - np.diag(sizes)
+        left, right = np.nonzero(self.pairs)
+        prices = pairs[left, right] / apart[left, right] if len(left) else None
+        for start in range(0, len(numbers), BLOCK):
+            inside = orbits(self.groups.sizes, numbers[start : start + BLOCK]).astype(np.float64)
+            outside = sizes[:, None] - inside
+            worth = information(masses @ of(inside), masses @ of(outside), self.level)
+            paid = rows @ of(inside) + free
+            if prices is not None:
+                paid = paid + prices @ of(inside[left] * outside[right])
+            yield worth, paid
+
+    def unsettled(self, numbers: Index) -> Index:
+        """The orbits that may be worth more than they pay, or may pay less than nothing."""
+        found = []
+        for worth, paid in self.sides(numbers):
+            least = np.asarray(paid.lower)
+            found.append((np.asarray(worth.upper) <= least) & (least >= 0))
+        return numbers[~np.concatenate(found)]
