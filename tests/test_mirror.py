@@ -16,6 +16,7 @@ ROOMS = {
 
 ELSEWHERE = {
     "design/hypothesis_sets/proof.py": ("design/kernel/test_proof.py", "it needs the bound for one pair of the sets"),
+    "privacy/shapes.py": ("privacy/test_kinks.py", "both adversaries are judged by the same searches"),
     "privacy/restricted.py": ("privacy/test_capacity.py", "its programs are the measures there"),
 }
 """Modules without a test file of their name: where they are tested, and why there."""

@@ -198,7 +198,7 @@ def _parts(plan: Plan, delivery: Delivery, public: Sequence[str] = ()) -> list[P
                 shown = ", ".join(c for c in there if c not in own) or "none"
                 expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
                 raise invalid("column", expected, name)
-        refuse_nested(path, [*own, *public], ())
+        refuse_nested(path, [*own, *public], (), ())
     parts = partitions(delivery.files)
     delivery.require_rows(parts)
     return parts

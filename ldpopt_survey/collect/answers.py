@@ -205,8 +205,11 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
     return table if table.num_rows == sum(piece.rows for piece in pieces) else None
 
 
-def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) -> None:
-    """`InvalidInput` unless the columns of a Parquet file hold plain values, and the carried ones no binary values."""
+def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str], listed: Sequence[str]) -> None:
+    """`InvalidInput` unless the columns of a Parquet file hold plain values, and the carried ones no binary values.
+
+    listed : the columns that may also hold lists of plain values.
+    """
     if path.suffix != ".parquet":
         return
     schema = parquet_schema(path)
@@ -214,7 +217,7 @@ def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str]) ->
         kind = schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         raw = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
-        if is_flat_list(kind) and name not in carried:
+        if is_flat_list(kind) and name in listed:
             continue
         if pa.types.is_nested(kind) or (name in carried and any(is_raw(kind) for is_raw in raw)):
             got = Phrase("lists or records" if pa.types.is_nested(kind) else "bytes")

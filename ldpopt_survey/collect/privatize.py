@@ -164,11 +164,17 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
     return rows
 
 
+def listed_columns(plan: Plan) -> list[str]:
+    """The columns in whose cells a plan reads lists of entries, and that are not published as they are."""
+    asked = {part.column for question in plan.questions for part in question.answers if part.reading.separator}
+    return sorted(asked - set(plan.carry))
+
+
 def _require(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
     """`InvalidInput` unless every file of a partition has the needed columns, with plain values."""
     for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
         require_columns(privatizer.columns, names_of(Path(path), privatizer.plan.file), path)
-        refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry)
+        refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry, listed_columns(privatizer.plan))
 
 
 def privatize(
@@ -271,7 +277,7 @@ def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
     try:
         for path in dict.fromkeys(piece.path for part in folder.partitions for piece in part.pieces):
             require_columns(columns, names_of(Path(path), plan.file), path)
-            refuse_nested(Path(path), columns, plan.carry)
+            refuse_nested(Path(path), columns, plan.carry, listed_columns(plan))
         refuse_leaks(find_leaks(plan, sampled_rows(folder.partitions, columns)), plan.revealed)
     except InvalidInput:
         remove(folder.path)

@@ -23,7 +23,7 @@ def test_both_formats_are_measured(run, tmp_path, name):
     assert measured == {"local_dp": local_dp(CHANNEL).value, "total_variation": total_variation(CHANNEL).value}
     assert (found["inputs"], found["outputs"]) == (3, 3)
     said = run("check", name).stdout
-    assert "Whatever you answer, any report is at most 2.719" in said
+    assert "Whatever you answer, each possible report is at most 2.719 times" in said
     assert "local dp ≤ 1" in said
 
 
@@ -104,6 +104,6 @@ def test_what_shuffling_guarantees(run, tmp_path):
     found = json.loads(run("check", "q.json", "--shuffled", "5000", "--delta", "1e-5", "--json").stdout)
     assert found["shuffled"] == expected.to_dict()
     assert len(found["guarantees"]) == 2
-    assert "hides who of 5,000 people sent which report" in run("check", "q.json", "--shuffled", "5000").stdout
+    assert "hides which of 5,000 people sent which report" in run("check", "q.json", "--shuffled", "5000").stdout
     assert run("check", "q.json", "--shuffled", "0").exit_code == 2
     assert "delta" in run("check", "q.json", "--shuffled", "10", "--delta", "2").stderr

@@ -62,6 +62,15 @@ def test_a_picture_is_the_same_bytes_every_time(kind, magic):
     assert first == second
 
 
+def has_pgf() -> bool:
+    """Whether LaTeX is installed, with the package that these pictures load."""
+    if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
+        return False
+    found = subprocess.run(["kpsewhich", "pgf.sty"], capture_output=True, check=False)
+    return bool(found.stdout.strip())
+
+
+NEEDS_PGF = pytest.mark.skipif(not has_pgf(), reason="needs LaTeX with the package pgf")
 LATEX = """#!{python} -u
 import re, sys
 print("This is a stand-in for LaTeX.")
@@ -102,7 +111,7 @@ def test_pgf_with_latex_is_written(draw, tmp_path, monkeypatch):
     assert drawn.count("\\pgfusepath") > 10
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
+@NEEDS_PGF
 @pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
 def test_a_pgf_picture_is_set_by_the_smallest_latex(draw, tmp_path, monkeypatch):
     """A paper that loads pgf and T1 letters, and is set by pdflatex, includes every picture, Greek letters and all."""
@@ -117,7 +126,7 @@ def test_a_pgf_picture_is_set_by_the_smallest_latex(draw, tmp_path, monkeypatch)
     assert "Missing character" not in (tmp_path / "paper.log").read_text("latin-1")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs LaTeX")
+@NEEDS_PGF
 def test_a_label_that_latex_cannot_set_is_refused(monkeypatch):
     """The error says which characters a pgf picture cannot have, and what else takes them."""
     monkeypatch.setitem(mpl.rcParams, "pgf.texsystem", "pdflatex")

@@ -352,5 +352,5 @@ def test_reports_of_people_who_were_not_told_fail(tmp_path: Path) -> None:
 
 def test_the_consent_form_speaks_of_the_persons_own_rounds() -> None:
     """A panel lasts longer than anybody's part in it."""
-    assert "You take part in at most 2 rounds of the survey" in consent_paragraph(plan(5))
-    assert "You take part in one round of the survey alone." in consent_paragraph(plan(3, rounds=1))
+    assert "You take part in at most 2 rounds;" in consent_paragraph(plan(5))
+    assert "You take part in only one round of the survey." in consent_paragraph(plan(3, rounds=1))
