@@ -92,6 +92,7 @@ def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str]
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
+    >>> from ldpopt_survey.server import database
     >>> plan = make_plan(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), {"vote": [[0.75, 0.25]] * 2})
     >>> with TemporaryDirectory() as folder, database(Path(folder, "reports.db"), plan, create=True) as store:
     ...     len(draw_invitations(plan, store, 3)), store.summary().drawn

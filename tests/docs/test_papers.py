@@ -41,7 +41,7 @@ def test_a_paper_links_nowhere_into_the_site():
 
 def test_what_is_printed_has_a_source_and_cites_something():
     """Each paper is made of a page, which has a picture, code or a proof, and the papers of a bibliography."""
-    assert len(papers.PAPERS) == 4
+    assert len(papers.PAPERS) == 2
     for name in papers.PAPERS:
         text = (DOCS / f"{name}.md").read_text("utf-8")
         assert papers.cited(text), name
