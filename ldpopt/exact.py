@@ -10,6 +10,7 @@ inside the intervals; rows still farther apart than eta allows are moved towards
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import CertificateError, invalid
+from ldpopt.errors import CertificateError, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.numbers.rounding import float_up, up
 from ldpopt.numbers.tolerances import FEASIBILITY
@@ -135,6 +136,42 @@ class ExactChannel(Pictured):
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "inputs", labels.distinct_labels(inputs, weights.shape[0], "inputs"))
         object.__setattr__(self, "outputs", labels.distinct_labels(outputs, weights.shape[1], "outputs"))
+
+    @classmethod
+    def from_fractions(
+        cls, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
+    ) -> ExactChannel:
+        """The channel of rational probabilities, over their least common denominator.
+
+        matrix : a table (k, m) of `Fraction`, `Decimal`, whole numbers, or text such as "3/4" or "0.75"; every row sums
+        to exactly 1. Floats are refused, as they are rounded already: `Channel.exact` takes those.
+
+        Raises `InvalidInput` for anything else, and for a common denominator above 2**62.
+
+        >>> ExactChannel.from_fractions([["2/3", "1/3"], ["1/4", "3/4"]])
+        ExactChannel(2 inputs -> 2 outputs, denominator 12)
+        """
+        rows = [[_fraction(value) for value in _listed(row)] for row in _listed(matrix)]
+        total = math.lcm(*(value.denominator for row in rows for value in row))
+        if total > 1 << MAXIMUM_BITS:
+            raise invalid("matrix", f"a common denominator of at most 2**{MAXIMUM_BITS}", total)
+        total = max(total, 2)
+        weights = [[int(value * total) for value in row] for row in rows]
+        for x, (row, counted) in enumerate(zip(rows, weights, strict=True)):
+            if sum(counted) != total:
+                raise invalid("matrix", "rows that sum to exactly 1", Phrase(str(sum(row))), f"row {x}")
+        return cls(weights, None, inputs, outputs, denominator=total)
+
+    def garbles(self, other: Any) -> bool:
+        """Whether this channel is `other` with some post-processing; as `Channel.garbles`, and exact if `other` is.
+
+        >>> wide = ExactChannel([[3, 1], [1, 3]], bits=2)
+        >>> ExactChannel([[2, 2], [2, 2]], bits=2).garbles(wide), wide.garbles(wide)
+        (True, True)
+        """
+        from ldpopt.garbling import is_garbling
+
+        return is_garbling(self, other)
 
     @property
     def bits(self) -> int:
@@ -343,6 +380,33 @@ def _integer(value: Any) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     raise invalid("weights", "integers, or decimal strings of them", value)
+
+
+def _listed(values: Any) -> list[Any]:
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if not isinstance(values, (list, tuple)) or not values:
+        raise invalid("matrix", "a table of fractions", type(values).__name__)
+    return list(values)
+
+
+_WRITTEN = re.compile(r"\s*[0-9]{1,40}(\.[0-9]{0,40}|\s*/\s*[0-9]{1,40})?\s*", re.ASCII)
+
+
+def _fraction(value: Any) -> Fraction:
+    """A rational number that a user wrote, from 0 to 1."""
+    try:
+        if isinstance(value, (bool, float)) or (isinstance(value, str) and not _WRITTEN.fullmatch(value)):
+            raise ValueError
+        if isinstance(value, Decimal) and not -100 < value.adjusted() < 10:  # its fraction would have as many digits
+            raise ValueError
+        number = Fraction("".join(value.split()) if isinstance(value, str) else value)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        hint = 'fractions from 0 to 1, such as Fraction(3, 4) or "3/4" (floats are rounded; Channel.exact takes them)'
+        raise invalid("matrix", hint, value) from None
+    if not 0 <= number <= 1:
+        raise invalid("matrix", "fractions from 0 to 1", value)
+    return number
 
 
 def row_sums(weights: Integers) -> list[int]:

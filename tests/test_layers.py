@@ -24,6 +24,7 @@ LAYERS = [
     {"files"},
     {"values"},
     {"divergences"},
+    {"garbling"},
     {"exact"},
     {"channel"},
     {"mechanisms", "privacy"},

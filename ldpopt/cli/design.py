@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 @options("""
-    epsilon: --epsilon -e NATS | Limit of local differential privacy, in nats. [default: none]
-    eta: --eta -t ETA | Cap on the total variation, in [0, 1]. [default: none]
+    epsilon: --epsilon -e NATS | Limit of local differential privacy, in nats.
+    eta: --eta -t ETA | Cap on the total variation, in [0, 1].
     out: --out -o | File for the channel. [default: channel.json, or none with --json]
     save_design: --save-design FILE | File for the whole design with its proof, for `ldpopt verify`.
     picture: --picture | File for the picture (png, svg, pdf, pgf). [default: beside the channel file]
@@ -39,6 +39,8 @@ def design(
     force: bool = False,
 ) -> None:  # fmt: skip
     """Design the channel that best tells two populations apart within a privacy limit, and prove that it is optimal.
+
+    Required: two populations, by FILE or by --p0 and --p1, and at least one of --epsilon, --eta, --rho and --renyi.
 
     ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
     """

@@ -56,7 +56,7 @@ def _declared(text: str) -> dict[str, Any]:
 _SHARED = _declared("""
     force: --force | Overwrite files that exist.
     json: --json | Machine-readable output on standard output.
-    time_limit: --time-limit SECONDS | Take what is known, with its proof, when they are over. [default: none]
+    time_limit: --time-limit SECONDS | Take what is known, with its proof, when they are over. [default: no limit]
     workers: --workers | Number of threads.
     plan: PLAN | Plan file (plan.json).
     data: REPORTS | Reports (a CSV or Parquet file, a folder, or a collector's database), or counts (*.json).
@@ -209,8 +209,8 @@ class FileFlags:
       neyman-chi-squared, squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA, alpha:ORDER or
       piecewise-linear:KNOTS/SLOPES.
     # The two populations
-    p0: --p0 | Probabilities of P0, such as 0.5,0.3,0.2.
-    p1: --p1 | Probabilities of P1, such as 0.2,0.3,0.5.
+    p0: --p0 | Probabilities of P0, such as 0.5,0.3,0.2. Required without FILE.
+    p1: --p1 | Probabilities of P1, such as 0.2,0.3,0.5. Required without FILE.
     labels: --labels | Names of the answers of --p0 and --p1, such as low,middle,high.
     """)
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ldpopt.design.two_hypotheses.program import Blocks, Cut
 from ldpopt.errors import invalid
 from ldpopt.values.deadline import Progress, watched
 from ldpopt.values.distribution import positive_epsilon, unit_interval
-from ldpopt.values.results import Result, Rows
+from ldpopt.values.results import Pictured, Result, Rows
 
 MAX_INPUTS = 2000
 """The largest number of different likelihood ratios for which corners are searched; more would take minutes."""
@@ -35,7 +35,7 @@ class Corner(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Envelope(Rows[Corner]):
+class Envelope(Rows[Corner], Pictured):
     """The optimum for every cap eta at one epsilon: straight between its corners, constant after the last [SPR].
 
     corners : in the order of eta; the first, at (0, 0), is a channel that says nothing.
@@ -51,7 +51,7 @@ class Envelope(Rows[Corner]):
     corners: tuple[Corner, ...]
     complete: bool = True
 
-    _records = "corners"
+    _picture, _records = "envelope", "corners"
 
     def at(self, eta: float) -> float:
         """The optimum for a cap eta in [0, 1], in the unit of the divergence.

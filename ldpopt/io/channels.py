@@ -7,6 +7,7 @@ floating point, so reports have exactly the probabilities for which the channel'
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from importlib import import_module
@@ -29,11 +30,15 @@ from ldpopt.files.escapes import csv_text, for_csv, from_csv
 from ldpopt.files.table import is_number, parse_table
 from ldpopt.privacy.guarantee import Guarantee
 
+FRACTION = re.compile(r"[0-9]+\s*/\s*[0-9]+", re.ASCII)
+
 CORNER = "answer \\ report"
 
 
 def read_channel(path: PathLike) -> Channel | ExactChannel:
     """The channel in a JSON or CSV file; see docs/channel-file.md for both.
+
+    Probabilities that are fractions, such as 3/4, make an exact channel.
 
     JSON may be a file of `write_channel`, a design file, or a bare list of rows. CSV has either numbers only, or output
     labels in the first line and input labels in the first column (then the cell in the corner is not a number).
@@ -60,6 +65,9 @@ def parse_channel(text: str, path: PathLike) -> Channel | ExactChannel:
     """
     with naming(path):
         if not is_json(path, text):
+            exact_channel = _of_fractions(str(path), text) if "/" in text else None
+            if exact_channel is not None:
+                return exact_channel
             return Channel(*parse_matrix_csv(str(path), text))
         data = strict.json_value(text, "channel file")
         if isinstance(data, dict) and data.get("command") == "design":  # what `ldpopt design --json` printed
@@ -70,9 +78,26 @@ def parse_channel(text: str, path: PathLike) -> Channel | ExactChannel:
 
             return parse_design(text).channel
         if isinstance(data, list):
-            return Channel(data)
+            entries = (entry for row in data if isinstance(row, list) for entry in row)
+            written = any(isinstance(entry, str) and FRACTION.fullmatch(entry.strip()) for entry in entries)
+            return ExactChannel.from_fractions(data) if written else Channel(data)
         exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT
         return ExactChannel.from_json(text) if exact else Channel.from_json(text)
+
+
+def _of_fractions(path: str, text: str) -> ExactChannel | None:
+    """The channel of a CSV file in which a probability is a fraction such as 3/4; None where there is none."""
+    table = parse_table(path, text)
+    first = table.rows[0][0].strip()
+    skip = 0 if is_number(first) or FRACTION.fullmatch(first) else 1
+    cells = [[cell.strip() for cell in row[skip:]] for row in table.rows[skip:]]
+    if not any(FRACTION.fullmatch(cell) for row in cells for cell in row):
+        return None
+    if skip == 0:
+        return ExactChannel.from_fractions(cells)
+    inputs = [from_csv(table.text(row, 0)) for row in range(1, len(table.rows))]
+    outputs = [from_csv(table.text(0, column)) for column in range(1, table.width)]
+    return ExactChannel.from_fractions(cells, _labels(inputs), _labels(outputs))
 
 
 def write_channel(

@@ -12,7 +12,7 @@ __all__ = [
     "CENTRE_WEIGHT", "CERTIFIED_GAP", "CLAIM_ATTAINED", "CLAIM_ROUNDING", "CLASS_RANK", "CLIMB_GAIN", "CLOSE_ROWS",
     "COARSE_GAP", "COLUMN_GAP", "CONIC_GAP", "CONVEXITY", "CURVE", "DENSITY_SUM", "DISAGREEMENT", "DRAWN_WEIGHT",
     "ERASED_MASS", "EXACT_GAP", "EXCHANGE_GAP", "EXPRESSED", "EXTRAPOLATED", "FACE", "FEASIBILITY", "FINEST_CAP",
-    "FINE_LATTICE", "FREE_LOSS", "GAUSSIAN_INFINITE", "IDLE_MULTIPLIER", "IDLE_PRICE", "INTEGER_GAP",
+    "FINE_LATTICE", "FREE_LOSS", "GARBLED", "GAUSSIAN_INFINITE", "IDLE_MULTIPLIER", "IDLE_PRICE", "INTEGER_GAP",
     "INTERVAL_GAIN", "INVARIANT", "IN_SPAN", "JOINING_GAIN", "KNOWN_ENTRY", "LATE_GAP", "LEFT_OUT", "LEVEL_ROOM",
     "LITTLE_COST", "LOCAL_GAP", "LOSS_EXCESS", "MARGINALS_GAP", "MARGINALS_GAP_CAPPED", "MASS_LEFT",
     "MAXIMUM_EPSILON", "MAX_WEIGHT", "MEETING", "MERGED_FREE", "MERGED_SHARES", "MINIMUM_EPSILON", "MOMENTS",
@@ -32,6 +32,9 @@ ROW_SUM = 1e-9
 
 TIE = 1e-9
 """Candidates whose values differ by no more than this share of the largest are tied: the first of them is named."""
+
+GARBLED = 1e-12
+"""Two channels of floats are one garbling of the other if no row is off by more than this total variation."""
 
 ROUGH_SPREAD = 1e-6
 """Outputs whose ratio, computed roughly, falls short of the largest by more than this share cannot attain it."""

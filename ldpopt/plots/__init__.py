@@ -6,13 +6,23 @@ changes global state. Save a picture with ``ax.figure.savefig(path)``.
 
 from ldpopt.extras import register
 from ldpopt.plots.channel import blocks, channel, coefficients, design_picture, ratio_order, shares, structures
-from ldpopt.plots.figure import FIRST_COLOR, SECOND_COLOR, Axes, axes_or_new, label_axes, label_text, panels, picture
-from ldpopt.plots.frontier import bounds, frontier, gap_map, profile, sweep, trade_off
+from ldpopt.plots.figure import (
+    FIRST_COLOR,
+    SECOND_COLOR,
+    Axes,
+    axes_or_new,
+    label_axes,
+    label_text,
+    move_legend,
+    panels,
+    picture,
+)
+from ldpopt.plots.frontier import bounds, envelope, frontier, gap_map, gap_maps, profile, sweep, trade_off
 
 __all__ = [
     "FIRST_COLOR", "SECOND_COLOR", "Axes", "axes_or_new", "blocks", "bounds", "channel", "coefficients",
-    "design_picture", "frontier", "gap_map", "label_axes", "label_text", "panels", "picture", "profile", "ratio_order",
-    "shares", "structures", "sweep", "trade_off",
+    "design_picture", "envelope", "frontier", "gap_map", "gap_maps", "label_axes", "label_text", "move_legend",
+    "panels", "picture", "profile", "ratio_order", "shares", "structures", "sweep", "trade_off",
 ]  # fmt: skip
 
-register(bounds, channel, coefficients, frontier, profile, shares, structures, sweep, trade_off)
+register(bounds, channel, coefficients, envelope, frontier, profile, shares, structures, sweep, trade_off)

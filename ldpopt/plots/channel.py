@@ -15,10 +15,12 @@ from ldpopt.plots.figure import (
     SECOND_COLOR,
     Axes,
     axes_or_new,
+    fit_column,
     ink,
     label_axes,
     label_text,
     legend_above,
+    log_ticks,
     panels,
     picture,
     rows_written,
@@ -78,6 +80,7 @@ def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] |
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
     bar.set_label("Pr(report | answer)")
     bar.outline.set_visible(False)
+    fit_column(ax, bar)
     ax.spines[:].set_visible(False)
     return ax
 
@@ -229,6 +232,7 @@ def structures(given: Structures, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(patterns) - 0.5, -0.5)
     named = [label_text(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
     ax.set_yticks(range(len(patterns)), named)
+    log_ticks(ax)
     return label_axes(ax, "ε in nats", "answers that a report favours")
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files.escapes import overrides_shown
@@ -158,9 +160,9 @@ def panels(widths: Sequence[float], height: float) -> list[Axes]:
     >>> left.figure is right.figure
     True
     """
-    from matplotlib.figure import Figure
+    from ldpopt.plots.paper import PrintFigure
 
-    figure = Figure(figsize=(sum(widths), height), layout="constrained")
+    figure = PrintFigure(figsize=(sum(widths), height), layout="constrained")
     return list(figure.subplots(1, len(widths), squeeze=False, width_ratios=list(widths))[0])
 
 
@@ -173,6 +175,7 @@ def label_axes(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True)
     'ε in nats'
     """
     ax.set(xlabel=x, ylabel=y)
+    fit_column(ax)
     if grid:
         ax.grid(axis=grid, color="0.92", lw=0.8)
         ax.set_axisbelow(True)
@@ -180,9 +183,109 @@ def label_axes(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True)
     return ax
 
 
+NARROW = 3.0
+"""Axes narrower than this, in inches, get small letters: a column of a paper is about 3.4 inches wide."""
+
+
+def is_narrow(ax: Axes) -> bool:
+    """Whether axes are part of a figure as wide as one column of a paper, or less."""
+    return bool(ax.get_window_extent().width / ax.figure.dpi < NARROW)
+
+
+def fit_column(ax: Axes, *bars: Any) -> None:
+    """Make the letters of narrow axes, and of their scales of colours, as small as a column of a paper needs."""
+    if not is_narrow(ax):
+        return
+    for each in (ax, *(bar.ax for bar in bars)):
+        each.xaxis.label.set_fontsize(8)
+        # A long name stands in two lines, since low axes are shorter than it.
+        each.yaxis.label.set(fontsize=8, text=textwrap.fill(" ".join(each.get_ylabel().split()), 24))
+        each.tick_params(labelsize=7)
+
+
+PLACES = ("above", "below", "beside", "inside", "none")
+"""Where a legend can stand."""
+
+COLUMN = 5.0
+"""Axes narrower than this, in inches, have their legend below: they are one column of a paper or less."""
+
+
 def legend_above(ax: Axes, size: float = 9) -> None:
-    """A legend above the data, in two columns."""
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=size, borderaxespad=0.2)
+    """A legend above the data, in two columns, or in one where two do not fit."""
+    put_legend(ax, "above", *ax.get_legend_handles_labels(), size=size)
+
+
+def move_legend(ax: Axes, place: str, size: float | None = None) -> Axes:
+    """Move the legend of a picture, in as many columns as fit, and return `ax`.
+
+    place : "above", "below" or "beside" the data, "inside" where it hides least, or "none" to take it away.
+    size : of the letters, in points; by default the size that they have.
+
+    Raises `InvalidInput` for another place, and for a picture without a legend.
+
+    >>> from ldpopt.plots import shares
+    >>> ax = shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7], truth=[0.5, 0.5])
+    >>> len(move_legend(ax, "below").get_legend().get_texts())
+    2
+    """
+    legend = ax.get_legend()
+    if legend is None:
+        raise invalid("legend", "a picture that has one", Phrase("none"))
+    texts = legend.get_texts()
+    letters = texts[0].get_fontsize() if size is None and texts else size or 9
+    labels = [text.get_text() for text in texts]
+    put_legend(ax, place, legend.legend_handles, labels, size=letters, title=legend.get_title().get_text())
+    return ax
+
+
+def put_legend(
+    ax: Axes, place: str, handles: Sequence[Any], labels: Sequence[str], *, size: float = 9, title: str = ""
+) -> None:
+    """Give finished axes a legend at one of `PLACES`; "auto" is beside wide axes, and below those of a column."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if place not in ("auto", *PLACES):
+        raise invalid("legend", f"one of {', '.join(PLACES)}", place)
+    dots = ax.figure.dpi
+    width = ax.get_window_extent().width / dots
+    if place == "auto":
+        place = "beside" if width >= COLUMN else "below"
+    if (old := ax.get_legend()) is not None:
+        old.remove()
+    if place == "none":
+        return
+    style: dict[str, Any] = {"frameon": False, "fontsize": size, "title": title or None, "alignment": "left"}
+    style |= {"title_fontsize": size}
+    if place == "inside":
+        ax.legend(handles, labels, loc="best", **style)
+    elif place == "beside":
+        ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), **style)
+    else:
+        style |= {"borderaxespad": 0.2, "loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+        if place == "below":
+            # The legend keeps its distance in inches, whatever the height that a layout gives to the axes.
+            letters = ax.xaxis.get_tightbbox()
+            drop = 0.0 if letters is None else (ax.get_window_extent().y0 - letters.y0) / dots
+            under = ax.transAxes + ScaledTranslation(0.0, -drop - 0.05, ax.figure.dpi_scale_trans)
+            style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": under}
+        for columns in (3, 2, 1) if place == "below" else (2, 1):
+            drawn = ax.legend(handles, labels, ncols=columns, columnspacing=1.2, **style)
+            if drawn.get_window_extent().width / dots <= width:
+                break
+
+
+def log_ticks(ax: Axes) -> None:
+    """Set ticks of a horizontal logarithmic scale that do not touch: 1, 2, 5, or 1, 3, or powers of ten alone."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = ax.get_xlim()
+    decades = float(np.log10(high) - np.log10(low))
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    choices = ((1.0, 2.0, 5.0), (1.0, 3.0))
+    subs = next((choice for choice in choices if len(choice) * decades <= 2 * inches), (1.0,))
+    ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=max(3, int(1.4 * inches))))
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def picture(ax: Axes, kind: str = "png") -> bytes:
@@ -200,11 +303,13 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
     latex = _latex(kind)
     import matplotlib as mpl
 
+    from ldpopt.plots.paper import TRUETYPE
+
     dates = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
     undated: dict[str, Any] = {"metadata": {dates[kind]: None}} if kind in dates else {}
     out = io.BytesIO()
     in_fonts(ax.figure)
-    with mpl.rc_context({"svg.hashsalt": "ldpopt", **latex}), _cells_as_vectors(ax.figure, kind):
+    with mpl.rc_context({"svg.hashsalt": "ldpopt", **TRUETYPE, **latex}), _cells_as_vectors(ax.figure, kind):
         try:
             ax.figure.savefig(out, format=kind, dpi=DOTS, **undated)
         except ValueError as error:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ldpopt.frontiers import BASELINES, Frontier, FrontierRow, Sweep
+from ldpopt.design import Divergence
+from ldpopt.errors import Phrase, invalid
+from ldpopt.frontiers import BASELINES, Envelope, Frontier, FrontierRow, Sweep
+from ldpopt.frontiers import envelope as corners_of
 from ldpopt.plots.figure import (
+    COLUMN,
     FIRST_COLOR,
     SECOND_COLOR,
     Axes,
     axes_or_new,
+    fit_column,
     ink,
+    is_narrow,
     label_axes,
     label_text,
     legend_above,
+    log_ticks,
     panels,
+    put_legend,
     shade,
     with_unit,
 )
-from ldpopt.values.distribution import Array
+from ldpopt.values.distribution import Array, number
 
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
@@ -73,15 +82,20 @@ BOUNDS: dict[str, tuple[str, Any]] = {
 }
 
 
-def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
+def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str = "auto", corners: bool = True) -> Axes:
     """Draw the utility of the optimal channel and of textbook mechanisms against eta, with a colour for each epsilon.
 
     frontier : from `ldpopt.frontier`; a result of `ldpopt.sweep` is drawn by `plots.sweep`.
     ax : matplotlib axes; without them a new figure is made.
+    legend : where it stands, one of "above", "below", "beside", "inside" and "none"; "auto" is beside the data, or
+        below axes of less than 5 inches, as in a column of a paper.
+    corners : whether the optimum of two finite hypotheses bends at its own corners (`frontiers.envelope`) between the
+        caps of the table. Without them, and for other utilities, straight lines join the caps.
 
     Mechanisms that are not known for the utility are left out. The band above an optimum reaches to its proven upper
-    bound; a certified design has a band without width. A bound from the papers is a thin line, if it stays within the
-    picture for all eta below tanh(epsilon/2). Returns the axes.
+    bound; a certified design has a band without width. Erased mechanisms and bounds bend where eta stops binding. A
+    bound is a thin line at every epsilon at which some of it stays within the picture; the legend names these values
+    where they are not all. Returns the axes. Raises `InvalidInput` for another place of the legend.
 
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
@@ -101,7 +115,7 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
     known = {name: style for name, style in STYLES.items() if not np.isnan(frontier.column(name)).all()}
     reach = np.concatenate([frontier.column(proved), frontier.column("optimum")])
     top = 1.12 * float(reach[np.isfinite(reach)].max(initial=0.0))
-    fitting: list[str] = []
+    fitting: dict[str, list[float]] = {}
     uncertain = False
     for epsilon, colour in zip(epsilons, colours, strict=True):
         chosen = np.flatnonzero(frontier.column("epsilon") == epsilon)
@@ -110,43 +124,129 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None) -> Axes:
         # A single point does not make a line.
         marker = "o" if len(chosen) == 1 else ""
         for name, (_, style, width) in reversed(known.items()):
-            ax.plot(eta, frontier.column(name)[chosen], style, color=colour, lw=width, marker=marker, ms=4)
+            values = frontier.column(name)[chosen]
+            bends = (
+                _bend(eta, values) if name != "optimum" else _corners(frontier, epsilon, eta, values) if corners else []
+            )
+            ax.plot(*_with_bends(eta, values, bends), style, color=colour, lw=width, marker=marker, ms=4)
         open_gap = (bound != optimum) & np.isfinite(bound) & (frontier.column("certified")[chosen] == 0)
         if open_gap.any():
             uncertain = True
             ax.fill_between(eta, optimum, np.where(open_gap, bound, optimum), color=colour, alpha=0.3, lw=0)
         for name, (_, style) in BOUNDS.items():
             values = frontier.column(name)[chosen]
-            binding = eta <= np.tanh(epsilon / 2)
-            if binding.any() and values[binding][-1] <= top:
-                ax.plot(eta, values, ls=style, lw=0.9, color=colour, zorder=1)
-                fitting.append(name)
+            if np.any((values <= top) & (eta > 0)):
+                ax.plot(*_with_bends(eta, values, _bend(eta, values)), ls=style, lw=0.9, color=colour, zorder=1)
+                fitting.setdefault(name, []).append(float(epsilon))
     entries = [
         ({"color": colour, "lw": 5}, f"ε = {epsilon:g}") for epsilon, colour in zip(epsilons, colours, strict=True)
     ]
     entries += [({"ls": style, "lw": width}, text) for text, style, width in known.values()]
-    entries += [({"ls": BOUNDS[name][1], "lw": 0.9}, BOUNDS[name][0]) for name in dict.fromkeys(fitting)]
+    for name in (name for name in BOUNDS if name in fitting):
+        shown = ", ".join(f"{epsilon:g}" for epsilon in fitting[name])
+        which = "" if len(fitting[name]) == len(epsilons) else f", ε = {shown}"
+        entries.append(({"ls": BOUNDS[name][1], "lw": 0.9}, BOUNDS[name][0] + which))
     entries += [({"alpha": 0.3, "lw": 7}, "up to the proven bound, not certified")] if uncertain else []
     handles = [Line2D([], [], **{"color": "0.25"} | style) for style, _ in entries]
-    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "alignment": "left"}
-    ax.legend(handles, [text for _, text in entries], frameon=False, fontsize=9, title="ε in nats", **beside)
     low, high = float(np.min(frontier.column("eta"))), float(np.max(frontier.column("eta")))
     if high > low:
         ax.set_xlim(low, high)
     if top > 0:
         ax.set_ylim(0, top)
     value = with_unit(frontier.utility.f) if hasattr(frontier.utility, "f") else frontier.utility.name
-    return label_axes(ax, "cap η on total variation", f"{value} of the reports", "both")
+    label_axes(ax, "cap η on total variation", f"{value} of the reports", "both")
+    size = 9 if ax.get_window_extent().width / ax.figure.dpi >= COLUMN else 7
+    put_legend(ax, legend, handles, [text for _, text in entries], size=size, title="ε in nats")
+    return ax
 
 
-def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None, label: str = "") -> Axes:
+Point: TypeAlias = tuple[float, float]
+
+FEW = 200
+"""Up to so many answers, the corners of an optimum are found while it is drawn, in a fraction of a second."""
+
+
+def _corners(frontier: Frontier, epsilon: float, eta: Array, optimum: Array) -> list[Point]:
+    """The corners (eta, value) of the optimum between the caps of a table, if it is of two finite hypotheses.
+
+    None where they do not agree with the table: it may be in bits, or have another utility at each point.
+    """
+    utility = frontier.utility
+    if not isinstance(utility, Divergence) or utility.continuous or utility.size > FEW or len(eta) < 2:
+        return []
+    found = corners_of(utility, epsilon, time_limit=5.0)
+    agree = np.allclose([found.at(cap) for cap in eta], optimum, rtol=1e-6, atol=0)
+    return [(corner.eta, corner.value) for corner in found.corners] if found.complete and agree else []
+
+
+def _bend(eta: Array, values: Array) -> list[Point]:
+    """Where c min(1, eta / kappa), which rises along a line from zero and is constant from kappa on, bends."""
+    rising = np.flatnonzero((eta > 0) & (values > 0))
+    if rising.size < 2 or not values[rising[0]] < values[rising[-1]] or not np.isfinite(values[rising]).all():
+        return []
+    slope, height = values[rising[0]] / eta[rising[0]], values[rising[-1]]
+    bend = height / slope
+    return [(float(bend), float(height))] if bend < eta[rising[-1]] * (1 - 1e-9) else []
+
+
+def _with_bends(eta: Array, values: Array, bends: list[Point]) -> tuple[Array, Array]:
+    """The points of a curve with those bends that lie strictly between them."""
+    inside = [(x, y) for x, y in bends if eta[0] < x < eta[-1] and not np.any(np.isclose(eta, x, rtol=1e-12, atol=0))]
+    x, y = (np.concatenate([known, [bend[axis] for bend in inside]]) for axis, known in enumerate((eta, values)))
+    order = np.argsort(x, kind="stable")
+    return x[order], y[order]
+
+
+def envelope(envelope: Envelope, ax: Axes | None = None) -> Axes:
+    """Draw the optimum at one epsilon against the cap eta: its corners, and the straight lines between them.
+
+    envelope : from `ldpopt.frontiers.envelope`. ax : matplotlib axes; without them a new figure is made.
+
+    After the last corner the optimum is constant up to eta = 1. A number beside each corner says how many blocks its
+    partition has, if there are at most twelve corners. Returns the axes.
+
+    >>> from ldpopt import Divergence, frontiers
+    >>> from ldpopt.divergences import KL
+    >>> found = frontiers.envelope(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 2.0)
+    >>> envelope(found).get_lines()[0].get_xdata().round(4).tolist()
+    [0.0, 0.6805, 1.0]
+    """
+    ax = axes_or_new(ax, 5.0, 3.4)
+    eta, value = (np.array([getattr(one, name) for one in envelope.corners]) for name in ("eta", "value"))
+    ax.plot([*eta, max(1.0, eta[-1])], [*value, value[-1]], color=FIRST_COLOR, lw=1.8)
+    ax.plot(eta, value, "o", color=FIRST_COLOR, ms=4.5, clip_on=False)
+    if len(eta) <= 12:
+        for corner in envelope.corners[1:]:
+            ax.annotate(
+                f"{corner.blocks} block{'s' * (corner.blocks != 1)}", (corner.eta, corner.value), (4, -5),
+                textcoords="offset points", ha="left", va="top", fontsize=8,
+            )  # fmt: skip
+    ax.set(xlim=(0, 1), ylim=(0, 1.12 * float(value.max())))
+    if not envelope.complete:
+        ax.set_title("not all corners were found in time", loc="left", fontsize=8)
+    return label_axes(ax, "cap η on total variation", f"{with_unit(envelope.utility.f)} of the reports", "both")
+
+
+def gap_map(
+    frontier: Frontier,
+    baseline: str,
+    ax: Axes | None = None,
+    label: str = "",
+    *,
+    vmin: float = 0.0,
+    vmax: float | None = None,
+    bar: bool = True,
+) -> Axes:
     """Draw the share of the optimum that a mechanism loses, 1 - baseline / optimum, at every (epsilon, eta).
 
     frontier : from `ldpopt.frontier`, over a grid. baseline : one of its columns, such as ``"binary_with_erasure"``.
     ax : matplotlib axes; without them a new figure is made. label : of the colours, instead of the baseline's name.
+    vmin, vmax : the shares, in [0, 1], at the two ends of the colours; by default 0 and the largest share of the table.
+        Maps that are compared need the same ones: `gap_maps` draws several with one scale.
+    bar : whether the scale of the colours is drawn beside the map.
 
     Above the curve eta = tanh(epsilon/2) the cap on eta has no effect [GI, Prop 2]. Returns the axes. Raises
-    `InvalidInput` for an unknown column.
+    `InvalidInput` for an unknown column, and for a scale that does not rise.
 
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
@@ -155,15 +255,18 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None, label: st
     'ε (nats)'
     """
     from matplotlib.patheffects import withStroke
-    from matplotlib.ticker import PercentFormatter
 
     epsilons, column = np.unique(frontier.column("epsilon"), return_inverse=True)
     etas, row = np.unique(frontier.column("eta"), return_inverse=True)
     table = np.full((len(etas), len(epsilons)), np.nan)
     table[row, column] = frontier.gap(baseline)
+    low = number(vmin, "vmin")
+    high = max(low + 0.01, _largest(table)) if vmax is None else number(vmax, "vmax")
+    if not low < high:
+        raise invalid("vmax", f"a number above vmin = {low:g}", high)
     ax = axes_or_new(ax, 3.2 + min(max(0.55 * len(epsilons), 3), 9), 1.4 + min(max(0.36 * len(etas), 2.6), 7))
     across, up = _edges(epsilons), np.clip(_edges(etas), 0, 1)
-    mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=0, vmax=max(0.01, float(np.nanmax(table))))
+    mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=low, vmax=high)
     if table.size <= 150:
         for i, j in np.argwhere(np.isfinite(table)):
             cell = mesh.cmap(mesh.norm(table[i, j]))
@@ -173,17 +276,68 @@ def gap_map(frontier: Frontier, baseline: str, ax: Axes | None = None, label: st
     curve = np.linspace(across[0], across[-1], 200)
     reach = np.tanh(curve / 2)
     ax.plot(curve, reach, color="white", lw=3)
-    ax.plot(curve, reach, color="#D55E00", lw=1.4, label="η = tanh(ε/2): above it η does not bind")
+    ax.plot(
+        curve,
+        reach,
+        color="#D55E00",
+        lw=1.4,
+        label="η = tanh(ε/2)" + ("" if is_narrow(ax) else ": above it η does not bind"),
+    )
     ax.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
     if np.any((reach > up[0]) & (reach < up[-1])):
         ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5, borderaxespad=0.2)
-    name = STYLES.get(baseline, (baseline.replace("_", " "),))[0]
     ax.set_xlabel("ε (nats)")
     ax.set_ylabel("cap η on total variation")
-    bar = ax.figure.colorbar(mesh, ax=ax, format=PercentFormatter(1.0), pad=0.02)
-    bar.set_label(label or f"share of the optimum missed by\n{name}")
-    bar.outline.set_visible(False)
+    if bar:
+        _shares_bar(mesh, ax, label or _missed(baseline))
     return ax
+
+
+def _largest(shares: Array) -> float:
+    return float(np.max(shares[np.isfinite(shares)], initial=0.0))
+
+
+def _missed(baseline: str) -> str:
+    return f"share of the optimum missed by\n{STYLES.get(baseline, (baseline.replace('_', ' '),))[0]}"
+
+
+def _shares_bar(mesh: Any, ax: Any, label: str) -> None:
+    """The scale of the colours of one map, or of a list of axes that share it."""
+    from matplotlib.ticker import PercentFormatter
+
+    first = ax[0] if isinstance(ax, list) else ax
+    bar = first.figure.colorbar(mesh, ax=ax, format=PercentFormatter(1.0), pad=0.02)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+    fit_column(first, bar)
+
+
+def gap_maps(frontiers: Mapping[str, Frontier], baseline: str, label: str = "") -> list[Axes]:
+    """Draw `gap_map` for several frontiers side by side, on one scale of colours.
+
+    frontiers : by the titles of their maps. baseline : one of their columns. label : of the colours.
+
+    The scale reaches from 0 to the largest share of all maps. Returns the axes, from left to right. Raises
+    `InvalidInput` for no frontiers and for an unknown column.
+
+    >>> from ldpopt import Divergence, frontiers
+    >>> from ldpopt.divergences import KL, TOTAL_VARIATION
+    >>> p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+    >>> tables = {f.name: frontiers.frontier(Divergence(f, p0, p1), [1.0], [0.1, 0.2]) for f in (KL, TOTAL_VARIATION)}
+    >>> [ax.get_title(loc="left") for ax in gap_maps(tables, "binary_with_erasure")]
+    ['KL divergence', 'total variation']
+    """
+    if not isinstance(frontiers, Mapping) or not frontiers:
+        raise invalid("frontiers", "at least one frontier by its title", Phrase("none"))
+    high = max(0.01, *(_largest(table.gap(baseline)) for table in frontiers.values()))
+    axes = panels([4.0] * len(frontiers), 3.6)
+    for ax, (title, table) in zip(axes, frontiers.items(), strict=True):
+        gap_map(table, baseline, ax, vmax=high, bar=False)
+        if (legend := ax.get_legend()) is not None and ax is not axes[-1]:
+            legend.remove()
+        ax.set_title(label_text(title), loc="left", fontsize=9, pad=20)
+    _shares_bar(axes[-1].collections[0], axes, label or _missed(baseline))
+    return axes
 
 
 def _edges(centres: Array) -> Array:
@@ -219,8 +373,13 @@ def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.plot(off[~above], heights[~above], "s", color=SECOND_COLOR, ms=4.5, label="lower bound")
     ax.axvline(1.0, color="0.4", lw=0.9)
     ax.set_xscale("log")
-    ax.set_yticks(heights, [label_text(f"{row.divergence}  {row.reference}", 60, 1) for row in rows], fontsize=7)
+    ax.set_yticks(
+        heights,
+        [label_text(f"{row.divergence}  {row.reference}", 40 if is_narrow(ax) else 60, 1) for row in rows],
+        fontsize=7,
+    )
     ax.set_ylim(-0.7, len(rows) - 0.3)
+    log_ticks(ax)
     legend_above(ax, 8)
     return label_axes(ax, "times off the optimum", grid="x")
 

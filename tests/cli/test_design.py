@@ -346,3 +346,17 @@ def test_limits_at_the_ends_of_floats_print_no_warnings(spawn, limits):
     _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert "Warning" not in said
+
+
+def test_the_help_says_what_is_required_and_what_the_defaults_are(run, monkeypatch):
+    """A limit is required, and each population without a file; nothing claims the default "none"."""
+    monkeypatch.setenv("COLUMNS", "400")
+    for command in ("design", "frontier"):
+        shown = run(command, "--help").stdout
+        lines = {line.split()[1]: line for line in shown.splitlines() if line.startswith("│ --")}
+        assert "Required without FILE" in lines["--p0"]
+        assert "Required without FILE" in lines["--p1"]
+        assert "(none)" not in shown
+        assert "no limit" in lines["--time-limit"]
+        required = "at least one of --epsilon, --eta, --rho and --renyi" in shown
+        assert required if command == "design" else "[default: 0.5,1,2]" in lines["--epsilon"]

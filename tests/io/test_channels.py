@@ -11,7 +11,9 @@ from hypothesis.extra import numpy as hnp
 
 from ldpopt.channel import Channel
 from ldpopt.errors import CertificateError, InvalidInput
+from ldpopt.exact import ExactChannel
 from ldpopt.io import read_channel, write_channel
+from ldpopt.io.channels import parse_channel
 from ldpopt.privacy import local_dp, total_variation
 
 CELLS = st.floats(0, 1, width=32)
@@ -168,3 +170,31 @@ def test_exact_channels_are_proved_when_read(tmp_path):
     with pytest.raises(CertificateError, match="not proved"):
         read_channel(path)
     assert isinstance(read_channel(write_channel(tmp_path / "float.json", exact.matrix)), Channel)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "2/3,1/3\n0.25,3/4"),
+        ("q.csv", ",yes,n/a\nyes,2/3,1/3\nno,0.25,3/4"),
+        ("q.json", '[["2/3", "1/3"], ["0.25", "3/4"]]'),
+    ],
+)
+def test_fractions_make_an_exact_channel(name, text):
+    """A file with fractions is read without rounding, with or without labels."""
+    channel = parse_channel(text, name)
+    assert isinstance(channel, ExactChannel)
+    assert channel.weights.tolist() == [[8, 4], [3, 9]]
+    assert channel.outputs == (("yes", "n/a") if "yes" in text else (0, 1))
+
+
+def test_a_slash_in_a_label_is_no_fraction():
+    """Labels may have a slash; what counts is the probabilities."""
+    assert isinstance(parse_channel(",n/a,1/2\nyes,0.75,0.25\nno,0,1", "q.csv"), Channel)
+
+
+@pytest.mark.parametrize("text", ["3/4,1/4\n1/3,1/3", "3/0,1\n0,1", "3/4,1/4\n1/3", "3/4,\n0,1", "1/2,no\nyes,0.7"])
+def test_fractions_that_are_no_channel_are_refused(text):
+    """The error names the file."""
+    with pytest.raises(InvalidInput, match=r"q\.csv"):
+        parse_channel(text, "q.csv")

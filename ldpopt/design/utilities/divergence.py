@@ -5,10 +5,10 @@ A tangent is a linear function of a column that touches the divergence at a give
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Divergence(ColumnUtility, f=f_divergence):
 
     Parameters
     ----------
-    f : an `FDivergence`.
+    f : an `FDivergence`, or its name, such as "kl" or "hockey-stick:1.5" (`divergences.parse_divergence`).
     p0, p1 : distributions of shape (k,), k >= 2 (pandas Series are aligned by their labels); or two frozen
         `scipy.stats` distributions.
     inputs : labels of the k answers, which designed channels carry; those of a Series by default.
@@ -75,8 +75,10 @@ class Divergence(ColumnUtility, f=f_divergence):
     hypotheses with disjoint supports (any answer tells them apart, and `mechanisms.binary` is optimal).
 
     >>> from ldpopt.divergences import KL
-    >>> Divergence(KL, [0.5, 0.5], [0.25, 0.75])
+    >>> Divergence("kl", [0.5, 0.5], [0.25, 0.75])
     Divergence(KL divergence, 2 inputs)
+    >>> Divergence("kl", [0.5, 0.5], [0.25, 0.75]) == Divergence(KL, [0.5, 0.5], [0.25, 0.75])
+    True
     """
 
     f: FDivergence
@@ -89,6 +91,10 @@ class Divergence(ColumnUtility, f=f_divergence):
         Asked("p1", "Probabilities of P1, such as 0.2,0.3,0.5.", "P1", type=list),
         Asked("divergence", f"Divergence to maximise: {spellings()}.", "NAME", "f", str),
     )
+
+    if TYPE_CHECKING:  # what it takes; what it holds is the fields above
+
+        def __init__(self, f: FDivergence | str, p0: Any, p1: Any, inputs: Iterable[Label] | None = None) -> None: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.divergences import FDivergence
+from ldpopt.divergences import FDivergence, parse_divergence
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
@@ -28,9 +28,11 @@ from ldpopt.values.labels import Label, distinct_labels, together
 
 
 def f_divergence(f: Any, what: str) -> FDivergence:
-    """The f-divergence that a utility is given; `InvalidInput` for anything else."""
+    """The f-divergence that a utility is given, also by its name; `InvalidInput` for anything else."""
+    if isinstance(f, str):
+        return parse_divergence(f)
     if not isinstance(f, FDivergence):
-        raise invalid(f"divergence {what}", "an FDivergence such as ldpopt.divergences.KL", f)
+        raise invalid(f"divergence {what}", "an FDivergence such as ldpopt.divergences.KL, or its name", f)
     return f
 
 

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from ldpopt import Divergence, InvalidInput
-from ldpopt.divergences import CHI_SQUARED, KL
+from ldpopt.design import AgainstSet
+from ldpopt.divergences import CHI_SQUARED, KL, NAMED, parse_divergence
 from ldpopt.mechanisms import randomized_response
 
 
@@ -63,7 +64,7 @@ def test_bad_hypotheses(p0, p1, message):
 def test_other_bad_arguments():
     """The divergence must be one, labels must fit, and a channel must have a row for every input."""
     with pytest.raises(InvalidInput, match="divergence f: expected an FDivergence"):
-        Divergence("kl", [0.5, 0.5], [0.4, 0.6])
+        Divergence(abs, [0.5, 0.5], [0.4, 0.6])
     with pytest.raises(InvalidInput, match="inputs: expected 2 labels, got 3"):
         Divergence(KL, [0.5, 0.5], [0.4, 0.6], inputs=list("abc"))
     with pytest.raises(InvalidInput, match="inputs: expected 2 labels, got 'ab'"):
@@ -72,3 +73,20 @@ def test_other_bad_arguments():
         Divergence(KL, [0.5, 0.5], [0.4, 0.6]).value(np.eye(3))
     with pytest.raises(InvalidInput, match="finite distributions"):
         Divergence(KL, stats.norm(), stats.norm(1)).value(np.eye(3))
+
+
+@pytest.mark.parametrize("name", [*NAMED, "hockey-stick:1.5", "alpha:0.5"])
+def test_a_divergence_is_given_by_its_name(name):
+    """A name stands for the divergence itself: equal problems, equal values."""
+    named = Divergence(name, [0.5, 0.5], [0.25, 0.75])
+    posed = Divergence(parse_divergence(name), [0.5, 0.5], [0.25, 0.75])
+    assert named == posed
+    assert named.value(np.eye(2)) == posed.value(np.eye(2)) > 0
+    assert AgainstSet(name, [0.5, 0.5], [0.25, 0.75]).f == named.f
+
+
+@pytest.mark.parametrize("name", ["", "KL divergence", "kl:2", "alpha", "alpha:x", "hockey-stick:-1", 3, None])
+def test_an_unknown_name_is_refused(name):
+    """What names no divergence is an error, not a divergence."""
+    with pytest.raises(InvalidInput, match=r"divergence|gamma"):
+        Divergence(name, [0.5, 0.5], [0.25, 0.75])
