@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -28,7 +29,8 @@ from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.budget import Needs, NeedsOf
 from ldpopt_survey.plan.numbers_and_sets import multi_select
 from ldpopt_survey.plan.planned_question import MAX_DENOMINATOR, Part
-from ldpopt_survey.plan.precision import limits
+from ldpopt_survey.plan.precision import limits, prior_for_search
+from ldpopt_survey.plan.reweighing import reweighed
 from ldpopt_survey.plan.units import MAX_JOINT_CELLS, Target, Unit, joint_design, product_of, rule
 
 MAX_CELLS, MAX_CAPPED_CELLS = 36, 12
@@ -186,7 +188,34 @@ class BookletPlanner:
             channel = optimal_channel(
                 FisherInformation(pilot, criterion), within, time_limit=deadline.left, certify=False
             ).channel
-        return self._sturdy(units, channel, pilot, targets, joint=True)
+        whole = self._sturdy(units, channel, pilot, targets, joint=True)
+        others = [self._drawn(units, deadline)]
+        found = min(_served(units, channel, None, pilot, targets).served.values())
+        if min(whole.served.values()) < (1 - BOOKLETS) * found and self.eta is None and not deadline.over():
+            pool = [channel, _without_rare(channel, pilot), *(each for each in others if each is not None)]
+            others.append(reweighed(pool, self._plain(len(pilot)), pilot, targets, RAREST))
+        for better in others:
+            if better is not None and (pilot @ better.matrix).min() >= RAREST:
+                made = _served(units, better, None, pilot, targets)
+                whole = max(whole, made, key=lambda booklet: min(booklet.served.values()))
+        return whole
+
+    def _drawn(self, units: tuple[Unit, ...], deadline: Deadline) -> Channel | None:
+        """The best booklets of these units as one channel, by a public coin; None where one of them is out of reach.
+
+        A joint report that is as good as booklets is thus always there.
+        """
+        planner = BookletPlanner(units, self.epsilon, self.eta, searched=self.searched, certify=False)
+        with suppress(InvalidInput, SolverError):
+            cells = np.indices([len(unit.cells) for unit in units]).reshape(len(units), -1)
+            parts = []
+            for booklet, share in planner.plan("booklets", deadline.inner).shares:
+                places = [units.index(unit) for unit in booklet.units]
+                at = np.ravel_multi_index([cells[place] for place in places], [len(u.cells) for u in booklet.units])
+                parts.append(float(share) * booklet.channel.matrix[at])
+            matrix = np.hstack(parts)
+            return Channel(matrix / matrix.sum(axis=1, keepdims=True))
+        return None
 
     def _candidates(self) -> list[tuple[Unit, ...]]:
         """Sets of units that may save respondents together, those that save the most at even shares first.
@@ -288,7 +317,9 @@ class BookletPlanner:
         eta = min(etas, default=None)
         if len(units) == 1 and units[0].plain and not more:
             design = units[0].questions[0].design(self.epsilon, eta, deadline.inner)
-            return Channel(units[0].questions[0].channel_of(design)), design
+            # What is proved of a design for even shares is not said of a question whose pilot is another one.
+            searched = prior_for_search(units[0].pilot, eta) is units[0].pilot
+            return Channel(units[0].questions[0].channel_of(design)), design if searched else None
         if len(units) == 1 and units[0].options and eta is None and not more and units[0].even:
             # Sets are listed with the first option changing fastest, and answers with the last one.
             return multi_select(units[0].options[::-1], self.epsilon).best.channel, None

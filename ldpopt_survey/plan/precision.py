@@ -36,6 +36,24 @@ def limits(epsilon: float, eta: float | None) -> list[Constraint]:
     return [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
 
 
+MAX_CAPPED = 20
+"""The most answers with uneven shares for which a channel within a cap on eta is searched for at those shares."""
+
+
+def prior_for_search(pilot: Array, eta: float | None) -> Array:
+    """(k,) the shares at which the channel of a question is searched for: its pilot, or even shares if it is large.
+
+    With a cap on eta and more than `MAX_CAPPED` answers a search at uneven shares takes minutes. The channel for even
+    shares is known by symmetry. At 12 to 20 answers, epsilon 1 and eta 0.2 it needed at most 0.3 % more respondents for
+    the sum of variances than the channel searched for at the pilot, and 4 to 11 % more for the widest interval.
+
+    >>> prior_for_search(np.array([0.1, 0.9]), 0.2)
+    array([0.1, 0.9])
+    """
+    large = eta is not None and eta < 1 and len(pilot) > MAX_CAPPED
+    return np.full(len(pilot), 1 / len(pilot)) if large else pilot
+
+
 @runtime_checkable
 class Precision(Protocol):
     """A target that comes nearer with more respondents, or with a more informative channel."""

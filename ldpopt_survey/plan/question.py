@@ -25,7 +25,7 @@ from ldpopt.numbers.tolerances import PLANNED_EPSILON
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import ByValue
-from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, limits, require_precision
+from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, limits, prior_for_search, require_precision
 
 __all__ = ["MAX_EPSILON", "MIN_EPSILON", "MIN_ETA_SHARE", "QuestionPlanner"]
 
@@ -70,6 +70,7 @@ class QuestionPlanner(ByValue):
     ) -> Channel:
         """The optimal channel within epsilon (nats) and eta for a precision; by default for the sum of variances.
 
+        With a cap on eta and more than 20 answers it is the one for even shares, which is found at once.
         With a neighbourhood the sum of variances is used instead of the largest variance. For a test, the result is the
         one of three channels that needs the fewest respondents: the channel for the sum of variances, the channel that
         keeps most of the chi-squared distance between pilot and alternative, and a binary question, on whose reports
@@ -85,7 +86,10 @@ class QuestionPlanner(ByValue):
         if self.neighbourhood is not None and isinstance(criterion, MVOptimal):
             criterion = AOptimal()
         constraints = limits(positive_epsilon(epsilon), eta if unit_interval(eta, "eta") < 1 else None)
-        utility = FisherInformation(self.pilot, criterion, self.neighbourhood)
+        prior = self.pilot if self.neighbourhood is not None else prior_for_search(self.pilot, eta)
+        if prior is not self.pilot and isinstance(criterion, MVOptimal):
+            criterion = AOptimal()
+        utility = FisherInformation(prior, criterion, self.neighbourhood)
         tested = isinstance(precision, TestPower) and self.neighbourhood is None
         turn = deadline.turn(0, 1 + tested)
         every = optimal_channel(utility, constraints, certify=False, **turn.passed).channel

@@ -19,7 +19,7 @@ from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.labels import Label, distinct_labels
 from ldpopt.values.results import ByValue
-from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, Together, limits
+from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, Together, limits, prior_for_search
 from ldpopt_survey.plan.public_question import PublicQuestion
 from ldpopt_survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, wordings
 from ldpopt_survey.records import check, choice, key, listed, load, mapping, record, text, within
@@ -146,10 +146,13 @@ class QuestionSpec(ByValue):
     def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
         """The optimal channel within epsilon (nats) and eta, if that is capped: for the widest interval where a
         half-width alone is wanted, else for the sum of variances, which is as good where all shares are equal.
+
+        With a cap on eta and many answers it is optimal for even shares (`prior_for_search`).
         """
-        widest = self.width is not None and self.test is None and np.ptp(self.shares) > 0
+        prior = prior_for_search(self.shares, eta)
+        widest = self.width is not None and self.test is None and np.ptp(prior) > 0
         criterion = self.width.criterion(len(self.shares)) if widest and self.width is not None else AOptimal()
-        utility = FisherInformation(self.shares, criterion, inputs=self.categories)
+        utility = FisherInformation(prior, criterion, inputs=self.categories)
         return optimal_channel(utility, limits(epsilon, eta), **deadline.passed)
 
     def channel_of(self, design: Design) -> Array:

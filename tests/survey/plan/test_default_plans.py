@@ -10,10 +10,13 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp, total_variation
+from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import Analysis, Counts, QuestionSpec, ReportRows, Respondents, SurveySpec, make_plan, plan_survey
-from ldpopt_survey.estimate.linear import estimable
-from ldpopt_survey.plan.booklets import RAREST, gain_at_even, length
+from ldpopt_survey.estimate.linear import contrast_variances, estimable
+from ldpopt_survey.plan.booklets import RAREST, BookletPlanner, gain_at_even, length
+from ldpopt_survey.plan.precision import prior_for_search
 from ldpopt_survey.plan.told import precision_of, tells
+from ldpopt_survey.plan.units import joint_design, product_of, units_of
 
 UNEVEN = (QuestionSpec("a", ("x", "y", "z"), pilot=(0.2, 0.7, 0.1)), QuestionSpec("b", (1, 2, 3, 4, 5)))
 YES_NO = tuple(QuestionSpec(f"q{i}", ("no", "yes"), pilot=(0.3, 0.7)) for i in range(4))
@@ -142,3 +145,48 @@ def test_half_widths_at_hand_add_up_over_booklets() -> None:
     for question in single.questions:
         told = (question.expected or {})["half_width_at_hand"]
         assert told == pytest.approx(precision_of(single, question.name, 4000).half_width, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("pilots", "epsilon", "most"),
+    [(((0.5, 0.5),) * 3, 2.0, 1524 * 1.01), (((0.2, 0.5, 0.3), (0.6, 0.3, 0.1)), 1.5, None)],
+)
+def test_the_least_probability_of_a_joint_report_costs_one_percent(
+    pilots: tuple[tuple[float, ...], ...], epsilon: float, most: float | None
+) -> None:
+    """Three even yes/no questions at epsilon 2 took 1,987 respondents jointly, and 1,524 as booklets."""
+    asked = tuple(QuestionSpec(f"q{i}", tuple(range(len(p))), pilot=p) for i, p in enumerate(pilots))
+    units = units_of(asked)
+    unlimited = joint_design(units, epsilon, None)
+    assert unlimited is not None
+    pilot, targets = product_of(units)
+    rows = np.array([target.row for target in targets])
+    wanted = np.array([target.variance for target in targets])
+    free = float((contrast_variances(unlimited.channel, pilot, rows) / wanted).max())
+    planner = BookletPlanner(units, epsilon, None)
+    joint = planner.plan("joint", UNLIMITED)
+    assert joint.respondents <= 1.01 * free
+    assert joint.respondents <= planner.plan("booklets", UNLIMITED).respondents * (1 + 1e-6)
+    assert most is None or joint.respondents <= most
+    [(booklet, _)] = joint.shares
+    assert (booklet.pilot @ booklet.channel.matrix).min() >= RAREST
+    assert float(local_dp(booklet.channel)) <= epsilon * (1 + 1e-9)
+
+
+def test_the_search_at_even_shares_is_for_many_answers_within_eta_only() -> None:
+    """Forty uneven answers at epsilon 1 and eta 0.2 were not planned in 75 s; the pilot decides what is expected."""
+    shares = np.arange(1, 41) / 820
+    assert np.array_equal(prior_for_search(shares, None), shares)
+    assert np.array_equal(prior_for_search(shares[:20] / shares[:20].sum(), 0.2), shares[:20] / shares[:20].sum())
+    assert np.array_equal(prior_for_search(shares, 0.2), np.full(40, 1 / 40))
+    spec = SurveySpec(
+        "s", (QuestionSpec("a", tuple(range(40)), pilot=tuple(shares), half_width=0.02),), epsilon=1.0, eta=0.2
+    )
+    planned = plan_survey(spec)
+    [question] = planned.plan.questions
+    channel = Channel(question.channel.matrix)
+    assert float(total_variation(channel)) <= 0.2 + 1e-9
+    assert float(local_dp(channel)) <= 1 + 1e-9
+    assert not planned.designs  # no proof is shown that is one for other shares
+    variance = contrast_variances(channel, shares, np.eye(40)).max()
+    assert planned.respondents == math.ceil(variance * (1.959964 / 0.02) ** 2)
