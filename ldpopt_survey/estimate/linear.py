@@ -228,8 +228,8 @@ def estimable(
     Of several channels with a report each, whose answers are taken as independent, the contrasts are all products.
 
     >>> traces = Channel(np.array([[0.6, 0.4 - 1e-9, 1e-9], [0.4, 0.6, 0.0], [0.4 - 1e-9, 0.6, 1e-9]]))
-    >>> estimable(traces, np.full(3, 1 / 3), np.eye(3), 1e4)
-    array([False, False, False])
+    >>> estimable(traces, np.full(3, 1 / 3), np.eye(3)[1:], 1e4)
+    array([False, False])
     """
     several = [(channel, p, contrasts)] if isinstance(channel, Channel) else zip(channel, p, contrasts, strict=True)
     known, law, loadings = np.ones(1, dtype=bool), np.ones(1), np.ones((1, 1))

@@ -115,7 +115,7 @@ def test_a_collector_for_other_machines_says_what_that_means(run, plan, tmp_path
 
 def test_a_frame_with_ids_counts_the_rounds_that_people_are_invited_to(run, tmp_path):
     """Nobody gets two invitations to a round, or one beyond the rounds they were told of, and no id is stored."""
-    frame = [f"{number:04d}" for number in range(20)]
+    frame = [f"{number:012d}" for number in range(20)]
     for number in (1, 2, 3):
         made = replace(habits(), name="panel", respondent="id", rounds=2, round=number)
         (tmp_path / f"plan{number}.json").write_text(made.to_json(), encoding="utf-8")

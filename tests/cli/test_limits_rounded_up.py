@@ -60,6 +60,8 @@ def below(text, limits):
     found = set()
     for word in NUMBER.findall(text.replace(",", "").replace("\u202f", "")):
         digits, _, power = word.partition("e")
+        if len(power.lstrip("+-0")) > 3:  # a part of a checksum
+            continue
         unit = 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
         if len(digits.replace(".", "").lstrip("0")) >= 3:
             found |= {float(word) for limit in limits if 1e-12 * limit < limit - float(word) < unit}

@@ -209,6 +209,7 @@ def test_large_channels_are_measured_in_floats():
     assert not PrivacyFilter(PureDP(low)).admits(mechanism)
 
 
+@pytest.mark.full
 def test_a_stated_epsilon_of_densities_is_an_upper_bound():
     """Densities with a stated epsilon count by it, above their measured lower bound."""
 

@@ -148,6 +148,7 @@ def test_noise_beside_a_channel_is_bracketed():
         assert not found.exact
 
 
+@pytest.mark.full
 def test_where_nothing_is_known_from_below_the_lower_end_is_zero():
     """Densities of a caller beside a channel are covered by a pair that dominates them, which need not be attained."""
     pair = gaussian(1.0).pair

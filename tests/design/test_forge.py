@@ -20,10 +20,13 @@ from ldpopt.design.kernel.certificate import Bound, Certificate
 SOME = {
     "divergence and TV", "hockey stick", "worst", "worst, approximate, TV", "outputs", "denominator", "approximate",
     "approximate, chi", "renyi and LDP", "support, two answers", "support, approximate",
-    "information", "loss", "loss, support", "sampling",
+    "information", "information, groups", "loss", "loss, support", "sampling",
     "set, chi", "sum of divergences", "information along a path", "information, renyi",
     "estimation DOptimal()", "estimation AOptimal()",
 }  # fmt: skip
+
+
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +63,8 @@ def test_a_certificate_of_another_kind_of_problem_fails_in_words(forger):
         own = ld.Relaxed(posed.utility, posed.constraints, posed.channel, base.certificate)
         for certificate in (put, own) if at % 3 == 0 else (put,):
             found = certificate.verify()
-            assert found or all(found.failures)
+            assert found.outcome != "refuted" or all(found.failures)
+            assert found.outcome != "not checked" or all(found.unchecked)
 
 
 class Careless(ld.EnvelopeDual):

@@ -96,8 +96,8 @@ def test_bad_input():
         PrivateSampling(KL, np.eye(2), answers=("a",))
     with pytest.raises(InvalidInput, match="shape"):
         PrivateSampling(KL, np.eye(2)).value(np.full((2, 3), 1 / 3))
-    with pytest.raises(InvalidInput, match="FDivergence"):
-        PrivateSampling("kl", np.eye(2))
+    with pytest.raises(InvalidInput, match="divergence: expected one of"):
+        PrivateSampling("nonsense", np.eye(2))
     with pytest.raises(InvalidInput, match="method"):
         optimal_channel(PrivateSampling(KL, np.eye(2)), LocalDP(1.0), method=3)
 

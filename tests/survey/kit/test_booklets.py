@@ -60,7 +60,7 @@ def test_a_memoised_device_has_the_booklet_and_reports_of_files(tmp_path):
     import pyarrow as pa
 
     create_key(tmp_path / "key")
-    people = [dict(ANSWERS, id=f"p{i}", **one) for i, one in enumerate([{}, {"drug": "drug-no-zq"}] * 15)]
+    people = [dict(ANSWERS, id=f"p{i}", **one) for i, one in enumerate([{}, {"drug": "drug-no-zq"}] * 60)]
     columns = {"id": "id"} | {one.column: name for name, one in SINGLE.items()}
     frame = pa.table({column: [person[name] for person in people] for column, name in columns.items()})
     rows = privatize_frame(MEMOISED, frame, Memoised(tmp_path / "key"))[0].to_pylist()

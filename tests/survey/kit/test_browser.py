@@ -211,7 +211,7 @@ def test_going_back_draws_nothing_anew(open_kit):
         choose(page, position)
     for position in (6, 5, 7, 5):
         page.click("details summary")
-        page.wait_for_function("document.getElementById('exact').textContent.includes('reports')")
+        page.wait_for_selector("#exact:has-text('reports')")
         visit_reports.append(json.loads(page.inner_text("#exact"))["reports"])
         page.click("dl button >> nth=1")
         choose(page, position)
@@ -419,7 +419,7 @@ def test_a_device_asks_its_booklet_and_sends_one_report_of_it(open_kit):
         press(page)
         asked = answer_all(page, answers)
         page.click("details summary")
-        page.wait_for_function("document.getElementById('exact').textContent.includes('reports')")
+        page.wait_for_selector("#exact:has-text('reports')")
         shown = json.loads(page.inner_text("#exact"))
         assert page.locator("dl dt").all_inner_texts() == asked
         press(page)
@@ -444,7 +444,7 @@ def test_routing_leaves_no_trace(open_kit):
         asked = answer_all(page, answers_to(plan.questions, **other))
         assert ("how often" in asked) is bool(other)
         page.click("details summary")
-        page.wait_for_function("document.getElementById('exact').textContent.includes('reports')")
+        page.wait_for_selector("#exact:has-text('reports')")
         seen = [page.evaluate(DUMP), page.evaluate("history.length")]
         press(page)
         text = json.dumps([seen, page.evaluate(DUMP), sorted(repr(one) for one in site.requests)])
@@ -466,7 +466,7 @@ def test_a_changed_answer_asks_what_hangs_on_it(open_kit):
     choose(page, 1)
     assert page.inner_text("h1") == "how often"
     page.click("form .buttons button.plain")
-    page.wait_for_function("document.querySelector('h1').textContent === 'drug'")
+    page.wait_for_selector("h1:text-is('drug')")
     choose(page, 1)
     press(page)  # without a choice: the plan has a category for that
     assert page.locator("dd span").all_inner_texts() == [
@@ -661,7 +661,7 @@ def test_what_a_closed_page_left_is_sent_by_the_next(open_kit):
     page.close()
     again = context.new_page()
     begin(again, site.url)
-    again.wait_for_function("document.querySelector('main h1').textContent.startsWith('Thank you')")
+    again.wait_for_selector("main h1:has-text('Thank you')")
     assert len({one["id"] for one in site.submissions}) == 1
 
 
