@@ -255,7 +255,7 @@ def read(path: Path) -> str:
     try:
         dialect = sniff(path) if kind_of(path) == "delimited" else PLAIN
         names = names_of(path, dialect)
-        refuse_nested(path, names, ())
+        refuse_nested(path, names, (), ())
         for start, stop, rows in ranges_of(path, 1 << 20, 1 << 25, dialect):
             for _ in batches_of(str(path), start, stop, rows, names, dialect, 1 << 16):
                 pass
