@@ -53,6 +53,7 @@ print("worked")
 def python(program: str, folder: Path) -> str:
     """What the program prints."""
     environment = {"PYTHONPATH": str(Path(ldpopt.__file__).parents[1]), "PATH": "/usr/bin:/bin", "MPLBACKEND": "agg"}
+    environment["HOME"] = str(folder)  # Windows says it by a variable too; without one, Python asks `pwd`
     made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, env=environment)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
