@@ -16,11 +16,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ldpopt.errors import SolverError
 from ldpopt.values.deadline import UNLIMITED, Deadline
 
+Rows = npt.NDArray[Any]
 Pool = TypeVar("Pool")
 Solved = TypeVar("Solved")
 Columns = TypeVar("Columns")
@@ -55,6 +59,22 @@ class Oracle(Protocol[Ended, Columns, Proved]):
         columns : those of `price`. least : the least bound until now. A bound of inf, without multipliers, where a
         proof is not worth its time.
         """
+
+
+class Unbounding:
+    """The part of a search without bounds, whose pools and columns are arrays of one column in each row."""
+
+    def value(self, solved: Any) -> float:
+        """Return nothing: only gains end this search."""
+        return 0.0
+
+    def prove(self, solved: Any, columns: Rows, least: float) -> tuple[float, None, Rows]:
+        """Prove nothing: all columns are priced after the search."""
+        return math.inf, None, columns
+
+    def join(self, pool: Rows, columns: Rows) -> Rows | None:
+        """Return the pool with the columns below it."""
+        return np.vstack([pool, columns]) if len(columns) else None
 
 
 @dataclass(frozen=True, eq=False)

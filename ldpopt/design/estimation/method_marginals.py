@@ -36,7 +36,7 @@ from ldpopt.design.estimation.program_mixture import inward, refuses_thresholds,
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.scores import SymmetricScores
 from ldpopt.design.estimation.thresholds import Members, climb
-from ldpopt.design.generate import Generated, generate
+from ldpopt.design.generate import Generated, Unbounding, generate
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
@@ -145,7 +145,7 @@ class _Solved(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Symmetric:
+class _Symmetric(Unbounding):
     """The problem for a criterion at the even pilot, with the ratio e^epsilon. limited : whether every variance is, not
     their sum.
     """
@@ -165,24 +165,12 @@ class _Symmetric:
         """The best weights of the columns of `pool`."""
         return _Solved(pool, self.weighed(pool)[0], number)
 
-    def value(self, solved: _Solved) -> float:
-        """Nothing: only gains end this search."""
-        return 0.0
-
     def price(self, solved: _Solved) -> Members:
         """The columns that gain, the most first, none of them known; none where the most is too little."""
         new = unknown(self.search(solved.kappas, solved.pool, np.random.default_rng(solved.number)), solved.pool)
         gains = self.told(new) @ solved.kappas**2 - 1
         joining = np.argsort(-gains, kind="stable")[:20]
         return new[joining] if gains.max(initial=0.0) > JOINING_GAIN else new[:0]
-
-    def prove(self, solved: _Solved, columns: Members, least: float) -> tuple[float, None, Members]:
-        """Nothing: scores bound every column at the end."""
-        return math.inf, None, columns
-
-    def join(self, pool: Members, columns: Members) -> Members | None:
-        """The columns after those of the pool."""
-        return np.vstack([pool, columns]) if len(columns) else None
 
     @cached_property
     def weights(self) -> Array:

@@ -28,7 +28,7 @@ from ldpopt.design.estimation.program import (
 )
 from ldpopt.design.estimation.program_dual import survey_dual
 from ldpopt.design.estimation.staircase import FULL, Columns, StaircaseColumns
-from ldpopt.design.generate import generate
+from ldpopt.design.generate import Unbounding, generate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.criteria import COptimal, MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, LinearCriterion
@@ -246,7 +246,7 @@ class MixtureTask:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cones:
+class _Cones(Unbounding):
     """Master and oracle of the cone program: columns join that gain more than `least`, relatively."""
 
     task: MixtureTask
@@ -258,10 +258,6 @@ class _Cones:
         values = columns.values(pool)
         return Mixture(pool, fisher_program(task.criterion, [task.prior], values, columns.epsilon, task.eta))
 
-    def value(self, solved: Mixture) -> float:
-        """Nothing: only gains end this search."""
-        return 0.0
-
     def price(self, solved: Mixture) -> Array:
         """The columns that pay, none of them known."""
         task, columns, heights = self.task, self.task.columns, solved.heights
@@ -270,14 +266,6 @@ class _Cones:
         prices = prices_at(task.prior, solved.solution, columns)
         paying = columns.paying(prices, heights[solved.used(columns)], self.least * task.size(prices))
         return unknown(paying, heights)
-
-    def prove(self, solved: Mixture, columns: Array, least: float) -> tuple[float, None, Array]:
-        """Nothing: `EquivalenceDual` prices all columns at the end."""
-        return math.inf, None, columns
-
-    def join(self, pool: Array, columns: Array) -> Array | None:
-        """The columns after those of the pool."""
-        return np.vstack([pool, columns]) if len(columns) else None
 
 
 def single_contrast(criterion: Criterion, k: int) -> Array | None:
