@@ -354,6 +354,11 @@ def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
     return [pure, TotalVariation(eta)]
 
 
+def _share_of(reached: float, share: float) -> float:
+    """The bound reached / share, rounded up; inf where the share is below all floats, so that nothing is bounded."""
+    return up(reached / share) if share > 0 else math.inf
+
+
 def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: float) -> Iterator[tuple[str, bool, float]]:
     """Evaluate every published bound on the optimum of `utility` at one (epsilon, eta), without designing a channel.
 
@@ -388,9 +393,9 @@ def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: floa
     if f.operator_convex:
         reached = kept_by_binary(f, p0, p1, epsilon)
         if f == KL:
-            yield "[KOV14, Thm 7], from the binary mechanism", True, up(reached / binary_share_kairouz(epsilon))
-            yield "[GI, VII-B1], from the binary mechanism", True, up(reached / binary_share_ghazi_issa(epsilon))
-        yield "best share [SPR], from the binary mechanism", True, up(reached / binary_share(epsilon))
+            yield "[KOV14, Thm 7], from the binary mechanism", True, _share_of(reached, binary_share_kairouz(epsilon))
+            yield "[GI, VII-B1], from the binary mechanism", True, _share_of(reached, binary_share_ghazi_issa(epsilon))
+        yield "best share [SPR], from the binary mechanism", True, _share_of(reached, binary_share(epsilon))
         yield "[AZ, Thm 1]", True, asoodeh_zhang(f, p0, p1, epsilon)
         yield "contraction by both limits [OP; CRS]", True, contraction(f, p0, p1, epsilon, eta)
     if f.recipe is not None and f.recipe[0] == "hockey-stick":

@@ -184,3 +184,11 @@ def test_bad_input():
     ):
         with pytest.raises(InvalidInput):
             bounds.compare(*arguments)
+
+
+@pytest.mark.parametrize(("epsilon", "eta"), [(700.0, 1e-300), (700.0, 1.0), (1e-9, 1e-12)])
+def test_limits_at_the_ends_of_floats(epsilon, eta):
+    """A share that is below all floats bounds nothing, and no bound is below the optimum."""
+    question = Divergence(KL, [1 - 1e-12, 1e-12, 0.0], [1e-12, 1 - 2e-12, 1e-12])
+    table = bounds.compare(question, [epsilon], [eta])
+    assert all(row.value >= row.optimum for row in table.rows if row.above)
