@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import json
 import os
 import sys
 from pathlib import Path
@@ -26,11 +27,17 @@ extensions = [
     "sphinx.ext.doctest",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_reredirects",
     "crosslinks",
     "made_pages",
     "plain_search",
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "conf.py", "images", "made", "**.ipynb_checkpoints"]
+# The address that each moved page had before still leads to it.
+redirects = {
+    before: f"{os.path.relpath(after, os.path.dirname(before) or '.')}.html"
+    for before, after in json.loads((DOCS / "redirects.json").read_text("utf-8")).items()
+}
 nitpicky = True
 # Types in signatures that have no page of their own; every other reference must resolve.
 nitpick_ignore_regex = [("py:class", r".*")]

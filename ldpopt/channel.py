@@ -264,7 +264,7 @@ class Channel(Pictured):
         return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values (schema ``ldpopt-channel``, version 1; see docs/channel-file.md)."""
+        """JSON-ready values (schema ``ldpopt-channel``, version 1; see docs/reference/formats/channel-file.md)."""
         return {
             "format": FORMAT,
             "version": VERSION,

@@ -75,7 +75,7 @@ def _index(modules: list[str], names: dict[str, Public]) -> str:
             "Every public name, from its docstring. Quantities of information and privacy are in nats; channels are",
             "matrices with a row for each answer and a column for each report; whatever is wrong with an argument is",
             "{py:obj}`ldpopt.errors.InvalidInput`, which says what was expected, what was found, and where.",
-            "Sources are cited as [GI, Thm 5]; the keys are on the page of [references](../references.md).",
+            "Sources are cited as [GI, Thm 5]; the keys are on the page of [references](../reference/bibliography.md).",
             "",
             "## Modules",
             "",

@@ -49,8 +49,8 @@ def _heading(word: str) -> str:
 
 def _card(one: Experiment) -> str:
     outcome = recorded()[one.name]["outcome"]
-    lines = [f":::{{grid-item-card}} {short_title(one.name)}", f":link: claims/{one.name}", ":link-type: doc"]
-    lines += [f":img-bottom: claims/{one.name}.png", f":img-alt: {one.caption}", ""]
+    lines = [f":::{{grid-item-card}} {short_title(one.name)}", f":link: /claims/{one.name}", ":link-type: doc"]
+    lines += [f":img-bottom: /claims/{one.name}.png", f":img-alt: {one.caption}", ""]
     first = one.source.split(";")[0].rstrip("]") + "]"
     return "\n".join([*lines, f"**{outcome.capitalize()}**: {first}. {escaped(one.caption)}", ":::", ""])
 

@@ -66,7 +66,7 @@ class Citations(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         page = self.env.current_document.docname
-        if page == "references":
+        if page == "reference/bibliography":
             return
         skipped = (nodes.literal, nodes.literal_block, nodes.reference, addnodes.pending_xref, nodes.math, nodes.title)
         for text in list(self.document.findall(nodes.Text)):

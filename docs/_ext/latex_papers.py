@@ -60,8 +60,8 @@ def links(folder: Path) -> str:
         pdf = folder / f"{name}.pdf"
         if LATEX and (not pdf.exists() or pdf.stat().st_mtime < sources):
             typeset(name, folder)
-        written = f"{{download}}`PDF <{pdf.relative_to(DOCS)}>`, " if pdf.exists() else ""
-        lines.append(f"- *{title(name)}*: {written}{{download}}`LaTeX <papers/{name}.tex>`")
+        written = f"{{download}}`PDF </{pdf.relative_to(DOCS)}>`, " if pdf.exists() else ""
+        lines.append(f"- *{title(name)}*: {written}{{download}}`LaTeX </papers/{name}.tex>`")
     return "\n".join(lines) + "\n"
 
 

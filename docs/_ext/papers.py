@@ -18,7 +18,7 @@ from pathlib import Path
 from ldpopt.values.references import REFERENCES, cited
 from ldpopt.version import __version__
 
-PAPERS = ("concepts/errata", "research/shuffling")
+PAPERS = ("explanation/errata", "explanation/open-problems/shuffling")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 

@@ -1,4 +1,4 @@
-"""The parts of docs/peers.md that tell what is in docs/peers.json, which `docs/_ext/peers.py` writes."""
+"""The parts of docs/explanation/related-packages.md made from docs/peers.json, which `docs/_ext/peers.py` writes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def loss() -> str:
         *lines, "",
         "A linear program over all staircase patterns, written directly in cvxpy with HiGHS, takes",
         f"{plain} answers, about twice as long with each answer; the",
-        "[dynamic program](concepts/optimal-channel.md#sort-partition-randomize) does not have that limit.",
+        "[dynamic program](optimal-channel.md#sort-partition-randomize) does not have that limit.",
     ])  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Measure what docs/peers.md says of other packages anew: ``python docs/_ext/peers.py [FOLDER]`` writes its made parts.
+"""Measure other packages anew: ``python docs/_ext/peers.py [FOLDER]`` writes parts of docs/explanation/related-packages.md.
 
 Each package is installed into an environment of its own below FOLDER, kept for the next run, and asked by its probes
 (`peer_probes`) what it does; what they find is kept in docs/peers.json, of which `peer_page` makes tables. It takes
@@ -31,7 +31,7 @@ from ldpopt import k_fold
 from ldpopt.composition import kov15
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "peers.md"
+PAGE = ROOT / "docs" / "explanation" / "related-packages.md"
 RESULTS = ROOT / "experiments" / "benchmarks" / "results" / "results.csv"
 EPSILON, DELTA = 0.1, 1e-6
 COUNTS = (10, 100, 1000, 10_000)

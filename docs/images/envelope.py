@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/concepts/envelope.md anew: ``python docs/images/envelope.py``."""
+"""Draw the pictures of docs/explanation/envelope.md anew: ``python docs/images/envelope.py``."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Draw the pictures of the task gallery anew: ``python docs/images/tasks.py``.
 
-Each is drawn by the very lines of ``docs/gallery.md`` that stand beside it: what their last line draws, made small.
+Each is drawn by the lines of ``docs/examples/gallery.md`` next to it: the figure of their last line, made small.
 """
 
 import ast
@@ -17,7 +17,7 @@ matplotlib.use("agg")
 from matplotlib import pyplot as plt
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "gallery.md"
+PAGE = HERE.parent / "examples" / "gallery.md"
 TASK = re.compile(
     r"^## (.+)\n\n.+\n(?:.+\n)*\n```\{testcode\}\n((?:.*\n)*?)```\n\n!\[.+\]\(images/tasks/(.+)\)", re.MULTILINE
 )

@@ -3,7 +3,7 @@
 `envelope_at` goes through all partitions of the sorted inputs. `pattern_optimum` is the linear program over all sets
 of inputs and shares nothing with it: columns of epsilon-LDP channels are sums of staircases S_A = 1 + (E-1) 1_A
 [KOV14, Thm 2], over which differences between rows add up. `prove` takes any channel, optimal or not, through the
-steps of the proof (docs/concepts/envelope.md); each makes a channel that keeps no less, and no program is solved.
+steps of the proof (docs/explanation/envelope.md); each makes a channel that keeps no less, and no program is solved.
 
 Columns are written as b (1 + (E-1) m), E = e^epsilon, with smallest entry b and densities 0 <= m <= 1, and laid on a
 line, each with length b, in the order of their likelihood ratio. On a column an input has the mass b m. Densities

@@ -225,7 +225,7 @@ def mutant(document: Document, rng: np.random.Generator) -> tuple[Document, str]
 
 
 def loosened(document: Document, caps: bool = True) -> Document:
-    """The file with claims weaker by a rounding, as docs/third-checker.md has it: if it holds, both must say so.
+    """The file with claims weaker by a rounding (docs/reference/formats/checker-specification.md): if it holds, both agree.
 
     caps : whether the caps of the constraints and the guarantees, too, are larger by a rounding.
     """

@@ -12,7 +12,7 @@ every further coin, so that all j in [a, b] have at most the delta of a coins at
 worst cell of j is cut.
 
 The bound by counts of two clones and of all other reports together [WangVR] is left out: for 4-ary randomized response
-it lies below the truth, by an error that an erratum of [FMT] describes (see docs/research/shuffling.md).
+it lies below the truth, by an error that an erratum of [FMT] describes (docs/explanation/open-problems/shuffling.md).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ exp(s (Z - m)) step by step. By Hoeffding's lemma for C,
     2 log E exp(s (L - E L)) / s^2  <=  sum tau_a^2 + (range of C)^2 / 4 + (2/s) (E_R C - E_P C)
 
 for every s. By Pinsker's inequality, the last term is at most sum mu_a sqrt(x_a), where x_a is the expected sum of
-tau^2 of the steps before a. The proof, step by step, is in docs/concepts/composition.md.
+tau^2 of the steps before a. The proof, step by step, is in docs/explanation/composition.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A design and its certificate written to a file: schema ``ldpopt-design``, version 1 (docs/design-file.md).
+"""Write a design and its certificate: schema ``ldpopt-design``, version 1 (docs/reference/formats/design-file.md).
 
 A bound on respondents is a file of its own: schema ``ldpopt-respondents``, version 1.
 """

@@ -1,4 +1,4 @@
-"""A design read from a file of schema ``ldpopt-design``, version 1 (docs/design-file.md), and checked.
+"""Read and check a design file: schema ``ldpopt-design``, version 1 (docs/reference/formats/design-file.md).
 
 A bound on respondents is read from a file of schema ``ldpopt-respondents``.
 """

@@ -105,10 +105,10 @@ def optimal_channel(
     ----------
     utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; a `MutualInformation`,
         `WorstOf` or `WeightedSum`; an `AgainstSet`; an `ExpectedLoss`; a `PrivateSampling`; a `FisherInformation`,
-        which is an error and is made small; or one of your own (docs/add-a-utility.md).
+        which is an error and is made small; or one of your own (docs/how-to/design/custom-utility.md).
     constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
         `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; of
-        `Denominator`, for channels that can be run with dice; or of your own (docs/add-a-constraint.md).
+        `Denominator`, for channels that can be run with dice; or of your own (docs/how-to/design/custom-constraint.md).
     method : a method object such as `Partition()`, `PatternLP()`, `Exchange()` or
         `LocalSearch(starts)`; `METHODS` lists them all. None chooses one that suits the problem. A method that does
         not apply is refused, with the reason.

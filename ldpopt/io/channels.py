@@ -36,7 +36,7 @@ CORNER = "answer \\ report"
 
 
 def read_channel(path: PathLike) -> Channel | ExactChannel:
-    """The channel in a JSON or CSV file; see docs/channel-file.md for both.
+    """The channel in a JSON or CSV file; see docs/reference/formats/channel-file.md for both.
 
     Probabilities that are fractions, such as 3/4, make an exact channel.
 

@@ -149,7 +149,8 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
     (1,1,e) and delta (0,0,1). It is (epsilon, delta)-LDP [GI, Def 1], and with no smaller delta.
 
     It improves on a public coin between full disclosure and the best epsilon-LDP channel for a strictly convex f, where
-    that channel is strictly better with three blocks of answers than with fewer. See docs/research/approximate-ldp.md.
+    that channel is strictly better with three blocks of answers than with fewer. See
+    docs/explanation/open-problems/approximate-ldp.md.
     Raises `InvalidInput` for an epsilon that is not above 0, or if there are not three labels.
 
     >>> (14 * two_step(math.log(2.0)).matrix).round(9)

@@ -68,7 +68,7 @@ def kit(
 
 EXPOSED = (
     "Every machine that reaches this address can now send reports, unencrypted: put a reverse proxy with TLS in front "
-    "of it (docs/collector.md), and keep what that proxy logs in mind: it sees addresses."
+    "of it (docs/how-to/survey/collection-server.md), and keep what that proxy logs in mind: it sees addresses."
 )
 
 

@@ -1,6 +1,7 @@
 """The sure shares of the optimum: checked against optima found by brute force.
 
-The least share of the chi-squared divergence that the binary mechanism keeps: docs/research/binary-share.md.
+The least share of the chi-squared divergence that the binary mechanism keeps:
+docs/explanation/open-problems/binary-share.md.
 
 Contraction: the bounds hold for every channel tried, and are attained where they are said to be.
 

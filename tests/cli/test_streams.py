@@ -99,7 +99,9 @@ def test_quiet_version_capitals_and_first_steps(run):
 
 PIPES = re.findall(
     r"^\| `(.+?)` \| .+ \|$",
-    (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text("utf-8").replace("\\|", "\x00"),
+    (Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md")
+    .read_text("utf-8")
+    .replace("\\|", "\x00"),
     re.MULTILINE,
 )
 """The pipes in the table of the documentation; a NUL stands between their commands."""

@@ -1,4 +1,4 @@
-"""The envelope theorem, one test for each step of its proof (docs/concepts/envelope.md), each trying to break it."""
+"""The envelope theorem, one test for each step of its proof (docs/explanation/envelope.md), each trying to break it."""
 
 import itertools
 import math

@@ -9,7 +9,7 @@ from ldpopt.design import Divergence, LocalDP, RenyiLDP, optimal_channel
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput
 
-PAGE = Path(__file__).parents[2] / "docs" / "add-a-constraint.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "design" / "custom-constraint.md"
 
 
 def test_the_page_runs():

@@ -21,7 +21,7 @@ from ldpopt.design import (
 from ldpopt.errors import InvalidInput, NotChecked
 from ldpopt.mechanisms import randomized_response
 
-PAGE = Path(__file__).parents[2] / "docs" / "add-a-utility.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "design" / "custom-utility.md"
 
 
 @pytest.fixture(scope="module")

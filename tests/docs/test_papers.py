@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = """<html><head><link rel="stylesheet" href="_static/site.css"></head><body>
 <a class="skip-to-content" href="#content">Skip to content</a>
 <article><h1>A theorem</h1><p>It is proved <a class="reference" href="other.html">elsewhere</a>
-[<a href="references.html#ref-gi">GI</a>, section VII; SPR], not in [the garden].</p></article>
+[<a href="../reference/bibliography.html#ref-gi">GI</a>, section VII; SPR], not in [the garden].</p></article>
 <p>[BS] is cited outside of the article.</p></body></html>"""
 
 

@@ -15,7 +15,7 @@ from ldpopt.numbers.enclosures import FLOAT
 from ldpopt_survey.plan.units import rule
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "concepts" / "questionnaires.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "questionnaires.md").read_text("utf-8")
 
 
 def cells(first):

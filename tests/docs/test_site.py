@@ -1,6 +1,7 @@
 """What a newcomer meets on the site: ten tasks found and run, one page for a title, and words that the search finds."""
 
 import ast
+import json
 import re
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.full
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MADE = {"api", "claims", "made", "tours", "_build", "_ext", "_static"}
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not MADE & set(page.relative_to(DOCS).parts)]
-GALLERY = (DOCS / "gallery.md").read_text("utf-8")
+GALLERY = (DOCS / "examples" / "gallery.md").read_text("utf-8")
 TASKS = re.findall(
     r"^## (.+)\n\n((?:.+\n)+)\n```\{testcode\}\n((?:.*\n)*?)```\n\n!\[(.+)\]\((.+)\)", GALLERY, re.MULTILINE
 )
@@ -53,7 +54,7 @@ def test_there_are_twelve_tasks_with_pictures():
     assert len(TASKS) == 12
     for name, said, _, words, picture in TASKS:
         assert Path(picture).stem == slug(name)
-        assert (DOCS / picture).stat().st_size < 40_000
+        assert (DOCS / "examples" / picture).stat().st_size < 40_000
         assert len(words) > 30
         assert "`" in said or ".md)" in said
 
@@ -75,7 +76,7 @@ def test_a_task_takes_at_most_five_lines(name, code, tmp_path, monkeypatch):
 def test_each_task_is_two_clicks_or_one_search_away():
     """The start page links the gallery, whose cards lead to the tasks; and the word to search for is in the index."""
     start = (DOCS / "index.md").read_text("utf-8")
-    assert re.search(r"grid-item-card\} Twelve tasks\n:link: gallery\n", start)
+    assert "[twelve tasks with code](examples/gallery.md)" in start
     rows = re.findall(r"^\| \[(.+?)\]\(#(.+?)\) \| \*Twelve tasks\* → \*(.+?)\* \| (.+?) \|$", GALLERY, re.MULTILINE)
     assert {row[0] for row in rows} == ASKED
     cards = re.findall(r'grid-item-card\} (.+)\n:link: "#(.+)"\n:link-type: url\n:img-bottom: (.+)\n', GALLERY)
@@ -100,6 +101,25 @@ def test_no_page_is_there_twice():
     assert len(listed) == len(set(listed)), sorted(one for one in listed if listed.count(one) > 1)
 
 
+def test_moved_pages_are_redirected():
+    """Each address that a page had leads to a page that exists, in one step, and hides none that exists."""
+    redirects = json.loads((DOCS / "redirects.json").read_text("utf-8"))
+    pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES}
+    assert set(redirects.values()) <= pages
+    assert not set(redirects) & pages
+    assert len(redirects) > 50
+
+
+def test_every_page_is_in_the_navigation():
+    """Each page is listed by one table of contents."""
+    listed = {"index"}
+    for page in PAGES:
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            entries = [re.sub(r".*<(.+)>", r"\1", line) for line in tree.splitlines() if line and line[0] != ":"]
+            listed |= {(page.parent / entry).resolve().relative_to(DOCS).as_posix() for entry in entries}
+    assert {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES} <= listed
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_a_page_opens_with_a_sentence(page):
     """Below its title a page says in plain words what it is about: no table, list or code first, no shouting."""
@@ -122,11 +142,11 @@ def test_the_search_finds(word):
 def test_the_start_page_is_short_and_leads_to_the_limits():
     """It names what is proved, and links what is not, on its first screens."""
     start = (DOCS / "index.md").read_text("utf-8").split("## Three paths")[0]
-    assert "(limits.md)" in start
+    assert "(explanation/limits-and-threat-model.md)" in start
     assert len(start.split()) < 520
-    assert title(DOCS / "limits.md") == "Limits and threat model"
+    assert title(DOCS / "explanation" / "limits-and-threat-model.md") == "Limits and threat model"
     for word in ("not an audit", "randomness", "sizes", "devices", "participation"):
-        assert word in (DOCS / "limits.md").read_text("utf-8")
+        assert word in (DOCS / "explanation" / "limits-and-threat-model.md").read_text("utf-8")
 
 
 def test_cards_have_short_titles_and_pictures_wait():

@@ -20,7 +20,7 @@ from ldpopt_survey.reports.page import workbook
 
 pytestmark = pytest.mark.full
 
-PAGE = Path(__file__).parents[2] / "docs" / "survey-tutorial.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "run-a-survey.md"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

@@ -47,7 +47,7 @@ def utility(k, seed, f=KL):
 
 
 SHAPES = ("01", "10", "010", "120", "021", "0121", "1210")
-"""The levels of the blocks of unimodal level shapes (docs/research/approximate-ldp.md)."""
+"""The levels of the blocks of unimodal level shapes (docs/explanation/open-problems/approximate-ldp.md)."""
 
 
 def level_shapes(k):

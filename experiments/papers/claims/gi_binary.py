@@ -3,7 +3,7 @@
 With e = exp(epsilon) the least share of the optimum that the binary mechanism keeps is 4/(e+1)^2 / max(1/e, 2/(e+2))
 for every operator convex divergence. Erasing the optimum for epsilon loses most at small eta, 1 - (e+1) max
 [V_m/(e+m-1)] / max V_m for the values V_m of m blocks [SPR]: at most (k-2)/(e+k-1) for k inputs, and at most
-tanh(epsilon/2) for operator convex divergences. docs/research/binary-share.md proves all of it.
+tanh(epsilon/2) for operator convex divergences. docs/explanation/open-problems/binary-share.md proves all of it.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ def _share_verdict(table: Table) -> Verdict:
         Outcome.LOOSELY if right else Outcome.FAILS,
         f"The newer share is {Ends(newer / older)} times the older, but the "
         "best possible is min(4e^ε, 2(e^ε+2))/(e^ε+1)² for KL and every operator convex f (proof: "
-        f"docs/research/binary-share.md), {Ends(least / newer)} times the newer. No pair of {len(table.rows)} is below "
+        f"docs/explanation/open-problems/binary-share.md), {Ends(least / newer)} times the newer. "
+        f"No pair of {len(table.rows)} is below "
         f"it; an extremal family comes within {close - 1:.1e}. Deepest found by search: {deepest['exact']:.4f} at ε = "
         f"{deepest['epsilon']:g}, {laws.few_digits(deepest)}. Optima certified to {gap:.0e}.",
         {"older share at ε = 1": bounds.binary_share_kairouz(1.0),
@@ -260,7 +261,8 @@ def _erasure_verdict(table: Table) -> Verdict:
         "Below, erasure is not optimal: it loses up to "
         f"{', '.join(f'{name} {most:.2%}' for name, most in lost.items())}, most at ε = "
         f"{top['epsilon']:.4g}, with {top['blocks']:g} blocks ({where}). On k inputs it loses at most "
-        "(k-2)/(e^ε+k-1), for operator convex f at most tanh(ε/2) too (proof: docs/research/binary-share.md). Two "
+        "(k-2)/(e^ε+k-1), for operator convex f at most tanh(ε/2) too "
+        "(proof: docs/explanation/open-problems/binary-share.md). Two "
         "small inputs beside a large one approach (1-e^-ε)/2 up to ε = log 2 and from there on the bound itself, "
         f"1/(e^ε+2), as TV falls (here to {near:.1e}); more inputs lose a little more. "
         f"{table.column('certified').mean():.0%} of the optima are certified.",

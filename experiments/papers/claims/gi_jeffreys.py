@@ -2,7 +2,8 @@
 
 With e = exp(epsilon), Theorem 7 is at most min(2, e)(e + 1)/2 times too large, with eta too, which nearly equal
 populations approach. The best constants are J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), sharp as TV = TV(P0, P1) tends to
-0, and J <= 2 (e - 1) eta TV^2 for every eta, which is [GI, Thm 7] without min(2, e): docs/research/binary-share.md
+0, and J <= 2 (e - 1) eta TV^2 for every eta, which is [GI, Thm 7] without min(2, e):
+docs/explanation/open-problems/binary-share.md
 proves them.
 """
 
@@ -173,7 +174,8 @@ def factors(epsilon: float, share: float, pair: str, seed: float) -> Row:
     judge=decided(
         "δ = 0 serves at every ε, and under every η: J ≤ 2(e^ε-1) η TV², Theorem 7 without min(2, e^ε), is reached to "
         "{largest factor:.4f} and never exceeded in {_cases} cases. With ε alone the best constant is (e^ε-1)² TV² "
-        "max(2/(e^ε+2), e^-ε), proof: docs/research/binary-share.md; two small inputs of opposite kinds reach "
+        "max(2/(e^ε+2), e^-ε), proof: docs/explanation/open-problems/binary-share.md; "
+        "two small inputs of opposite kinds reach "
         "{extremal pair, least:.4f} of it or more.",
         {"largest factor": lambda table: table.column("factor").max(), "_cases": lambda table: len(table.rows),
          "largest bound on it": lambda table: table.column("bound").max(),
@@ -206,7 +208,8 @@ def remark_5(epsilon: float, share: float, pair: str, seed: float) -> Row:
     + grid(epsilon="epsilon", pair=["random"], seed=Axis(10, 2)),
     judge=refuted(
         "There is no threshold: with δ = 0 the bound holds at every ε. The best constant replaces min(2, e^ε) by "
-        "max((e^ε+1)/(e^ε+2), (e^ε+1)/(2e^ε)), below 1 for every ε > 0 (proof: docs/research/binary-share.md). "
+        "max((e^ε+1)/(e^ε+2), (e^ε+1)/(2e^ε)), below 1 for every ε > 0 "
+        "(proof: docs/explanation/open-problems/binary-share.md). "
         "Of {_count} pairs none needs more than {needed factor, largest:.6g}, at ε = {_top[epsilon]:g}.",
         {"best factor, largest": lambda table: float(sharp(table.column("epsilon")).max()),
          "needed factor, largest": lambda table: table.column("needed").max(),

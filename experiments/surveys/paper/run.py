@@ -1,7 +1,7 @@
 """What a device costs: the best sheets for k answers and epsilon, beside the best channel without a denominator.
 
 ``python experiments/surveys/paper/run.py`` writes ``losses.csv``, ``classical.csv`` and the tables of README.md and
-docs/paper.md; about twenty minutes on two cores. What was interrupted goes on.
+docs/how-to/survey/paper-forms.md; about twenty minutes on two cores. What was interrupted goes on.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def main() -> int:
     designs = classical()
     write("classical.csv", designs)
     every = [rows[one] for one in todo]
-    for page in (HERE / "README.md", HERE.parents[2] / "docs" / "paper.md"):
+    for page in (HERE / "README.md", HERE.parents[2] / "docs" / "how-to" / "survey" / "paper-forms.md"):
         for epsilon in EPSILONS if page.parent == HERE else (1.0,):
             fill(page, f"losses at {epsilon:g}", table(every, epsilon))
         fill(page, "classical", classical_table(designs))

@@ -4,7 +4,8 @@
     python experiments/trust/engine/three_answers.py 5/3 17/4     # these values of E = e^epsilon alone, and no file
 
 Let E be rational, and let mu be any convex homogeneous function on the plane. A channel has columns c of 21 kinds
-(docs/research/approximate-ldp.md, (a)), each worth mu(c_1 w_1 + c_2 w_2 + c_3 w_3) with w_x = (P0(x), P1(x)) in the
+(docs/explanation/open-problems/approximate-ldp.md, (a)), each
+worth mu(c_1 w_1 + c_2 w_2 + c_3 w_3) with w_x = (P0(x), P1(x)) in the
 order of the likelihood ratio. What is claimed does not depend on the basis of the plane; in that of w_1 and w_3 the
 middle one is w_2 = (p, q) with p, q >= 0. Up to a linear function mu is a mixture of (u . v)_+, which is (z . c)_+ on
 the columns, where z = (u_1, p u_1 + q u_2, u_2).

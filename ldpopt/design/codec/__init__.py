@@ -1,1 +1,1 @@
-"""Designs as plain JSON values and back: the contents of a design file (docs/design-file.md)."""
+"""Designs as plain JSON values and back: the contents of a design file (docs/reference/formats/design-file.md)."""

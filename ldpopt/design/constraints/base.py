@@ -31,7 +31,8 @@ from ldpopt.values.results import ByValue
 class Constraint(Protocol):
     """A cap on one measure of a channel.
 
-    A constraint of your own needs these members and no more; see docs/add-a-constraint.md. It may also have
+    A constraint of your own needs these members and no more; see
+    docs/how-to/design/custom-constraint.md. It may also have
     `symmetric`, True where all inputs are treated alike, so that inputs of equal likelihood ratio may be merged;
     without it, the constraint is taken to treat inputs differently (`parts.symmetric`).
     """

@@ -102,7 +102,7 @@ class Problem:
     ) -> Problem:
         """The problem. Raises `InvalidInput`, which says which part of it is not possible."""
         if not isinstance(utility, Utility):
-            expected = "a Divergence, a MutualInformation or another utility (docs/add-a-utility.md)"
+            expected = "a Divergence, a MutualInformation or another utility (docs/how-to/design/custom-utility.md)"
             raise invalid("utility", expected, type(utility).__name__)
         problem = cls(utility, listed(constraints), utility, deadline=deadline)
         require_one_labelling(utility, problem.constraints)

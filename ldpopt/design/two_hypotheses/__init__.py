@@ -18,6 +18,6 @@ Dual (`proof`): potentials u_0, ..., u_n on the cuts of the sorted answers and a
     w(i, j) <= t A + u_j - u_i    for all i < j
 
 bound the optimum by  A + eta (u_n - u_0 - A)_+:  add up the blocks of a partition. That partitions into blocks suffice
-is the envelope theorem (docs/concepts/envelope.md). The proof pays for all n^2/2 blocks by looking at about
+is the envelope theorem (docs/explanation/envelope.md). The proof pays for all n^2/2 blocks by looking at about
 n log n of them; monotony settles the others.
 """

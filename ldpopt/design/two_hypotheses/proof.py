@@ -4,8 +4,8 @@ Sort the inputs by likelihood ratio. With t = 1/(e^epsilon - 1), a block of inpu
 
     w(i, j) = mu(t + P0(i..j), t + P1(i..j)) - f'(1) (P0 - P1)(i..j),
 
-and the optimum for every eta is the envelope of the worths of partitions into blocks (docs/concepts/envelope.md, and
-docs/concepts/certificates.md for the proof by potentials). Potentials u_0 .. u_n and a level A with
+and the optimum for every eta is the envelope of the worths of partitions into blocks (docs/explanation/envelope.md, and
+docs/explanation/certificates.md for the proof by potentials). Potentials u_0 .. u_n and a level A with
 
     w(i, j) <= kappa (t A + u_j - u_i)    for all i < j
 

@@ -138,7 +138,8 @@ class ColumnUtility(Utility, metaclass=_Probed):
     """A utility given by convex, positively homogeneous functions mu_j of a column of the channel.
 
     U(Q) is the least, over the criteria j, of the sum of mu_j over the columns. A utility of your own needs `name`,
-    `inputs`, `size`, `unprivate`, `columns` and `gradients`; see docs/add-a-utility.md. When it is made, these are
+    `inputs`, `size`, `unprivate`, `columns` and `gradients`; see
+    docs/how-to/design/custom-utility.md. When it is made, these are
     tried at fixed columns (`utilities.probes`). Raises `InvalidInput` where they are not convex, not positively
     homogeneous, not functions of each column alone, or where a gradient is above the function.
     """
