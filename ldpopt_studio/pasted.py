@@ -30,7 +30,7 @@ MOST_ENTRIES = 250_000
 """The most entries of a matrix."""
 
 DESIGN, CHANNELS = "ldpopt-design", ("ldpopt-channel", "ldpopt-exact-channel")
-"""The schema of design files, and the formats of channel files (docs/reference/formats/design-file.md, channel-file.md)."""
+"""The schema of design files, and the formats of channel files (docs/reference/formats/{design,channel}-file.md)."""
 
 NAMELESS = "pasted text"
 """The name of contents without a file's name."""

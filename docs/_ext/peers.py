@@ -1,4 +1,4 @@
-"""Measure other packages anew: ``python docs/_ext/peers.py [FOLDER]`` writes parts of docs/explanation/related-packages.md.
+"""Measure other packages anew: ``python docs/_ext/peers.py [FOLDER]`` writes parts of related-packages.md.
 
 Each package is installed into an environment of its own below FOLDER, kept for the next run, and asked by its probes
 (`peer_probes`) what it does; what they find is kept in docs/peers.json, of which `peer_page` makes tables. It takes

@@ -225,7 +225,7 @@ def mutant(document: Document, rng: np.random.Generator) -> tuple[Document, str]
 
 
 def loosened(document: Document, caps: bool = True) -> Document:
-    """The file with claims weaker by a rounding (docs/reference/formats/checker-specification.md): if it holds, both agree.
+    """The file with claims weaker by a rounding (docs/reference/formats/checker-specification.md): both must agree.
 
     caps : whether the caps of the constraints and the guarantees, too, are larger by a rounding.
     """

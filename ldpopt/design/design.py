@@ -221,7 +221,7 @@ class Design(Pictured):
         return broken
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
-        """Write the design with its certificate to a file that others can check (docs/reference/formats/design-file.md).
+        """Write the design with its certificate to a file to be checked (docs/reference/formats/design-file.md).
 
         `load_design` reads it back, number for number. Raises `InvalidInput` for a utility or a constraint that you
         wrote, as a file holds no code, and for an existing file unless `force`.

@@ -1,6 +1,6 @@
 """What is proved about (epsilon, delta)-LDP beyond the public coin, each statement as a test that tries to break it.
 
-The statements, with their proofs and what is only seen, are in docs/explanation/open-problems/approximate-ldp.md. Columns
+The statements, their proofs and the observations are in docs/explanation/open-problems/approximate-ldp.md. Columns
 are divided by
 nothing here: e = exp(epsilon), a column of level l is e^l.
 """
