@@ -14,7 +14,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("ldpopt", "ldpopt.bounds", "ldpopt.cli", "ldpopt.design", "ldpopt.mechanisms", "ldpopt.privacy")
+PACKAGES = (
+    "ldpopt", "ldpopt.bounds", "ldpopt.cli", "ldpopt.design", "ldpopt.mechanisms", "ldpopt.privacy", "ldpopt_survey",
+    "ldpopt_survey.server",
+)  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -35,7 +38,7 @@ def _line(module: Any, name: str) -> str:
     value = getattr(module, name)
     if inspect.isfunction(value) and value.__module__ == module.__name__:
         return f"def {name}{inspect.signature(value)}: ...".replace("'", "")
-    ours = inspect.isclass(value) and value.__module__.startswith("ldpopt.")
+    ours = inspect.isclass(value) and value.__module__.startswith(("ldpopt.", "ldpopt_survey."))
     home = value.__module__ if ours else module._MODULES.get(name) or value.__module__
     return f"from {home} import {name} as {name}"
 

@@ -15,7 +15,7 @@ from typing import Any
 _HOMES = {
     "ldpopt.cli.outputs": (
         "Command", "Program", "ProgramCommand", "ShortHelp", "USAGE_ERROR", "claim", "claim_folder", "free_folder",
-        "from_arrow", "kind_of", "progress", "promise", "say", "visible", "write_all", "write_folder",
+        "from_arrow", "kind_of", "note", "progress", "promise", "say", "visible", "write_all", "write_folder",
     ),
     "ldpopt.cli.parameters": ("FileFlags", "PairFlags", "bins", "number", "numbers", "options", "seconds"),
     "ldpopt.cli.program": ("app",),

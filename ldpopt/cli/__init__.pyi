@@ -8,6 +8,7 @@ from ldpopt.cli.outputs import claim_folder as claim_folder
 from ldpopt.cli.outputs import free_folder as free_folder
 from ldpopt.cli.outputs import from_arrow as from_arrow
 from ldpopt.cli.outputs import kind_of as kind_of
+from ldpopt.cli.outputs import note as note
 from ldpopt.cli.outputs import progress as progress
 from ldpopt.cli.outputs import promise as promise
 from ldpopt.cli.outputs import say as say
@@ -44,6 +45,7 @@ __all__ = [
     "from_arrow",
     "kind_of",
     "main",
+    "note",
     "number",
     "numbers",
     "options",

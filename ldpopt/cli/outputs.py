@@ -72,6 +72,12 @@ def say(*what: Any) -> None:
             wide.print(Segments(parts), end="")
 
 
+def note(line: str) -> None:
+    """Print a line about work that goes on, on standard error and at once."""
+    if not MESSAGES.quiet:
+        print(visible(line), file=sys.stderr, flush=True)
+
+
 def promise(guarantee: Guarantee) -> str:
     """The indented sentence below a printed guarantee; empty for a notion without a sentence."""
     from ldpopt.words import guarantee_in_words

@@ -170,6 +170,7 @@ def designed(problem: Problem, method: Method | None, certify: bool, near: Desig
         return designed(Problem.of(utility, constraints, problem.deadline.inner), method, certify, None)
 
     known = numbers_near(problem, near)
+    problem = replace(problem, proving=certify)
     while True:
         try:
             chosen = choose(problem, method)

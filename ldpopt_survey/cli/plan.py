@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import typer
 
 from ldpopt.cli import bins as binned
-from ldpopt.cli import claim, kind_of, number, options, progress, say, seconds, write_all
+from ldpopt.cli import claim, kind_of, note, number, options, progress, say, seconds, write_all
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import naming, read_text
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from ldpopt_survey.datafiles.columns import FileProfile
     from ldpopt_survey.plan.propose import Proposal, Wishes
-    from ldpopt_survey.plan.spec import QuestionSpec, Revealed
+    from ldpopt_survey.plan.spec import QuestionSpec, Revealed, SurveySpec
+    from ldpopt_survey.plan.survey import PlannedSurvey
 
 
 @options("""
@@ -322,11 +324,9 @@ def plan(
     """
     from dataclasses import replace
 
-    from ldpopt_survey.pictures import survey_picture
     from ldpopt_survey.plan.public_question import many_combinations
     from ldpopt_survey.plan.spec import SurveySpec
     from ldpopt_survey.plan.survey import plan_survey
-    from ldpopt_survey.reports.promises import after_shuffling_in_words
 
     claim([path for path in (out, picture, proof) if path is not None], force)
     kind = "png" if picture is None else kind_of(picture)
@@ -350,11 +350,20 @@ def plan(
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
         design_effect=spec.design_effect if design_effect is None else design_effect,
     )
-    with progress("proving" if prove else "designing", shares=True) as step:
-        planned = plan_survey(spec, respondents, time_limit=limit, progress=step, prove=prove)
-    mixed = "" if shuffled is None else after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
+    begun = monotonic()
+    with progress("designing", shares=True) as step:
+        planned = plan_survey(spec, respondents, time_limit=limit, progress=step)
+    if prove:
+        planned = _proved(planned, spec, None if limit is None else max(limit - (monotonic() - begun), 1e-9))
+    mixed = ""
+    if shuffled is not None:
+        from ldpopt_survey.reports.promises import after_shuffling_in_words
+
+        mixed = after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
     files = {out: planned.plan.to_json().encode()}
     if picture is not None:
+        from ldpopt_survey.pictures import survey_picture
+
         files[picture] = survey_picture(planned.plan, spec, kind)
     if proof is not None and planned.proof is not None:
         files[proof] = planned.proof.to_json().encode()
@@ -382,6 +391,34 @@ def plan(
     if picture is not None:
         say(f"wrote {picture}")
     say(f"wrote {out}, checksum {planned.plan.checksum[:16]}")
+
+
+def _proved(planned: PlannedSurvey, spec: SurveySpec, limit: float | None) -> PlannedSurvey:
+    """The plan with the best bound that is proved until the time is over, or Ctrl-C is pressed.
+
+    Each better bound is shown on standard error. Whoever stops the proof has the plan, and the best bound so far.
+    """
+    from ldpopt_survey.plan.survey import closer_bounds
+
+    begun, stopped = monotonic(), ""
+
+    def so_far() -> None:
+        bound = f"any survey needs {planned.least:,} respondents if the answers are independent"
+        note(f"proving, {monotonic() - begun:.0f} s: {bound}, so far")
+
+    try:
+        with progress("proving", shares=True) as step:
+            so_far()
+            for closer in closer_bounds(planned, spec, time_limit=limit, progress=step):
+                planned = closer
+                so_far()
+    except KeyboardInterrupt:
+        stopped = "by Ctrl-C"
+    if limit is not None and monotonic() - begun >= limit:
+        stopped = "by the time limit"
+    if stopped:
+        note(f"the proof was stopped {stopped}: {planned.least:,} is the best bound so far; the least may be larger")
+    return planned
 
 
 @options("""

@@ -27,8 +27,6 @@ from ldpopt_survey.collect.runner import Runner, Threads
 from ldpopt_survey.datafiles.pieces import names_of
 from ldpopt_survey.plan.plan import BOOKLET, Plan
 from ldpopt_survey.records import dump, flag, key, listed, load, mapping, text, whole
-from ldpopt_survey.server.databases import database, is_database
-from ldpopt_survey.server.export import parts_of, stored_batches
 
 Table = npt.NDArray[np.int64]
 Names = tuple[str, ...]
@@ -168,6 +166,8 @@ def aggregate(
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = _table_names(plan, pairs)
     given = [reports] if isinstance(reports, (str, Path)) else list(reports)
+    from ldpopt_survey.server.databases import is_database
+
     stored = [source for source in given if is_database(source)]
     if len(set(map(str, stored))) != len(stored):
         raise invalid("reports", "every database once", Phrase("one twice"))
@@ -181,6 +181,9 @@ def aggregate(
 
 def _count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) -> Counts:
     """The counts of the reports in a database."""
+    from ldpopt_survey.server.databases import database
+    from ldpopt_survey.server.export import parts_of, stored_batches
+
     days: dict[str, list[str]] = {}
     with database(location, plan) as store:
         counts = _count_batches(stored_batches(plan, store, days), plan, names)

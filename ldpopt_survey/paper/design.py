@@ -16,12 +16,15 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.design import (
+    AOptimal,
     Constraint,
+    Criterion,
     Denominator,
     Design,
     FisherInformation,
     IntegerProgram,
     LocalDP,
+    Marginals,
     Rounded,
     optimal_channel,
 )
@@ -33,7 +36,7 @@ from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import Array, positive_integer, unit_interval
 from ldpopt.values.results import Result
-from ldpopt_survey.collect.aggregate import report_columns
+from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -154,7 +157,8 @@ class PaperSurvey(Result):
     plan : the plan under which reports are counted and estimated, with probabilities in multiples of 1/D, where D is
         the number of outcomes of the device. device : the thing that people randomize with, such as two dice.
     losses : for each question, the share by which its variance exceeds that of the best channel with the same epsilon
-        and any probabilities. The survey needs this share more respondents.
+        and any probabilities; for a booklet, the largest share by which the variance of one of its questions' shares
+        exceeds that by the plan. The survey needs this share more respondents.
     intended : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
     """
 
@@ -214,15 +218,17 @@ def paper_survey(
     questions, losses, sheets = [], {}, {}
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
-            asked = question.shares.tobytes(), question.epsilon
+            planned = question.channel.matrix.tobytes() if question.parts else b""
+            asked = question.shares.tobytes(), question.epsilon, tuple(part.name for part in question.parts), planned
             if asked not in sheets:
                 sheets[asked] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
             sheet = sheets[asked]
             names = tuple(islice(letters, sheet.weights.shape[1]))
             channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
             channel.verify(question.epsilon)
-            losses[question.name] = sheet.loss
-            told = {"loss": sheet.loss}
+            loss = _more_respondents(question, sheet.weights, device.denominator) if question.parts else sheet.loss
+            losses[question.name] = loss
+            told = {"loss": loss}
             questions.append(
                 PlannedQuestion(
                     question.name, question.column, channel, missing=question.missing, pilot=question.pilot,
@@ -246,13 +252,52 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
         raise invalid(f"question {question.name!r}", expected, k)
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
-    sheet = design_sheet(question.shares, question.epsilon, D, simpler, deadline, thorough)
+    criterion = printed(question) if question.parts and k <= MAX_PRINTED else None
+    sheet = design_sheet(question.shares, question.epsilon, D, simpler, deadline, thorough, criterion)
     if sheet is None:
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
             f"sheet within epsilon {ceil_digits(question.epsilon, 4)} was found that tells its {k} answers apart"
         )
     return sheet
+
+
+MAX_PRINTED = 16
+"""The most cells of a booklet whose sheet is designed for what is printed; at 19 that took more than 40 s."""
+
+TABLES = 0.1
+"""The weight of the tables of a booklet beside its questions, each relative to what the planned channel tells."""
+
+
+def printed(question: PlannedQuestion) -> Marginals:
+    """The criterion of what a plan prints of a booklet: the shares of its questions, and of their tables.
+
+    Each variance counts relative to the one by the planned channel. The weight of the cells themselves is a trace, so
+    that the channel tells all of them apart, as nothing else may be estimated from letters that do not.
+    """
+    pilot, channel = question.shares, Channel(question.channel.matrix)
+    names = [part.name for part in question.parts]
+    groups = [(1.0, (name,)) for name in names] + [(TABLES, pair) for pair in combinations(names, 2)]
+    rows = []
+    for weight, group in groups:
+        contrasts = np.asarray(question.members(*group), dtype=np.float64)
+        variances = contrast_variances(channel, pilot, contrasts)
+        known = np.isfinite(variances) & (variances > 0)
+        rows.append((contrasts - (contrasts @ pilot)[:, None])[known] * np.sqrt(weight / variances[known])[:, None])
+    return Marginals((len(pilot),), [1e-9], contrasts=np.vstack(rows).T)
+
+
+def _more_respondents(question: PlannedQuestion, weights: Integers, D: int) -> float:
+    """The share by which the variance of a share grows the most among the questions of a booklet, against the plan."""
+    more = 0.0
+    for part in question.parts:
+        contrasts = np.asarray(question.members(part.name), dtype=np.float64)
+        planned, made = (
+            contrast_variances(channel, question.shares, contrasts)
+            for channel in (Channel(question.channel.matrix), Channel(weights / D))
+        )
+        more = max(more, float((made[np.isfinite(planned)] / planned[np.isfinite(planned)]).max(initial=1.0)) - 1)
+    return more
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,13 +320,14 @@ def design_sheet(
     simpler: float = SIMPLER,
     deadline: Deadline = UNLIMITED,
     thorough: bool = False,
+    criterion: Criterion | None = None,
 ) -> Sheet | None:
     """The integers with the least error at `pilot`, (k,), within epsilon (nats), after merging reports.
 
-    Merging may raise the error by the share `simpler`. thorough : as for `paper_survey`. None if no channel over D was
-    found that separates all answers.
+    Merging may raise the error by the share `simpler`. thorough : as for `paper_survey`. criterion : the error, a sum
+    of variances; that of all shares by default. None if no channel over D was found that separates all answers.
     """
-    utility = FisherInformation(pilot)
+    utility = FisherInformation(pilot, AOptimal() if criterion is None else criterion)
     asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
     designs: list[Design] = []
     turn = deadline.turn(0, 3)
@@ -306,7 +352,7 @@ def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) ->
     weights = np.rint(channel.matrix * D).astype(np.int64)
     while weights.shape[1] > 2:
         tried = []
-        for a, b in combinations(range(weights.shape[1]), 2):
+        for a, b in _least_lost(weights, utility):
             kept = np.delete(weights, b, axis=1)
             kept[:, a] += weights[:, b]
             tried.append((utility.value(kept / D), (a, b), kept))
@@ -319,8 +365,34 @@ def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) ->
     return np.ascontiguousarray(weights[:, order])
 
 
+def _least_lost(weights: Integers, utility: FisherInformation) -> list[tuple[int, int]]:
+    """The pairs of reports whose merging leaves the least sum of variances, up to rounding; all where none is left.
+
+    The sum is the trace of F^T J^-1 F but for a constant, where J is the sum of q q^T / (q @ pilot) over the reports q.
+    """
+    pilot = np.asarray(utility.prior)
+    criterion: Any = utility.criterion
+    factor = criterion.factor(len(pilot))
+    first, second = np.triu_indices(weights.shape[1], 1)
+    columns = weights.astype(np.float64)
+
+    def terms(given: Array) -> Array:
+        return np.asarray(np.einsum("xn,yn->nxy", given, given) / (pilot @ given)[:, None, None])
+
+    alone = terms(columns)
+    after = alone.sum(axis=0) - alone[first] - alone[second] + terms(columns[:, first] + columns[:, second])
+    scale = np.trace(after, axis1=1, axis2=2)[:, None, None] / len(pilot)
+    telling = np.abs(np.linalg.det(after / scale)) > 1e-12
+    lost = np.full(len(first), np.inf)
+    lost[telling] = np.einsum("xr,nxy,yr->n", factor, np.linalg.inv(after[telling]), factor, optimize=True)
+    near = lost <= lost.min() * (1 + 1e-6)
+    return list(zip(first[near].tolist(), second[near].tolist(), strict=True))
+
+
 def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
     """The files by name: the plan under which reports are counted, every channel, and the empty entry file."""
+    from ldpopt_survey.collect.aggregate import report_columns
+
     plan = survey.plan
     contents = {"plan.json": plan.to_json().encode()}
     for number, question in enumerate(plan.questions, 1):

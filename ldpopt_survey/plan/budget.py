@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.composition import compose
 from ldpopt.errors import InvalidInput, SolverError, invalid
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.numbers.tolerances import SPLIT_RESPONDENTS
@@ -66,6 +65,8 @@ class Budget:
             return True
         if self.delta == 0:
             return False
+        from ldpopt.composition import compose
+
         return compose([(epsilon, 0.0, eta) for epsilon, eta in parts]).epsilon_at(self.delta) <= self.epsilon
 
 
@@ -75,6 +76,8 @@ def total_variation_of(parts: Sequence[tuple[float, float]]) -> float:
     positive = [(epsilon, 0.0, eta) for epsilon, eta in parts if epsilon > 0]
     if len(positive) < 2 or max(epsilon for epsilon, _, _ in positive) > MAX_COMPOSED:
         return product
+    from ldpopt.composition import compose
+
     return min(product, float(compose(positive).total_variation().value))
 
 

@@ -194,7 +194,10 @@ def _question(value: Any, what: str) -> QuestionSpec:
     if isinstance(value, QuestionSpec):
         return value
     data = dict(mapping(value, what))
-    word = choice(*QuestionSpec.types)(data.pop("type", QuestionSpec.type_name), f"{what}: type")
+    word = data.pop("type", QuestionSpec.type_name)
+    if word != QuestionSpec.type_name:
+        question_types(importlib.import_module(__package__))
+    word = choice(*QuestionSpec.types)(word, f"{what}: type")
     return load(QuestionSpec.types[word], data, what)
 
 

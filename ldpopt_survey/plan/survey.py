@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,9 @@ from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import positive_integer
 from ldpopt.values.results import Pictured
-from ldpopt_survey.plan.booklets import Booklet, BookletPlanner, Questionnaire, joint_ratio, needs_of
+from ldpopt_survey.plan.booklet import Booklet
+from ldpopt_survey.plan.booklet_rules import joint_ratio
+from ldpopt_survey.plan.booklets import BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, split_within
 from ldpopt_survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt_survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
@@ -28,8 +30,12 @@ from ldpopt_survey.plan.units import Unit, joint_design, proof_of, respondents_b
 SPLIT_PAYS = 2.0
 """Up to this epsilon a split needs more respondents than one question each, for any number of questions."""
 
-SPLITTING = 0.3
-"""The share of the progress that the split of the budget is."""
+SPLITTING, PLANNING = 0.3, 0.2
+"""The share of the progress that the split of the budget is; and that the plan is, where a proof follows it."""
+
+PROVING = (3.0, 30.0)
+"""Seconds of the first searches for a proof, whose bounds are known before that of the last search, which ends itself.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +45,8 @@ class PlannedSurvey(Pictured):
     designs : by question, or by booklet; none for a channel that is known without a search, or that is of several
         questions.
     respondents : of a simple random sample, who meet every target with this plan.
-    split : if everybody is asked everything and epsilon is split; inf if that is too little for each question. About
-        right where questions share a report, or where it is far above the plan's number.
+    split : if everybody is asked everything and epsilon is split; inf if that is too little for each question. It is
+        interpolated between designs, and about right, unless it is the plan's own number.
     one_question : if each respondent is asked one of the questions that share the budget.
     invited : how many people to invite for the respondents, by the description's nonresponse and design effect.
     proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets by unbiased
@@ -70,6 +76,15 @@ class PlannedSurvey(Pictured):
     def least(self) -> int:
         """The proved number of people whom any survey of independent answers needs; 0 where nothing is proved."""
         return 0 if self.proof is None else self.proof.least
+
+    def bounded_by(self, proof: RespondentsBound) -> PlannedSurvey:
+        """The same with this proof. Raises `SolverError` where the plan has fewer respondents than it shows to need."""
+        if self.respondents < (least := proof.least):
+            got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
+            raise SolverError(
+                f"plan: expected at least {least:,} respondents, as any survey of independent answers needs, got {got}"
+            )
+        return replace(self, proof=proof)
 
     def _drawn(self) -> tuple[Any, ...]:
         return (self.plan,)
@@ -129,8 +144,9 @@ class PlannedSurvey(Pictured):
             lines.append(f"  composed, epsilon {composed} at delta {ceil_digits(self.delta)}")
         shared = bool(self.plan.booklets) or any(q.parts for q in self.plan.questions)
         if shared:
-            others = [("split over the questions", self.split), ("one question each", self.one_question)]
-            known = "; ".join(f"{name} {value:,.0f}" for name, value in others if math.isfinite(value))
+            about = "" if self.split == self.respondents else "about "
+            others = [(f"split over the questions {about}", self.split), ("one question each ", self.one_question)]
+            known = "; ".join(f"{name}{value:,.0f}" for name, value in others if math.isfinite(value))
             asked = "asked one booklet" if self.plan.booklets else "asked everything"
             lines.append(f"  {self.respondents:,} respondents, each {asked} ({known})")
             lines += [f"  {line}" for line in (self._joint_in_words, self._least_in_words) if line]
@@ -170,7 +186,7 @@ class PlannedSurvey(Pictured):
         needs = f"if the answers are independent, any survey needs {self.least:,}"
         if self.least == self.respondents or (self.proof is not None and self.proof.kernel is not None):
             return f"{needs}, proved"
-        return f"{needs} by the closed-form bound; the least may be larger (--prove looks closer)"
+        return f"{needs} by a quick closed-form bound, which is not the least (--prove looks for that)"
 
 
 def _precise_in_words(plan: Plan, precise: Precise) -> str:
@@ -217,12 +233,59 @@ def plan_survey(
     """
     with watched(time_limit, progress) as deadline:
         people = None if n is None else positive_integer(n, "n")
-        planning = _Planning(spec, people, deadline, prove=prove)
+        designing = deadline.part(0.0, PLANNING) if prove else deadline
+        planning = _Planning(spec, people, designing)
+        planned = None
         if planning.better_split:
-            split = _Planning(replace(spec, design="split"), people, deadline, prove=prove).planned()
+            split = _Planning(replace(spec, design="split"), people, designing).planned()
             if split.respondents < planning.respondents:
-                return replace(split, one_question=planning.one_question)
-        return planning.planned()
+                planned = replace(split, one_question=planning.one_question)
+        planned = planned or planning.planned()
+        for closer in _closer(planned, spec, deadline.part(PLANNING, 1.0)) if prove else ():
+            planned = closer
+        return planned
+
+
+def closer_bounds(
+    planned: PlannedSurvey, spec: SurveySpec, *, time_limit: float | None = None, progress: Progress = False
+) -> Iterator[PlannedSurvey]:
+    """The plan of `spec` again and again, each time with a larger proved number of respondents that any survey needs.
+
+    The last is that of ``plan_survey(spec, prove=True)``; whoever stops earlier has the best one so far. time_limit,
+    progress : as for `optimal_channel`.
+    """
+    with watched(time_limit, progress, "proving") as deadline:
+        yield from _closer(planned, spec, deadline)
+
+
+def _closer(planned: PlannedSurvey, spec: SurveySpec, deadline: Deadline) -> Iterator[PlannedSurvey]:
+    """The plan with one closer bound after another, of searches that take longer and longer."""
+    epsilon, units = _epsilon_of_bound(spec, planned.plan), units_of(spec.questions)
+    if epsilon is None or planned.proof is None or planned.respondents <= planned.least:
+        return
+    counted = tuple(unit for unit in units if unit.targets)
+    if (known := symmetric_proof(counted, epsilon, deadline.inner)) is not None:
+        closer = respondents_bound(units, epsilon, known)
+        if closer.kernel is not None:
+            yield planned.bounded_by(closer)
+            return
+    searches = (*PROVING, math.inf)
+    for number, seconds in enumerate(searches):
+        left = math.inf if deadline.left is None else deadline.left
+        limit = None if math.isinf(min(seconds, left)) else min(seconds, left)
+        part = deadline.part(number / len(searches), (number + 1) / len(searches))
+        design = joint_design(counted, epsilon, limit, part.tell)
+        closer = respondents_bound(units, epsilon, proof_of(design, counted))
+        if closer.least > planned.least:
+            planned = planned.bounded_by(closer)
+            yield planned
+        if (design is not None and design.certified) or left <= seconds:
+            return
+
+
+def _epsilon_of_bound(spec: SurveySpec, plan: Plan) -> float | None:
+    """The epsilon that every report keeps to; None under a delta, where nothing beyond the sample's own is known."""
+    return None if spec.delta else spec.epsilon or plan.epsilon
 
 
 def respondents_needed(
@@ -264,10 +327,8 @@ def respondents_needed(
 class _Planning:
     """The steps from a description to its planned survey."""
 
-    def __init__(
-        self, spec: SurveySpec, people: int | None, deadline: Deadline, searched: bool = True, prove: bool = False
-    ) -> None:
-        self.spec, self.people, self.deadline, self.searched, self.prove = spec, people, deadline, searched, prove
+    def __init__(self, spec: SurveySpec, people: int | None, deadline: Deadline, searched: bool = True) -> None:
+        self.spec, self.people, self.deadline, self.searched = spec, people, deadline, searched
         self.units = units_of(spec.questions)
         self.fixed = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
@@ -332,21 +393,8 @@ class _Planning:
             return None
         before, (epsilon, eta) = len(self.everybody), self.budgets[BOOKLET]
         turn = self.deadline.part(SPLITTING, 1.0).turn(before, before + 1)
-        planner = BookletPlanner(self.shared, epsilon, eta, self.spec.together, self.searched)
+        planner = BookletPlanner(self.shared, epsilon, eta, self.spec.together, self.searched, self.searched)
         return planner.plan(self.spec.design or "booklets", turn)
-
-    def proof(self, epsilon: float | None) -> RespondentsBound:
-        """What any survey of independent answers needs: the closed-form bound, or the best that is found on request."""
-        bound, counted = respondents_bound(self.units, epsilon), tuple(unit for unit in self.units if unit.targets)
-        if epsilon is None or not self.prove or self.respondents <= bound.least:
-            return bound
-        if (known := symmetric_proof(counted, epsilon, self.deadline.inner)) is not None:
-            closer = respondents_bound(self.units, epsilon, known)
-            if closer.kernel is not None:
-                return closer
-        return respondents_bound(
-            self.units, epsilon, proof_of(joint_design(counted, epsilon, self.deadline.left), counted)
-        )
 
     @property
     def one_question(self) -> float:
@@ -377,16 +425,11 @@ class _Planning:
         plan = plan_of(spec, sorted(questions, key=lambda question: [order[part.name] for part in question.answers]))
         if self.people is not None:
             plan = self._with_widths_at_hand(plan)
-        proof = self.proof(None if spec.delta else spec.epsilon or plan.epsilon)
-        if self.respondents < (least := proof.least):
-            got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
-            raise SolverError(
-                f"plan: expected at least {least:,} respondents, as any survey of independent answers needs, got {got}"
-            )
-        return PlannedSurvey(
-            plan, designs, spec.delta, self.respondents, self.split, self.one_question, proof,
+        planned = PlannedSurvey(
+            plan, designs, spec.delta, self.respondents, self.split, self.one_question, None,
             invited(spec, self.respondents), self.joint, self.answering or 0.0,
         )  # fmt: skip
+        return planned.bounded_by(respondents_bound(self.units, _epsilon_of_bound(spec, plan)))
 
     @property
     def joint(self) -> float:

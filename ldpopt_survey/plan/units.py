@@ -23,7 +23,7 @@ from ldpopt.design import (
     respondents_kernel,
 )
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
-from ldpopt.values.deadline import Deadline
+from ldpopt.values.deadline import Deadline, Progress
 from ldpopt.values.distribution import Array
 from ldpopt.values.labels import Label
 from ldpopt_survey.estimate.intervals import two_sided
@@ -242,7 +242,9 @@ def _wanted(units: Sequence[Unit]) -> tuple[Array, list[int]]:
     return wanted, list(np.flatnonzero(~same))
 
 
-def joint_design(units: Sequence[Unit], epsilon: float, time_limit: float | None) -> Design | None:
+def joint_design(
+    units: Sequence[Unit], epsilon: float, time_limit: float | None, progress: Progress = False
+) -> Design | None:
     """The channel on all answers together that needs the fewest respondents; None where it is out of reach."""
     cells = math.prod(len(unit.cells) for unit in units)
     if cells > MAX_JOINT_CELLS or not units or not all(unit.targets and unit.pilot.min() > 0 for unit in units):
@@ -250,7 +252,9 @@ def joint_design(units: Sequence[Unit], epsilon: float, time_limit: float | None
     pilot, (wanted, different) = product_of(units)[0], _wanted(units)
     with suppress(InvalidInput, SolverError):
         utility = FisherInformation(pilot, MVOptimal(wanted[different].T))
-        return optimal_channel(utility, LocalDP(epsilon), method=ThresholdColumns(), time_limit=time_limit)
+        return optimal_channel(
+            utility, LocalDP(epsilon), method=ThresholdColumns(), time_limit=time_limit, progress=progress
+        )
     return None
 
 

@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from ldpopt.composition import shuffled
 from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.files.escapes import for_markdown
@@ -110,17 +109,22 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     told = {
         "carried columns": bool(plan.carry),
         "a respondent column": plan.respondent is not None,
-        "answers that something else tells": bool(plan.revealed or plan.seen),
+        "answers that something else tells": bool(plan.revealed),
     }
     for what, there in told.items():
         if there:
             raise invalid("shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {what}"))
+    if plan.seen:
+        expected = 'questions with missing_answers = "category", as an empty report hides among no others'
+        raise invalid("shuffled", expected, Phrase(f'{", ".join(plan.seen)} with "left out"'))
     delta, people = unit_interval(delta, "delta"), positive_integer(respondents, "respondents")
     parts = len(plan.everyone) + bool(plan.booklets)
     each = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
 
     @cache  # many questions have one channel
     def kept(channel: ExactChannel, people: int, delta: float) -> Guarantee:
+        from ldpopt.composition import shuffled
+
         return shuffled(channel, people).epsilon_at(delta)
 
     values = [kept(question.channel, people, each).value for question in plan.everyone]

@@ -231,16 +231,23 @@ class Selection(ByValue):
             people = float(self.rows.n)  # of a group, too: the report tells as much of its members
             booklets = [source for several, source in ways if tells(self.plan, questions, people, several)]
         if not booklets:
-            raise untold(what, questions)
+            raise untold(what, questions, self.plan)
         return booklets
 
 
-def untold(what: str, questions: Sequence[str]) -> InvalidInput:
-    """The error where no report tells of the answers to several questions together, with the plan that would serve."""
+def untold(what: str, questions: Sequence[str], plan: Plan) -> InvalidInput:
+    """The error where no report tells of the answers to several questions together, with the plan that would serve.
+
+    A survey.toml names a question of which several may be chosen, and not its options; two options of one question are
+    planned together as questions of their own.
+    """
     wanted = f"{', '.join(questions[:-1])} and {questions[-1]}"
-    pair = f"together = [{json.dumps(list(questions), ensure_ascii=False)}]"
-    everyone = f"everyone = {json.dumps(list(questions), ensure_ascii=False)}"
-    served = f"{pair if len(questions) == 2 else everyone} in [budget] of survey.toml, then ldpopt survey plan"
+    names = list(dict.fromkeys(getattr(plan.part(name), "option_of", None) or name for name in questions))
+    pair = f"together = [{json.dumps(names, ensure_ascii=False)}]"
+    everyone = f"everyone = {json.dumps(names, ensure_ascii=False)}"
+    served = f"{pair if len(names) == 2 else everyone} in [budget] of survey.toml, then ldpopt survey plan"
+    if len(names) == 1:
+        served = f"ask the options of {names[0]} as questions of two answers, named in `together`: ldpopt survey plan"
     expected = f"a booklet whose reports tell of {wanted} together ({served} survey.toml)"
     return invalid(what, expected, Phrase("none, with so many respondents"))
 

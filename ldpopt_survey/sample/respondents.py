@@ -162,7 +162,7 @@ class Respondents(Selection):
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         who = self.answered(*questions)
         if len(questions) == 2 and not tells(self.plan, (row, column), float(self.rows.n)):
-            raise untold("table", questions)
+            raise untold("table", questions, self.plan)
         return two_way(a, b, first, second, sample=self.design, inside=None if who.all() else who)
 
     def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:

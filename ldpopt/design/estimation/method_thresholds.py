@@ -107,7 +107,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         program = _Program(utility.criterion, utility.prior, centred, math.exp(columns.epsilon), problem.deadline)
         sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
         relaxed: AnyRelaxation | None = None
-        last = False
+        last, before = False, -math.inf
         if (paired := program.paired(LAST * tolerance)) is not None:
             near, accuracy = program.near(paired, COLUMNS_NEAR_BOUND * k, rng), 0.0
             sets = np.unique(np.vstack([sets, near]), axis=0)
@@ -125,7 +125,15 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 break
             new = program.search(solution, sets, rng)
             outside = program.most(solution, sets, new)
-            if last := accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new)):
+            last = accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new))
+            if not problem.proving and accuracy <= tolerance:
+                # Columns that gain at one of several best kernels change nothing; only a proof needs one without any.
+                value = program.value(solution)
+                if abs(value - before) <= tolerance * value:
+                    start = solution.central
+                    break
+                before = value
+            if last:
                 if isinstance(program.criterion, MVOptimal):
                     paired = program.paired(LAST * tolerance, solution)
                 raised = program.raised(solution, sets, HIGHER * tolerance)
@@ -136,7 +144,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             accuracy = max(accuracy / 10, outside / FINER)
             sets, start = np.vstack([sets, new]), solution.central.joined(np.ones(len(sets), dtype=bool), len(new))
         with suppress(SolverError):
-            if not last:  # out of time
+            if not last:  # out of time, or settled at a coarser accuracy
                 solution, known = program.solve(sets, LAST * tolerance, start), sets
         if relaxed is None:
             raised = program.raised(solution, known, HIGHER * tolerance)

@@ -168,7 +168,7 @@ def unrestricted(problem: Problem, ask: Ask) -> Design | None:
     """The optimum of the same problem without a denominator; None where there is none, or it is not found."""
     if (rest := problem.undivided) is not None:
         with suppress(SolverError, InvalidInput):
-            design: Design = ask(problem.whole, rest.constraints)
+            design: Design = ask(problem.whole, rest.constraints, certify=problem.proving)
             return design
     return None
 
@@ -176,8 +176,46 @@ def unrestricted(problem: Problem, ask: Ask) -> Design | None:
 STEPS = 300  # The most moves that are made one after another
 KICKS, FEW_KICKS = 12, 36  # How often the search goes on from a channel near its best one; with few inputs more often
 FEW = 4  # So many inputs are few
+TRIED = 20  # So many of the best moves are tried where a cap on total variation may forbid some
 # The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
 ENTRIES = 3_000_000
+CHUNK = 64  # Of so many moves the worth is computed first; it rules out most others
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """What one move reaches from columns (k, m), the last of which is not there yet.
+
+    first, second : (pairs,) the column that takes, and the one that gives.
+    more, less : (k, m, steps) every column with every step added, and taken away.
+    allowed : (pairs, steps) the moves that stay within the ratio; a move's number is its place in the flat array.
+    """
+
+    columns: Integers
+    first: npt.NDArray[np.intp]
+    second: npt.NDArray[np.intp]
+    more: Integers
+    less: Integers
+    allowed: npt.NDArray[np.bool_]
+
+    @cached_property
+    def moves(self) -> npt.NDArray[np.intp]:
+        """(N,) the numbers of the moves that are allowed."""
+        return np.flatnonzero(self.allowed)
+
+    def changed(self, moves: npt.NDArray[np.intp]) -> tuple[Integers, Integers, npt.NDArray[np.intp]]:
+        """(k, n) the column that took, and the one that gave, after each of these moves, and (n, 2) their places."""
+        pair, step = np.divmod(moves, self.allowed.shape[1])
+        first, second = self.first[pair], self.second[pair]
+        return self.more[:, first, step], self.less[:, second, step], np.stack([first, second], axis=1)
+
+    def weights(self, move: int) -> Integers:
+        """The weights after a move."""
+        pair, step = divmod(move, self.allowed.shape[1])
+        first, second = self.first[pair], self.second[pair]
+        moved = self.columns.copy()
+        moved[:, first], moved[:, second] = self.more[:, first, step], self.less[:, second, step]
+        return np.asarray(moved[:, moved.any(axis=0)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,11 +236,12 @@ class ColumnWorth:
         """(N,) the values of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
         return np.asarray(sums.min(axis=1))
 
-    def after(self, columns: Integers, taking: Integers, giving: Integers, before: Any) -> Array:
-        """(N,) the values after columns (k, N) take the place of others, `before` (N, 2), among all columns (k, m)."""
-        terms = self.parts(columns)
+    def after(self, near: Neighbours, best: int) -> tuple[npt.NDArray[np.intp], Array]:
+        """(n,) moves, and the values after them; all moves, although only the best ones are asked for."""
+        taking, giving, before = near.changed(near.moves)
+        terms = self.parts(near.columns)
         change = self.parts(taking) + self.parts(giving) - terms[before[:, 0]] - terms[before[:, 1]]
-        return self.value(terms.sum(axis=0)[None] + change)
+        return near.moves, self.value(terms.sum(axis=0)[None] + change)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,23 +266,45 @@ class VarianceWorth:
         worths[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
         return worths
 
-    def after(self, columns: Integers, taking: Integers, giving: Integers, before: Any) -> Array:
-        """(N,) as for `ColumnWorth`, where a move that cannot help has -inf.
+    def after(self, near: Neighbours, best: int) -> tuple[npt.NDArray[np.intp], Array]:
+        """(n,) moves in order, the `best` best ones among them, and the values after them.
 
-        The trace is convex in J, and so at least its linear part: a move that this part does not improve is no better.
+        The trace is convex in J, so that its linear part bounds what a move gains. A move whose bound is below the gain
+        of enough others is none of the best.
         """
-        terms = self.parts(columns)
+        terms = self.parts(near.columns)
         whole = terms.sum(axis=0)
-        worths = np.full(taking.shape[1], -np.inf)
-        few = np.arange(taking.shape[1])
-        if np.isfinite(self.value(whole[None])[0]):
-            root = self.factor.T @ np.linalg.inv(whole)  # of the slope G = J^-1 F F^T J^-1
-            gains = [self._gains(root, each) for each in (taking, giving, columns)]
-            gain = gains[0] + gains[1] - gains[2][before[:, 0]] - gains[2][before[:, 1]]
-            few = np.flatnonzero(gain > 0)
-        change = self.parts(taking[:, few]) + self.parts(giving[:, few]) - terms[before[few]].sum(axis=1)
-        worths[few] = self.value(whole[None] + change)
-        return worths
+        value = float(self.value(whole[None])[0])
+
+        def worths(moves: npt.NDArray[np.intp]) -> Array:
+            taking, giving, before = near.changed(moves)
+            change = self.parts(taking) + self.parts(giving) - terms[before].sum(axis=1)
+            return self.value(whole[None] + change)
+
+        if not np.isfinite(value):
+            # A move changes two columns, so that it adds at most 2 to the rank, and J must have all of it.
+            few = near.moves if np.linalg.matrix_rank(near.columns) + 2 >= len(near.columns) else near.moves[:0]
+            return few, worths(few)
+        root = self.factor.T @ np.linalg.inv(whole)  # of the slope G = J^-1 F F^T J^-1
+        alone = self._gains(root, near.columns)
+        more, less = (
+            self._gains(root, each.reshape(len(each), -1)).reshape(each.shape[1:]) - alone[:, None]
+            for each in (near.more, near.less)
+        )
+        gains = more[near.first] + less[near.second]
+        gains[~near.allowed] = 0.0
+        gains = gains.ravel()
+        chosen = np.flatnonzero(gains > 0)
+        if len(chosen) <= (some := max(CHUNK, best)):
+            return chosen, worths(chosen)
+        order = np.argpartition(-gains[chosen], some - 1)
+        first, rest = chosen[order[:some]], chosen[order[some:]]
+        known = worths(first)
+        least = np.sort(known)[-best] - value
+        more_of = rest[gains[rest] * (1 + 1e-6) >= least]
+        moves = np.concatenate([first, more_of])
+        order = np.argsort(moves)
+        return moves[order], np.concatenate([known, worths(more_of)])[order]
 
     def _gains(self, root: Array, columns: Integers) -> Array:
         """(n,) c^T G c / (p . c) of every column c, with G = root^T root."""
@@ -317,13 +378,13 @@ class Moves:
         weights = merged(weights)
         value = self.of(weights)
         for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
-            weights_after, worths = self._all(weights)
+            near = self._neighbours(weights)
+            moves, worths = self.worth.after(near, 1 if self.task.cap is None else TRIED)
             better = value + 1e-12 * abs(value) if np.isfinite(value) else value
-            order = np.argsort(-worths, kind="stable")
-            for number in order[:20].tolist():
+            for number in np.argsort(-worths, kind="stable")[:TRIED].tolist():
                 if not worths[number] > better:
                     return weights
-                moved = merged(weights_after(number))
+                moved = merged(near.weights(int(moves[number])))
                 if self.task.cap is None or self.task.allows(moved):
                     weights, value = moved, float(worths[number])
                     break
@@ -331,44 +392,22 @@ class Moves:
                 return weights
         return weights
 
-    def _pairs(self, weights: Integers) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Integers]:
+    def _neighbours(self, weights: Integers) -> Neighbours:
+        """Every move between two columns that stays within the ratio."""
         wide = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
-        pairs = np.array(list(combinations(range(wide.shape[1]), 2)))
-        return pairs[:, 0], pairs[:, 1], wide
-
-    def _feasible(self, weights: Integers) -> tuple[Any, Integers, Integers, Any, Integers]:
-        """Every move that stays within the ratio: a function from a move's number to its weights; the columns (N, k)
-        that it makes; the pairs (N, 2) that these replace; and all columns (k, m), with one that is not there yet.
-        """
-        first, second, wide = self._pairs(weights)
+        first, second = np.triu_indices(wide.shape[1], 1)
         steps = self._directions[: max(2 * self.task.inputs, ENTRIES // (len(first) * self.task.inputs))]
-        # (pairs, steps, k)
-        taking = wide.T[first][:, None] + steps
-        giving = wide.T[second][:, None] - steps
-        pair, step = np.nonzero(self._within(taking) & self._within(giving))
-        taking, giving = taking[pair, step], giving[pair, step]
-        before = np.stack([first[pair], second[pair]], axis=1)
-
-        def weights_after(number: int) -> Integers:
-            moved = wide.copy()
-            moved[:, before[number, 0]], moved[:, before[number, 1]] = taking[number], giving[number]
-            return np.asarray(moved[:, moved.any(axis=0)])
-
-        return weights_after, taking, giving, before, wide
-
-    def _all(self, weights: Integers) -> tuple[Any, Array]:
-        """Every move as `_feasible` has it: a function from a move's number to its weights, and all worths."""
-        weights_after, taking, giving, before, wide = self._feasible(weights)
-        return weights_after, self.worth.after(wide, taking.T, giving.T, before)
+        more, less = wide[:, :, None] + steps.T[:, None], wide[:, :, None] - steps.T[:, None]
+        return Neighbours(wide, first, second, more, less, self._within(more)[first] & self._within(less)[second])
 
     def _within(self, columns: Integers) -> npt.NDArray[np.bool_]:
-        """Whether columns (..., k) have no negative entry and a ratio within the cap."""
-        low, high = columns.min(axis=-1), columns.max(axis=-1)
+        """Whether columns (k, ...) have no negative entry and a ratio within the cap."""
+        low, high = columns.min(axis=0), columns.max(axis=0)
         return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
 
     def _random(self, weights: Integers, rng: np.random.Generator) -> Integers:
-        weights_after, taking, *_ = self._feasible(weights)
-        if not len(taking):
+        near = self._neighbours(weights)
+        if not len(near.moves):
             return weights
-        moved: Integers = merged(weights_after(int(rng.integers(len(taking)))))
+        moved: Integers = merged(near.weights(int(near.moves[rng.integers(len(near.moves))])))
         return moved if self.task.cap is None or self.task.allows(moved) else weights

@@ -87,7 +87,8 @@ CELLS = 8000  # How many intervals a continuous pair is cut into. The gap that t
 class Problem:
     """Make `utility` large (small, for an error) subject to `constraints`. whole : the utility as the caller gave it.
     cells : the intervals into which continuous answers were cut. utility : `whole`, or the same utility of the cells,
-    so that it always has finitely many inputs. deadline : when the work on it has to end.
+    so that it always has finitely many inputs. deadline : when the work on it has to end. proving : whether a proof is
+    wanted, for which some methods search longer than for the channel.
     """
 
     utility: Any
@@ -95,6 +96,7 @@ class Problem:
     whole: Any
     cells: Cells | None = None
     deadline: Deadline = UNLIMITED
+    proving: bool = True
 
     @classmethod
     def of(

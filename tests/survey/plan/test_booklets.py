@@ -84,8 +84,9 @@ def test_a_plan_says_how_many_respondents_it_and_others_need(pilot: tuple[float,
     planned = plan_survey(SurveySpec("s", yes_no(3, pilot=pilot), epsilon=3.0))
     asked = "one booklet" if planned.plan.booklets else "everything"
     assert f"  {planned.respondents:,} respondents, each asked {asked} (" in repr(planned)
-    assert f"split over the questions {planned.split:,.0f}" in repr(planned)
-    known = "proved" if planned.least == planned.respondents else "by the closed-form bound"
+    about = "" if planned.split == planned.respondents else "about "
+    assert f"split over the questions {about}{planned.split:,.0f}" in repr(planned)
+    known = "proved" if planned.least == planned.respondents else "by a quick closed-form bound, which is not the least"
     said = f"if the answers are independent, any survey needs {planned.least:,}"
     assert known in next(line for line in repr(planned).splitlines() if said in line)
     assert "cells" not in repr(planned)

@@ -13,7 +13,9 @@ from ldpopt.privacy import local_dp, total_variation
 from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import Analysis, Counts, QuestionSpec, ReportRows, Respondents, SurveySpec, make_plan, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances, estimable
-from ldpopt_survey.plan.booklets import RAREST, BookletPlanner, gain_at_even, length
+from ldpopt_survey.plan.booklet import RAREST
+from ldpopt_survey.plan.booklet_rules import gain_at_even, length
+from ldpopt_survey.plan.booklets import BookletPlanner
 from ldpopt_survey.plan.precision import prior_for_search
 from ldpopt_survey.plan.told import precision_of, tells
 from ldpopt_survey.plan.units import joint_design, product_of, units_of

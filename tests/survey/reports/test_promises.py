@@ -75,6 +75,10 @@ def test_what_a_shuffler_does_not_make_alike_is_refused():
         after_shuffling(shuffled_plan(1.0, carry=("region",)), 1000)
     with pytest.raises(InvalidInput, match="a respondent column"):
         after_shuffling(shuffled_plan(1.0, respondent="id"), 1000)
+    asked = QuestionSpec("a", ("no", "yes"), reading=Reading(missing_answers="left out"), epsilon=1.0)
+    other = QuestionSpec("b", ("no", "yes"), epsilon=1.0)
+    with pytest.raises(InvalidInput, match=r'missing_answers = "category".*got a with "left out"'):
+        after_shuffling(plan_survey(SurveySpec("s", (asked, other))).plan, 1000)
 
 
 def booklet_plan(probabilities, epsilons):

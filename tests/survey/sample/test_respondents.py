@@ -1,5 +1,6 @@
 """Analyses of single respondents: when missing answers are left out, they are about those who answered."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.mechanisms import randomized_response
 from ldpopt_survey import (
     Analysis,
+    AnyOfSpec,
     Condition,
     CountTable,
     QuestionSpec,
@@ -26,12 +28,14 @@ from ldpopt_survey import (
     logit_by_moments,
     logit_regression,
     make_plan,
+    plan_survey,
     privatize,
     two_way,
 )
 from ldpopt_survey.estimate.groups import Source
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.regress.moments import moment_regression
+from ldpopt_survey.sample.analysis import untold
 
 FLIP = [[0.9, 0.1], [0.1, 0.9]]
 N = 1200
@@ -230,3 +234,22 @@ def test_where_moments_have_no_solution_the_likelihood_stands_in_and_says_so(tmp
         break
     else:
         pytest.fail("moments had a solution in every survey")
+
+
+def test_tables_of_options_name_the_plan_that_serves() -> None:
+    """A survey.toml names the question and not its options; the plan with that line tells the table."""
+    boxes, other = AnyOfSpec("boxes", options=("x", "y", "z")), QuestionSpec("b", ("no", "yes"))
+    plan = plan_survey(SurveySpec("s", (boxes, other), epsilon=2.0)).plan
+    assert str(untold("table", ("boxes: x", "b"), plan)).count('together = [["boxes", "b"]] in [budget]') == 1
+    serving = plan_survey(SurveySpec("s", (boxes, other), epsilon=2.0, together=(("boxes", "b"),)))
+    assert all(table.estimable for table in serving.tables)
+    assert "boxes: x" in {name for table in serving.tables for name in table.questions}
+    assert "questions of two answers" in str(untold("table", ("boxes: x", "boxes: y"), plan))
+    three = str(untold("table", ("boxes: x", "b", "c"), replace_part(plan, "c")))
+    assert 'everyone = ["boxes", "b", "c"]' in three
+
+
+def replace_part(plan, name):
+    """The plan with one more question."""
+    more = plan_survey(SurveySpec("s", (QuestionSpec(name, ("no", "yes"), epsilon=1.0),))).plan
+    return replace(plan, questions=(*plan.questions, *more.questions))
