@@ -18,6 +18,7 @@ _HOMES = {
     "ldpopt_survey.collect.batch": ("privatize_frame",),
     "ldpopt_survey.collect.privatize": ("privatize",),
     "ldpopt_survey.collect.randomness": ("Fresh", "Memoised", "Simulated"),
+    "ldpopt_survey.collect.remaining": ("RemainingBudget", "within_promises"),
     "ldpopt_survey.estimate.counts": ("CountTable", "merge"),
     "ldpopt_survey.estimate.estimate": ("Estimate", "estimate", "estimate_contrasts"),
     "ldpopt_survey.estimate.groups": (
@@ -53,7 +54,7 @@ _HOMES = {
     "ldpopt_survey.plan.options_question": ("AnyOfSpec",),
     "ldpopt_survey.plan.plan": ("Plan", "make_plan"),
     "ldpopt_survey.plan.planned_question": ("PlannedQuestion",),
-    "ldpopt_survey.plan.precision": ("HalfWidth", "TestPower", "Together"),
+    "ldpopt_survey.plan.precision": ("HalfWidth", "RelativeError", "TestPower", "Together"),
     "ldpopt_survey.plan.propose": ("Proposal", "ProposedQuestion", "Wishes", "propose"),
     "ldpopt_survey.plan.protocols": ("ProtocolTable", "compare_protocols"),
     "ldpopt_survey.plan.public_question": ("PublicQuestion",),
@@ -61,6 +62,8 @@ _HOMES = {
     "ldpopt_survey.plan.reading": ("Reading",),
     "ldpopt_survey.plan.spec": ("QuestionSpec", "SurveySpec"),
     "ldpopt_survey.plan.survey": ("PlannedSurvey", "plan_survey", "respondents_needed"),
+    "ldpopt_survey.plan.target_precision": ("TargetPrecision",),
+    "ldpopt_survey.plan.targets": ("TargetSpec",),
     "ldpopt_survey.plan.two_stage": (
         "TwoStagePlan", "advise_stages", "pilot_shares", "plan_two_stages", "second_channel", "second_spec",
     ),

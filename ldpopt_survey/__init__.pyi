@@ -7,6 +7,8 @@ from ldpopt_survey.collect.privatize import privatize as privatize
 from ldpopt_survey.collect.randomness import Fresh as Fresh
 from ldpopt_survey.collect.randomness import Memoised as Memoised
 from ldpopt_survey.collect.randomness import Simulated as Simulated
+from ldpopt_survey.collect.remaining import RemainingBudget as RemainingBudget
+from ldpopt_survey.collect.remaining import within_promises as within_promises
 from ldpopt_survey.estimate.counts import CountTable as CountTable
 from ldpopt_survey.estimate.counts import merge as merge
 from ldpopt_survey.estimate.estimate import Estimate as Estimate
@@ -82,6 +84,7 @@ from ldpopt_survey.plan.plan import Plan as Plan
 from ldpopt_survey.plan.plan import make_plan as make_plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion as PlannedQuestion
 from ldpopt_survey.plan.precision import HalfWidth as HalfWidth
+from ldpopt_survey.plan.precision import RelativeError as RelativeError
 from ldpopt_survey.plan.precision import TestPower as TestPower
 from ldpopt_survey.plan.precision import Together as Together
 from ldpopt_survey.plan.propose import Proposal as Proposal
@@ -98,6 +101,8 @@ from ldpopt_survey.plan.spec import SurveySpec as SurveySpec
 from ldpopt_survey.plan.survey import PlannedSurvey as PlannedSurvey
 from ldpopt_survey.plan.survey import plan_survey as plan_survey
 from ldpopt_survey.plan.survey import respondents_needed as respondents_needed
+from ldpopt_survey.plan.target_precision import TargetPrecision as TargetPrecision
+from ldpopt_survey.plan.targets import TargetSpec as TargetSpec
 from ldpopt_survey.plan.two_stage import TwoStagePlan as TwoStagePlan
 from ldpopt_survey.plan.two_stage import advise_stages as advise_stages
 from ldpopt_survey.plan.two_stage import pilot_shares as pilot_shares
@@ -184,6 +189,8 @@ __all__ = [
     "Ratio",
     "Reading",
     "Regression",
+    "RelativeError",
+    "RemainingBudget",
     "ReportRows",
     "RescaledBootstrap",
     "Respondents",
@@ -197,6 +204,8 @@ __all__ = [
     "Subsample",
     "Survey",
     "SurveySpec",
+    "TargetPrecision",
+    "TargetSpec",
     "TestPower",
     "TestResult",
     "ThreeWayTable",
@@ -268,4 +277,5 @@ __all__ = [
     "two_way_from_counts",
     "with_cheaters",
     "with_constant",
+    "within_promises",
 ]

@@ -17,7 +17,7 @@ from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import CERTIFICATE_MODULES, METHOD_MODULES, kinds
 from ldpopt.files.delimited import Dialect
 from ldpopt.values.references import REFERENCES
-from ldpopt_survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec
+from ldpopt_survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec, TargetSpec
 from ldpopt_survey.records import own_keys, reference
 
 DOCS = Path(__file__).resolve().parent.parent
@@ -34,7 +34,13 @@ def make(app: Any = None) -> None:
     _fill(DOCS / "claims", claim_pages())
     copy_pictures(DOCS / "claims")
     made = {"references.md": references(), "commands.md": commands(), "claims-gallery.md": gallery()}
-    inner = {"questions": QuestionSpec, "public": PublicQuestion, "file": Dialect, "sample": SampleSpec}
+    inner = {
+        "questions": QuestionSpec,
+        "public": PublicQuestion,
+        "targets": TargetSpec,
+        "file": Dialect,
+        "sample": SampleSpec,
+    }
     made["survey-keys.md"] = reference(SurveySpec, inner) + "\n"
     for type_name, kind in QuestionSpec.types.items():
         if kind is not QuestionSpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from ldpopt_survey.cli.arguments import read_counts, read_plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ldpopt_survey.collect.remaining import RemainingBudget
     from ldpopt_survey.datafiles.columns import FileProfile
     from ldpopt_survey.plan.propose import Proposal, Wishes
     from ldpopt_survey.plan.spec import QuestionSpec, Revealed, SurveySpec
@@ -295,11 +297,44 @@ def _codes(given: Sequence[str]) -> dict[str, list[str]]:
     return codes
 
 
+def _within_promises(
+    spec: SurveySpec, out: Path, ledger: Path | None, others: bool
+) -> tuple[SurveySpec, RemainingBudget | None, list[str]]:
+    """Limit the description to the promises of earlier rounds; return it with the remaining budget and messages.
+
+    Without `--ledger`, the ledger in the plan's folder counts if the survey declares its rounds. With `others`, the
+    respondents are other people, and it does not count.
+    """
+    from ldpopt_survey.collect.ledger import ledger_of
+    from ldpopt_survey.collect.remaining import within_promises
+
+    if ledger is not None and not ledger.is_file():
+        raise invalid("--ledger", "the ledger of earlier rounds", Phrase("no file"), str(ledger))
+    if spec.respondent is None or spec.round < 2:
+        if ledger is not None:
+            raise invalid("--ledger", "a respondent column and a round from 2 in survey.toml", Phrase("none of these"))
+        return spec, None, []
+    if ledger is None and (spec.rounds is None or others):
+        return spec, None, []
+    bounded, left = within_promises(spec, ledger or ledger_of(out, spec))
+    if not left.people:
+        return spec, None, []
+    lines = [f"{repr(left)[:1].upper()}{repr(left)[1:]}."]
+    for name in ("epsilon", "eta"):
+        if getattr(bounded, name) != getattr(spec, name):
+            wanted = getattr(spec, name)
+            instead = "" if wanted is None else f", not {wanted:g}"
+            lines.append(f"Planned with {name} at most {getattr(bounded, name):.6g}{instead}: no more was promised.")
+    return bounded, left, lines
+
+
 @options("""
     survey: SURVEY | The survey's description (survey.toml).
     out: --out -o | File for the plan.
     respondents: --respondents -n | Number of available people; the plan then says the precision that they reach.
     after: --after PLAN REPORTS | An earlier wave of other respondents; the channels are designed for its estimates.
+    ledger: --ledger FILE | Ledger of the survey's earlier rounds, if not in the folder of the plan; this round is then
+      within what their people were told.
     stages: --stages | Say whether a pilot wave saves respondents, and how large it should be (needs -n).
     nonresponse: --nonresponse | Share of invited people who will not answer. [default: survey.toml's]
     design_effect: --design-effect | Factor by which clusters and weights raise the number of respondents needed.
@@ -317,6 +352,7 @@ def plan(
     after: tuple[Path, str] | None = None, stages: bool = False, nonresponse: float | None = None,
     design_effect: float | None = None, shuffled: int | None = None, delta: str = "1e-6", picture: Path | None = None,
     prove: bool = False, proof: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
+    ledger: Path | None = None,
 ) -> None:  # fmt: skip
     """For every question design the channel that needs the fewest respondents, and write the plan.
 
@@ -350,9 +386,12 @@ def plan(
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
         design_effect=spec.design_effect if design_effect is None else design_effect,
     )
+    spec, left, lines = _within_promises(spec, out, ledger, after is not None)
     begun = monotonic()
     with progress("designing", shares=True) as step:
         planned = plan_survey(spec, respondents, time_limit=limit, progress=step)
+    if left is not None:
+        left.require(planned.plan)
     if prove:
         planned = _proved(planned, spec, None if limit is None else max(limit - (monotonic() - begun), 1e-9))
     mixed = ""
@@ -369,8 +408,15 @@ def plan(
         files[proof] = planned.proof.to_json().encode()
     write_all(files, force)
     if json:
-        print(strict.json_text(planned.to_dict()), end="")
+        told = planned.to_dict()
+        if left is not None:
+            told["remaining"] = {
+                "epsilon": left.epsilon if left.epsilon < inf else None, "people": left.people,
+                "exhausted": left.exhausted,
+            }  # fmt: skip
+        print(strict.json_text(told), end="")
         return
+    say(*lines)
     if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
         columns = ", ".join(spec.sample.columns)
         say(f"Widths are those of a simple sample: {columns} may widen them (see --design-effect).")

@@ -29,6 +29,7 @@ from ldpopt_survey.collect.batch import Rows, kept_rows
 from ldpopt_survey.collect.people import Run, Standing, standing
 from ldpopt_survey.collect.words import SecretKey
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.spec import SurveySpec
 from ldpopt_survey.records import check, dump, key, listed, load, text, whole
 
 FORMAT, VERSION = "ldpopt-ledger", 1
@@ -277,6 +278,10 @@ class Ledger:
         """Whether a run of a survey is entered."""
         return any(run.survey == survey for run in (self._content() or (b"", []))[1])
 
+    def runs(self, survey: str) -> list[Run]:
+        """Return the runs of a survey in their order; none if there is no ledger."""
+        return [entry.run for entry in (self._content() or (b"", []))[1] if entry.survey == survey]
+
     def secret(self) -> bytes:
         """The key of the ledger, which is made if there is no ledger."""
         if (content := self._content()) is None:
@@ -341,7 +346,7 @@ class Ledger:
         return len({run.round for run in before}), None if people is None else verdict
 
 
-def ledger_of(plan: Path, survey: Plan | None = None) -> Path:
+def ledger_of(plan: Path, survey: Plan | SurveySpec | None = None) -> Path:
     """Where the ledger of a plan's file lies: beside it, or where another plan of the survey in its folder has it.
 
     `InvalidInput` if several ledgers of the folder have rounds of the survey.

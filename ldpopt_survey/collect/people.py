@@ -85,7 +85,7 @@ def standing(run: Run, before: Sequence[Run]) -> Standing:
         there = np.isin(run.people, past.people, assume_unique=True)
         kinds, codes = np.unique(2 * codes + there, return_inverse=True)
         histories = [histories[kind // 2] + (past,) * int(kind % 2) for kind in kinds]
-    why = np.array([_why(run, history) for history in histories], np.int8)[codes]
+    why = np.array([why_not(run, history) for history in histories], np.int8)[codes]
     # What a repeated run counts does not depend on the runs since it was first entered.
     earlier = {past.words for past in takewhile(lambda past: past.words != run.words, before)}
     answered = np.array([1 + len({each.words for each in history} & earlier) for history in histories])[codes]
@@ -98,8 +98,8 @@ def standing(run: Run, before: Sequence[Run]) -> Standing:
     return Standing(why, tuple(map(int, rounds)), gone)
 
 
-def _why(run: Run, before: Sequence[Run]) -> int:
-    """Why a person who was in the runs `before` may not be in `run`, or 0."""
+def why_not(run: Run, before: Sequence[Run]) -> int:
+    """Return why a person who was in the runs `before` may not be in `run`, or 0."""
     runs = list({taken.words: taken for taken in (*before, run)}.values())
     if any(taken.words == run.words for taken in before):
         return 0
@@ -107,13 +107,13 @@ def _why(run: Run, before: Sequence[Run]) -> int:
         return AGAIN
     spent = [taken.claims for taken in runs]
     for taken in runs:
-        if taken.rounds and (len(runs) > taken.rounds or _exceeds(spent, over_rounds(*taken.claims, taken.rounds))):
+        if taken.rounds and (len(runs) > taken.rounds or exceeds(spent, over_rounds(*taken.claims, taken.rounds))):
             return BEYOND
     return 0
 
 
-def _exceeds(spent: Sequence[tuple[float, float]], told: tuple[float, float]) -> bool:
-    """Whether reports within these (epsilon, eta) are together beyond what a form says, which rounds up to digits."""
+def exceeds(spent: Sequence[tuple[float, float]], told: tuple[float, float]) -> bool:
+    """Return whether reports within these (epsilon, eta) together exceed what a form says, rounded up."""
     return len(set(spent)) > 1 and any(
         reached > float(ceil_digits(said, 4)) for reached, said in zip(together(spent), told, strict=True)
     )

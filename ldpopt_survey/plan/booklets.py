@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import Criterion, Design, FisherInformation, Marginals, optimal_channel
+from ldpopt.design import Criterion, Design, FisherInformation, Marginals, MVOptimal, optimal_channel
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
 from ldpopt.numbers.tolerances import BOOKLETS
@@ -27,6 +27,7 @@ from ldpopt.values.distribution import Array
 from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.booklet import RAREST, Booklet, Shares, booklet_of, criterion_of, without_rare
 from ldpopt_survey.plan.booklet_rules import (
+    ALONE,
     MAX_CAPPED_CELLS,
     MAX_CELLS,
     MAX_LENGTH,
@@ -38,12 +39,19 @@ from ldpopt_survey.plan.booklet_rules import (
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_of, shared_out
 from ldpopt_survey.plan.budget import Needs, NeedsOf
 from ldpopt_survey.plan.numbers_and_sets import multi_select
-from ldpopt_survey.plan.precision import limits, prior_for_search
+from ldpopt_survey.plan.precision import MAX_MINIMAX, limits, prior_for_search
 from ldpopt_survey.plan.reweighing import reweighed
-from ldpopt_survey.plan.units import MAX_JOINT_CELLS, Target, Unit, joint_design, product_of
+from ldpopt_survey.plan.table_targets import Table, Wanted, cells_targets, shares_and_targets
+from ldpopt_survey.plan.units import MAX_JOINT_CELLS, Target, Unit, binding, joint_design, product_of
 
 MAX_UNIT_CELLS = 40
 """The most answers to questions that hang on one another whose report is about all; with more, it is about one."""
+
+MAX_APART = 256
+"""The most answers to questions that are wanted together."""
+
+MAX_SET_CELLS = 16
+"""The most sets of options, of uneven shares, among which a channel is searched for: about half a second."""
 
 MAX_SETS = 512
 """The most sets of questions of one length among which the booklets are chosen."""
@@ -78,14 +86,14 @@ class Questionnaire:
 class BookletPlanner:
     """Finds the booklets for units with targets, within epsilon (nats) and, if it is capped, eta.
 
-    together : pairs of questions of which a two-way table is wanted.
+    together : pairs of questions of which a two-way table is wanted. tables : those with targets of their own.
     searched : whether channels of several units are searched for, where they are not known.
     certify : whether the channels of single questions are proved to be the best.
     """
 
     def __init__(
         self, units: Sequence[Unit], epsilon: float, eta: float | None, together: Sequence[tuple[str, str]] = (),
-        searched: bool = True, certify: bool = True,
+        searched: bool = True, certify: bool = True, tables: Sequence[Table] = (),
     ) -> None:  # fmt: skip
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
         self.searched, self.certify = searched, certify
@@ -96,7 +104,14 @@ class BookletPlanner:
             raise invalid("[budget] together", expected, lacking[0])
         if lacking := [name for pair in together for name in pair if not holders[name].joins]:
             raise invalid("[budget] together", "questions whose shares are wanted", lacking[0])
-        self.pairs = [tuple(dict.fromkeys(holders[name] for name in pair)) for pair in together]
+        self.pairs: dict[tuple[Unit, ...], list[Table]] = {}
+        for table in tables:
+            asked = [unit for unit in self.units if unit in {holders[name] for name in table.names}]
+            self.pairs.setdefault(tuple(asked), []).append(table)
+        for pair in together:
+            asked = list(dict.fromkeys(holders[name] for name in pair))
+            if not any(set(known) == set(asked) for known in self.pairs):
+                self.pairs[tuple(asked)] = []
         self._designs: dict[tuple[object, ...], tuple[Channel, Design | None] | None] = {}
 
     def plan(self, design: str, deadline: Deadline) -> Questionnaire:
@@ -105,8 +120,11 @@ class BookletPlanner:
         design : "one question", each booklet is a single unit, or a pair that is wanted together; "booklets", also of
             several units, as many as `length` gives; "joint", all units that can share a report do.
         """
-        singles = [self._booklet((unit,), deadline) for unit in self.units]
-        pairs = [self._booklet(pair, deadline, _table_targets(pair)) for pair in self.pairs]
+        singles = [
+            self._booklet((unit,), deadline, self._wanted_of((unit,)) if (unit,) in self.pairs else None)
+            for unit in self.units
+        ]
+        pairs = [self._booklet(pair, deadline, self._wanted_of(pair)) for pair in self.pairs if len(pair) > 1]
         known = [booklet for booklet in (*singles, *pairs) if booklet is not None]
         best = shared_out(known)
         one_question = best
@@ -252,9 +270,22 @@ class BookletPlanner:
                 high = middle
         return best
 
-    def _booklet(self, units: tuple[Unit, ...], deadline: Deadline, more: Sequence[Target] = ()) -> Booklet | None:
+    def _wanted_of(self, pair: tuple[Unit, ...]) -> Wanted:
+        """Return the further targets of a booklet: tables, groups and regressions."""
+        if not (tables := self.pairs[pair]):
+            return Wanted(None, tuple(cells_targets(pair)))
+        pilot, targets = None, list[Target]()
+        for table in tables:
+            law, found = table.targets(pair)
+            if pilot is not None and law is not None and np.abs(pilot - law).max() > 1e-9:
+                raise invalid(f"[[targets]] {table.target.title}: pilot", "one for the same questions", Phrase("two"))
+            pilot = pilot if law is None else law
+            targets += found
+        return Wanted(pilot, tuple(targets))
+
+    def _booklet(self, units: tuple[Unit, ...], deadline: Deadline, more: Wanted | None = None) -> Booklet | None:
         """The booklet of these units with its best channel; None where that is out of reach."""
-        key = (*(unit.kind for unit in units), len(more))
+        key = (*(unit.kind for unit in units), None if more is None else more.kind)
         if key not in self._designs:
             try:
                 self._designs[key] = self._designed(units, more, deadline)
@@ -264,12 +295,13 @@ class BookletPlanner:
                 if more:
                     names = " and ".join(question.name for unit in units for question in unit.questions)
                     remedy = "join answers, or name both in `everyone`"
-                    raise type(error)(f"[budget] together: {names}: {error} ({remedy})") from None
+                    asked_for = "[[targets]]" if self.pairs.get(units) else "[budget] together"
+                    raise type(error)(f"{asked_for}: {names}: {error} ({remedy})") from None
                 self._designs[key] = None
         if (designed := self._designs[key]) is None:
             return None
         channel, design = designed
-        pilot, targets = product_of(units, more)
+        pilot, targets = shares_and_targets(units, more)
         booklet = booklet_of(units, channel, design, pilot, targets)
         if len(units) == 1 and units[0].plain and (test := units[0].questions[0].test) is not None:
             power: dict[tuple[str, ...], float] = {
@@ -279,20 +311,20 @@ class BookletPlanner:
         return booklet
 
     def _designed(
-        self, units: tuple[Unit, ...], more: Sequence[Target], deadline: Deadline
+        self, units: tuple[Unit, ...], more: Wanted | None, deadline: Deadline
     ) -> tuple[Channel, Design | None] | None:
         etas = [cap for cap in (self.eta, *(q.eta for unit in units for q in unit.questions)) if cap is not None]
         eta = min(etas, default=None)
-        if len(units) == 1 and units[0].plain and not more:
+        if len(units) == 1 and units[0].plain and not more and (units[0].as_one or eta is not None):
             design = units[0].questions[0].design(self.epsilon, eta, deadline.inner)
             # What is proved of a design for even shares is not said of a question whose pilot is another one.
             searched = prior_for_search(units[0].pilot, eta) is units[0].pilot
             return Channel(units[0].questions[0].channel_of(design)), design if searched else None
-        if len(units) == 1 and units[0].options and eta is None and not more and units[0].even:
+        if len(units) == 1 and units[0].options and eta is None and not more and units[0].even and units[0].uniform:
             # Sets are listed with the first option changing fastest, and answers with the last one.
             return multi_select(units[0].options[::-1], self.epsilon).best.channel, None
-        pilot, targets = product_of(units, more)
-        k = len(pilot)
+        pilot, targets = shares_and_targets(units, more)
+        targets, k = binding(targets), len(pilot)
         if not more and is_known(units) and len({t.variance for t in targets}) == 1:
             plain = randomized_response(k, self.epsilon)
             if eta is not None and (reach := float(total_variation(plain))) > eta:
@@ -302,19 +334,70 @@ class BookletPlanner:
             return None
         if not self.searched and len(units) > 1 and not more:
             return None
+        if (
+            len(units) == 1
+            and not more
+            and units[0].options
+            and eta is None
+            and (k > MAX_SET_CELLS or self.epsilon <= ALONE)
+        ):
+            return self._options(units[0], self._by_parts(units[0], eta, deadline)), None
         if len(units) == 1 and not more and k > MAX_UNIT_CELLS:
             return self._by_parts(units[0], eta, deadline), None
+        if pilot.min() <= 0 and more:
+            raise invalid("pilots", "shares above 0 of all answers to questions that are asked together", pilot.min())
         if pilot.min() <= 0 or (len(units) > 1 and not more and k > (MAX_CELLS if eta is None else MAX_CAPPED_CELLS)):
             return None
-        if all(unit.plain for unit in units) and not more:
+        if len(units) == 1 and more and k > MAX_UNIT_CELLS:
+            return self._plain(k), None
+        if len(units) > 1 and more and k > MAX_APART:
+            raise invalid("answers to all together", f"at most {MAX_APART}", k)
+        if len(units) > 1 and more and k > MAX_CELLS:
+            return self._apart(units, eta, pilot, targets, deadline), None
+        if all(unit.plain and unit.uniform for unit in units) and not more:
             scale = min(t.variance for t in targets)
             shape = tuple(len(unit.cells) for unit in units)
-            criterion: Criterion = Marginals(shape, [(scale / unit.targets[0].variance) ** 2 for unit in units])
+            wanted_of = [binding((*unit.targets, *unit.finer))[0].variance for unit in units]
+            criterion: Criterion = Marginals(shape, [(scale / variance) ** 2 for variance in wanted_of])
+        elif len(units) == 1 and not more and units[0].plain and k <= MAX_MINIMAX:
+            criterion = MVOptimal(np.array([(t.row - t.row @ pilot) / math.sqrt(t.variance) for t in targets]).T)
         else:
             criterion = criterion_of(targets, pilot)
         wanted, within = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
-        channel = optimal_channel(wanted, within, time_limit=deadline.left, certify=False).channel
-        return channel if len(units) == 1 else self._sturdy(units, channel, pilot, targets).channel, None
+        design = optimal_channel(wanted, within, time_limit=deadline.left, certify=False)
+        if len(units) == 1 and units[0].options and eta is None and not more:
+            return self._options(units[0], design.channel), None
+        if len(units) == 1:
+            return design.channel, None
+        best = self._sturdy(units, design.channel, pilot, targets)
+        if more is not None:
+            every = booklet_of(units, self._plain(k), None, pilot, targets)
+            best = every if min(every.served.values()) > min(best.served.values()) else best
+        return best.channel, None
+
+    def _options(self, unit: Unit, found: Channel) -> Channel:
+        """The better of a channel for uneven options and the one for even options."""
+        known = multi_select(unit.options[::-1], self.epsilon).best.channel
+        pilot, targets = product_of([unit])
+        both = [booklet_of((unit,), each, None, pilot, targets) for each in (found, known)]
+        return max(both, key=lambda booklet: min(booklet.served.values())).channel
+
+    def _apart(
+        self, units: tuple[Unit, ...], eta: float | None, pilot: Array, targets: Sequence[Target], deadline: Deadline
+    ) -> Channel:
+        """The better of two channels that need no search for all answers together.
+
+        They are randomized response among all of these, and a report on each question with an equal part of the budget.
+        """
+        part = self.epsilon / len(units) * (1 - 1e-12), None if eta is None else eta / len(units)
+        matrix = np.ones((1, 1))
+        for unit in units:
+            ((own, _),) = BookletPlanner([replace(unit, group_targets=())], *part, certify=False).plan(
+                "one question", deadline.inner
+            ).shares  # fmt: skip
+            matrix = np.asarray(np.kron(matrix, own.channel.matrix))
+        both = [booklet_of(units, each, None, pilot, targets) for each in (self._plain(len(pilot)), Channel(matrix))]
+        return max(both, key=lambda booklet: min(booklet.served.values())).channel
 
     def _by_parts(self, unit: Unit, eta: float | None, deadline: Deadline) -> Channel:
         """The channel by which a respondent reports on one question of a unit, drawn by a public coin.
@@ -329,7 +412,7 @@ class BookletPlanner:
             design = optimal_channel(wanted, limits(self.epsilon, eta), time_limit=deadline.left, certify=False)
             rows = {answer: row for row, answer in enumerate(answers)}
             at = [rows[answer] for answer in range(len(law))]
-            targets = [target for target in unit.targets if target.key[0] == part.name]
+            targets = [target for target in (*unit.targets, *unit.finer) if target.key[0] == part.name]
             contrasts = np.array([target.row[at] for target in targets]).reshape(-1, len(law))
             variances = contrast_variances(design.channel, law / law.sum(), contrasts)
             allowed = [target.variance for target in targets]
@@ -390,18 +473,10 @@ def needs_of(unit: Unit, at: tuple[float, float | None, float] | None = None) ->
 
     at : as for `NeedsOf`, which is taken in place of designs for questions that share a report.
     """
-    if unit.plain and unit.questions[0].scores is None:
+    if unit.plain and unit.questions[0].scores is None and unit.as_one and not unit.finer:
         return unit.pilot, unit.questions[0].target
 
     def needed(epsilon: float, eta: float | None) -> float:
         return BookletPlanner([unit], epsilon, eta, certify=False).plan("one question", UNLIMITED).respondents
 
     return NeedsOf(len(unit.cells), unit.kind, needed, at)
-
-
-def _table_targets(pair: tuple[Unit, ...]) -> list[Target]:
-    """Every cell of a two-way table is wanted as precisely as the wider of its two questions' shares."""
-    names = [question.name for unit in pair for question in unit.questions]
-    cells = np.eye(math.prod(len(unit.cells) for unit in pair))
-    variance = max((target.variance for unit in pair for target in unit.targets), default=1e-3)
-    return [Target((*names, str(cell)), row, variance) for cell, row in enumerate(cells)]

@@ -12,12 +12,14 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design import COptimal, Design, FisherInformation, optimal_channel
 from ldpopt.errors import Phrase, invalid
+from ldpopt.numbers.rounding import up
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array, number
 from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.numbers_and_sets import POINTS, moved_to
 from ldpopt_survey.plan.precision import HalfWidth, limits
 from ldpopt_survey.plan.spec import DEFAULT_WIDTH, QuestionSpec
+from ldpopt_survey.plan.targets import variance_for
 from ldpopt_survey.records import check, key, within
 
 MAX_NUMBERS = 1001
@@ -62,8 +64,10 @@ class NumberSpec(QuestionSpec, type="number"):
             raise invalid(what, "a number that everybody is asked, and no power", Phrase("asked_if or a power"))
         object.__setattr__(self, "categories", self._numbers(what))
         super().__post_init__()
-        if not self.width.width < 1:
+        if self.width is not None and not self.width.width < 1:
             raise invalid(f"{what}: half_width", "less than the range", self.half_width)
+        if self.coefficient_of_variation is not None:
+            variance_for(None, self.coefficient_of_variation, self._mean, what, self.span)
 
     def _numbers(self, what: str) -> tuple[Label, ...]:
         ends = self.low, self.high
@@ -85,13 +89,26 @@ class NumberSpec(QuestionSpec, type="number"):
         return np.linspace(0.0, 1.0, len(self.categories))
 
     @property
-    def width(self) -> HalfWidth:
-        """The target half-width on that scale."""
-        return HalfWidth(DEFAULT_WIDTH if self.half_width is None else self.half_width / self._span)
+    def width(self) -> HalfWidth | None:
+        """The target half-width on that scale; None if a coefficient of variation alone is wanted."""
+        if self.half_width is None and self.coefficient_of_variation is not None:
+            return None
+        return HalfWidth(DEFAULT_WIDTH if self.half_width is None else self.half_width / self.span)
 
     @property
-    def _span(self) -> float:
-        return float(self.high or 0.0) - float(self.low or 0.0)
+    def least(self) -> float:
+        """The least number."""
+        return float(self.low or 0.0)
+
+    @property
+    def span(self) -> float:
+        """The largest number less the least one."""
+        return float(self.high or 0.0) - self.least
+
+    @property
+    def _mean(self) -> float:
+        """The expected mean."""
+        return self.least + self.span * float(self.shares @ self.scores)
 
     @property
     def _moves(self) -> Array:
@@ -113,11 +130,16 @@ class NumberSpec(QuestionSpec, type="number"):
         """The precision of the mean, in the units of the answers, that the channel should reach at `shares`."""
         variance = float(contrast_variances(channel, self.shares, self.scores[None])[0])
         spread = float(self.shares @ self.scores**2 - (self.shares @ self.scores) ** 2)
-        expected = {
-            "design_effect": variance / spread,
-            "half_width": self._span * self.width.width,
-            "respondents": float(self.width.respondents_for(variance)),
-        }
+        expected, needed = {"design_effect": variance / spread}, 0
+        if self.width is not None:
+            expected["half_width"] = self.span * self.width.width
+            needed = self.width.respondents_for(variance)
+        if (relative := self.coefficient_of_variation) is not None:
+            allowed = variance_for(None, relative, self._mean, self.name, self.span)
+            expected["coefficient_of_variation"] = relative
+            needed = max(needed, math.ceil(up(variance / allowed, 16)))
+        expected["respondents"] = float(needed)
         if people is not None:
-            expected["half_width_at_hand"] = self._span * self.width.width_for(variance, people)
+            width = self.width or HalfWidth(DEFAULT_WIDTH)
+            expected["half_width_at_hand"] = self.span * width.width_for(variance, people)
         return expected

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from ldpopt.channel import Label
 from ldpopt.errors import Phrase, invalid
+from ldpopt.values.distribution import Array
 from ldpopt_survey.plan.spec import QuestionSpec
-from ldpopt_survey.records import check, key, listed, text
+from ldpopt_survey.records import check, key, listed, text, within
 
 NO, YES = "no", "yes"
 
@@ -25,6 +30,8 @@ class AnyOfSpec(QuestionSpec, type="any of"):
     separator : where the options chosen are a list in one column, `column`, the sign between them.
     missing : "no" if an empty cell means that an option was not chosen, as in files of boxes that were ticked.
     half_width : of the interval of each option's share.
+    pilot : the expected share of each option, in (0, 1), as a list or a table from options; by default a half each.
+        Options are taken as chosen independently of one another.
 
     All options are answered in one report, with all of epsilon. The share of each option is estimated, under the names
     of the columns.
@@ -49,10 +56,32 @@ class AnyOfSpec(QuestionSpec, type="any of"):
             raise invalid(what, "columns, or a column and its separator", Phrase("others"))
         if self.categories and self.categories != (NO, YES):
             raise invalid(what, "options and columns, and no categories", Phrase("one of these"))
-        if self.alternative is not None or self.pilot is not None or self.reading.left_out:
-            raise invalid(what, "no pilot, no alternative, and no answers left out", Phrase("one of these"))
+        if self.alternative is not None or self.reading.left_out:
+            raise invalid(what, "no alternative, and no answers left out", Phrase("one of these"))
+        chosen = self._chosen(f"{what}: pilot")
         object.__setattr__(self, "categories", (NO, YES))
+        object.__setattr__(self, "pilot", None)  # what the other types of questions check is a law of the categories
         super().__post_init__()
+        object.__setattr__(self, "pilot", chosen)
+
+    def _chosen(self, what: str) -> Array | None:
+        """Return the expected share of each option, shape (options,), if known."""
+        if self.pilot is None:
+            return None
+        pilot: Any = self.pilot
+        if isinstance(pilot, Mapping):
+            if set(pilot) != set(self.options):
+                raise invalid(what, f"a share of each option ({', '.join(self.options)})", Phrase("other names"))
+            pilot = [pilot[option] for option in self.options]
+        if not isinstance(pilot, (list, tuple, np.ndarray)) or len(pilot) != len(self.options):
+            raise invalid(what, f"{len(self.options)} shares, one for each option", Phrase("another form"))
+        within_ends = within(0, 1, "()")
+        return np.array([within_ends(share, what) for share in pilot])
+
+    @property
+    def shares(self) -> Array:
+        """The shares of no and yes of an option without a pilot, shape (2,)."""
+        return np.full(2, 0.5)
 
     @property
     def answers(self) -> tuple[QuestionSpec, ...]:
@@ -61,15 +90,17 @@ class AnyOfSpec(QuestionSpec, type="any of"):
         columns = (
             [self.column] * len(self.options) if self.reading.separator else self.columns or [""] * len(self.options)
         )
-        for option, column in zip(self.options, columns, strict=True):
+        shares = [None] * len(self.options) if self.pilot is None else [(1 - share, share) for share in self.pilot]
+        for option, column, pilot in zip(self.options, columns, shares, strict=True):
             reading = self.reading
             if reading.separator:
                 given = dict(reading.codes)
                 codes = tuple((other, YES if other == option else NO) for other in self.options if other not in given)
                 reading = replace(reading, codes=(*reading.codes, *codes))
             question = QuestionSpec(
-                f"{self.name}: {option}", (NO, YES), column, self.unknown, self.missing, epsilon=self.epsilon,
+                f"{self.name}: {option}", (NO, YES), column, self.unknown, self.missing, pilot, epsilon=self.epsilon,
                 eta=self.eta, half_width=self.half_width, asked_if=self.asked_if, reading=reading,
+                coefficient_of_variation=self.coefficient_of_variation,
             )  # fmt: skip
             object.__setattr__(question, "option_of", self.name)
             questions.append(question)

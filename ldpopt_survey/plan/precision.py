@@ -21,7 +21,7 @@ from ldpopt.design import (
 )
 from ldpopt.errors import Phrase, invalid
 from ldpopt.numbers.rounding import up
-from ldpopt.values.distribution import Array, distribution
+from ldpopt.values.distribution import Array, distribution, number
 from ldpopt.values.results import ByValue
 from ldpopt_survey.estimate.intervals import check_level, two_sided
 from ldpopt_survey.estimate.linear import asymptotic_covariance
@@ -127,6 +127,47 @@ class HalfWidth:
         return self.width_for(self.variance(np.diag(asymptotic_covariance(channel, pilot))), n)
 
 
+@dataclass(frozen=True)
+class RelativeError:
+    """A coefficient of variation of every share, its standard error divided by it, of at most `limit`, above 0.
+
+    The pilot needs shares above 0; the smallest one usually decides.
+
+    >>> from ldpopt_survey import QuestionPlanner
+    >>> QuestionPlanner([0.3, 0.7]).respondents(RelativeError(0.1), epsilon=1.0)
+    1257
+    """
+
+    limit: float
+
+    def __post_init__(self) -> None:
+        limit = number(self.limit, "coefficient of variation", "a number above 0")
+        if not 0 < limit < math.inf:
+            raise invalid("coefficient of variation", "a number above 0", self.limit)
+        object.__setattr__(self, "limit", limit)
+
+    def criterion(self, k: int) -> Criterion:
+        """Return the sum of all variances; `plan_survey` searches for the channel that is best for this target."""
+        return AOptimal()
+
+    def squared(self, channel: Channel, pilot: Array) -> float:
+        """Return the largest squared coefficient of variation of a share, by one report; inf for a share 0."""
+        variances = np.diag(asymptotic_covariance(channel, pilot))
+        return float(np.max(variances / pilot**2)) if pilot.min() > 0 else math.inf
+
+    def respondents(self, channel: Channel, pilot: Array) -> int:
+        """Return the fewest respondents; raise `InvalidInput` for a pilot with a share 0."""
+        squared = self.squared(channel, pilot)
+        if not squared < math.inf:
+            expected = "shares above 0 for a coefficient of variation (or a half-width)"
+            raise invalid("pilot", expected, Phrase("a share 0"))
+        return max(1, math.ceil(up(squared / self.limit**2, 16)))
+
+    def reached(self, channel: Channel, pilot: Array, n: int) -> float:
+        """Return the coefficient of variation with n respondents, rounded up."""
+        return up(math.sqrt(self.squared(channel, pilot) / n), 16)
+
+
 @dataclass(frozen=True, eq=False)
 class TestPower(ByValue):
     """A goodness-of-fit test of the pilot at significance `level` that detects `alternative` with probability `power`.
@@ -188,5 +229,6 @@ class Together(ByValue):
 def require_precision(value: Any) -> Precision:
     """`value`, if it is a precision target."""
     if not isinstance(value, Precision):
-        raise invalid("precision", "HalfWidth(width) or TestPower(alternative, power)", Phrase(type(value).__name__))
+        expected = "HalfWidth(width), RelativeError(limit) or TestPower(alternative, power)"
+        raise invalid("precision", expected, Phrase(type(value).__name__))
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -19,9 +20,18 @@ from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.labels import Label, distinct_labels
 from ldpopt.values.results import ByValue
-from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, Together, limits, prior_for_search
+from ldpopt_survey.plan.precision import (
+    HalfWidth,
+    Precision,
+    RelativeError,
+    TestPower,
+    Together,
+    limits,
+    prior_for_search,
+)
 from ldpopt_survey.plan.public_question import PublicQuestion
 from ldpopt_survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, wordings
+from ldpopt_survey.plan.targets import TargetSpec
 from ldpopt_survey.records import check, choice, key, listed, load, mapping, record, text, within
 from ldpopt_survey.sample.spec import SampleSpec
 
@@ -48,6 +58,8 @@ class QuestionSpec(ByValue):
     power : the target power of a goodness-of-fit test, at level 0.05, of the pilot against `alternative`; by
         default 0.8.
     alternative : the shares that the test is to find, shape (k,).
+    coefficient_of_variation : the largest standard error of each share, or of the mean, as a part of it, if any: 0.1
+        asks for shares of 20 % with a standard error of 2 points. It needs expected shares above 0.
     asked_if : a table from questions before it to those of their answers after which this one is asked: ``{"drug":
         ["yes"]}``. Both then share a report, in which "not applicable" is an answer like any other, so that nobody sees
         who was asked. Its pilot and target are about those who are asked.
@@ -72,6 +84,7 @@ class QuestionSpec(ByValue):
     half_width: float | None = key(within(0, 1, "()"), default=None)
     power: float | None = key(within(LEVEL_OF_TESTS, 1, "()"), default=None)
     alternative: Any = key(default=None)
+    coefficient_of_variation: float | None = key(within(0, math.inf, "()"), default=None)
     asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(conditions, default=())
     reading: Reading = key(record(Reading), default=PLAIN_READING, inline=True)
 
@@ -95,6 +108,9 @@ class QuestionSpec(ByValue):
         put(self, "categories", categories)
         put(self, "column", text(self.column or self.name, f"{what}: column"))
         check_answers(self, what)
+        if self.coefficient_of_variation is not None and self.scores is None and not self.shares.min() > 0:
+            expected = "a pilot without a share 0 (give the least share that is to be told, or join answers)"
+            raise invalid(f"{what}: coefficient_of_variation", expected, Phrase("a share 0"))
         if not (self.shares > 0).sum() > 1:
             raise invalid(f"{what}: pilot", "shares of at least two answers", Phrase("one answer alone"))
         if self.alternative is not None:
@@ -120,6 +136,16 @@ class QuestionSpec(ByValue):
         return None
 
     @property
+    def least(self) -> float:
+        """The smallest answer, in the units of the answers."""
+        return 0.0
+
+    @property
+    def span(self) -> float:
+        """The range of the answers, in their units."""
+        return 1.0
+
+    @property
     def shares(self) -> Array:
         """The pilot, or equal shares if there is none, shape (k,)."""
         k = len(self.categories)
@@ -132,15 +158,20 @@ class QuestionSpec(ByValue):
 
     @property
     def width(self) -> HalfWidth | None:
-        """The target half-width; `DEFAULT_WIDTH` if the question names no target, None if it names a power alone."""
-        if self.half_width is None and self.alternative is not None:
+        """The target half-width; `DEFAULT_WIDTH` if the question names no target, None if it names others alone."""
+        if self.half_width is None and not (self.alternative is None and self.coefficient_of_variation is None):
             return None
         return HalfWidth(self.half_width or DEFAULT_WIDTH)
 
     @property
+    def relative(self) -> RelativeError | None:
+        """The target coefficient of variation, if there is one."""
+        return None if self.coefficient_of_variation is None else RelativeError(self.coefficient_of_variation)
+
+    @property
     def target(self) -> Precision:
-        """What the respondents must suffice for: the half-width, the power, or both."""
-        wanted = [precision for precision in (self.width, self.test) if precision is not None]
+        """What the respondents must suffice for: half-width, coefficient of variation, power, or several of these."""
+        wanted = [precision for precision in (self.width, self.relative, self.test) if precision is not None]
         return wanted[0] if len(wanted) == 1 else Together(tuple(wanted))
 
     def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
@@ -169,6 +200,13 @@ class QuestionSpec(ByValue):
         expected = {"design_effect": variance / float(np.max(self.shares * (1 - self.shares)))}
         if self.width is not None:
             expected |= {"half_width": width.width, "respondents": float(width.respondents_for(variance))}
+        if self.relative is not None:
+            needed = self.relative.respondents(channel, self.shares)
+            most = max(expected.get("respondents", 0.0), float(needed))
+            expected |= {"coefficient_of_variation": self.relative.limit, "respondents": most}
+            if people is not None:
+                reached = self.relative.reached(channel, self.shares, max(1, int(people)))
+                expected["coefficient_of_variation_at_hand"] = reached
         if test is not None:
             needed = test.respondents(channel, self.shares)
             expected |= {"power": test.power, "respondents_for_power": float(needed)}
@@ -255,6 +293,8 @@ class SurveySpec:
     revealed : what may be published although it tells an answer: pairs of the question and of the carried columns, ids,
         questions with empty reports, or `ORDER`, that tell it. `PERSON` stands for whom carried columns single out.
         The consent form says so. Anything else that tells an answer is refused when answers are privatized.
+    targets : precision that tables, groups of respondents and regressions must reach, beside the questions; in a file
+        ``[[targets]]``. The fewest respondents meet them, too.
     file : how files of answers are written, if they are text.
     nonresponse : the share of invited people who will not answer, in [0, 1). The plan says how many to invite.
     design_effect : the factor by which clusters and weights raise the respondents needed, compared with a simple random
@@ -291,6 +331,7 @@ class SurveySpec:
     revealed: Revealed = key(conditions, default=(), table="survey", omit=True, dump=as_lists)
     public: tuple[PublicQuestion, ...] = key(listed(record(PublicQuestion)), default=(), omit=True)
     wording: tuple[tuple[str, str], ...] = key(wordings, default=(), omit=True, dump=dict)
+    targets: tuple[TargetSpec, ...] = key(listed(record(TargetSpec)), default=(), omit=True)
 
     def __post_init__(self) -> None:
         check(self, "survey")
@@ -313,6 +354,55 @@ class SurveySpec:
             if name in left_out and name not in self.everyone:
                 expected = 'questions with missing_answers = "category" (an empty report would leave out both answers)'
                 raise invalid("[budget] together", expected, name)
+
+        self._check_targets({*names, *options})
+
+    def _check_targets(self, names: set[str]) -> None:
+        """`InvalidInput` unless all targets are about questions and groups that there are."""
+        means = [question.name for question in self.questions if question.scores is not None]
+        for target in self.targets:
+            what = f"[[targets]] {target.title}"
+            if unknown := [name for name in target.names if name not in names]:
+                expected = f"names of questions ({', '.join(sorted(names)[:8])})"
+                if target.regression is not None:
+                    expected += "; precision is planned for regressions on questions alone"
+                raise invalid(what, expected, unknown[0])
+            if target.by is not None and target.by not in names and target.by not in self.carry:
+                expected = f"a public question, a carried column or a question ({', '.join([*self.carry, *names][:8])})"
+                raise invalid(f"{what}: by", expected, target.by)
+            within = self.groups_of(target)
+            if within is not None and target.pilot is not None:
+                raise invalid(f"{what}: pilot", "no pilot with a public column in `by`", Phrase("a pilot"))
+            if target.by is not None and target.by in names and target.groups is not None:
+                raise invalid(f"{what}: groups", f"none (the pilot of {target.by!r} has their shares)", Phrase("some"))
+            if within is None:
+                choices = {asked.name for question in self.questions for asked in question.answers}
+                of_one = (target.by,) if target.by is not None else target.names
+                if several := [name for name in of_one if name in names and name not in choices]:
+                    options = [q.answers[0].name for q in self.questions if q.name == several[0]]
+                    raise invalid(what, f"one of its options, such as {options[0]!r}", several[0])
+                left_out = [question.name for question in self.questions if question.reading.left_out]
+                if empty := [name for name in self.asked_together(target) if name in left_out]:
+                    expected = 'questions with missing_answers = "category" (an empty report would leave out others)'
+                    raise invalid(what, expected, empty[0])
+                if mean := [name for name in self.asked_together(target) if name in means]:
+                    expected = "questions whose shares are wanted (the mean of a number takes a public `by`)"
+                    raise invalid(what, expected, mean[0])
+                if self.design in ("one question", "joint"):
+                    expected = f'no design = "{self.design}" ("booklets" asks such questions together)'
+                    raise invalid(what, expected, Phrase("this target"))
+
+    def groups_of(self, target: TargetSpec) -> dict[str, float] | None:
+        """Return the expected shares of the groups of a target by a public column; None for other targets."""
+        if target.by is None or target.by in {part.name for q in self.questions for part in (q, *q.answers)}:
+            return None
+        texts = [asked.texts for asked in self.public if asked.name == target.by]
+        return target.within_group(texts[0] if texts else None)
+
+    def asked_together(self, target: TargetSpec) -> tuple[str, ...]:
+        """Return the questions of a target that must share a booklet."""
+        every = target.questions or tuple(question.name for question in self.questions if question.name != target.by)
+        return target.names if target.by is None else (target.by, *every)
 
     @property
     def shared(self) -> tuple[QuestionSpec, ...]:

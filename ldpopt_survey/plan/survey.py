@@ -24,6 +24,13 @@ from ldpopt_survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, 
 from ldpopt_survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt_survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
 from ldpopt_survey.plan.spec import SurveySpec
+from ldpopt_survey.plan.table_targets import Table
+from ldpopt_survey.plan.target_precision import (
+    TargetPrecision,
+    respondents_for_targets,
+    tables_of_targets,
+    target_precisions,
+)
 from ldpopt_survey.plan.told import Precise, precision_of, tables_of, target_key
 from ldpopt_survey.plan.units import Unit, joint_design, proof_of, respondents_bound, symmetric_proof, units_of
 
@@ -45,8 +52,9 @@ class PlannedSurvey(Pictured):
     designs : by question, or by booklet; none for a channel that is known without a search, or that is of several
         questions.
     respondents : of a simple random sample, who meet every target with this plan.
-    split : if everybody is asked everything and epsilon is split; inf if that is too little for each question. It is
-        interpolated between designs, and about right, unless it is the plan's own number.
+    split : if everybody is asked everything and epsilon is split; inf if that is too little for each question, or if a
+        precision of tables or regressions is wanted. It is interpolated between designs, and about right, unless it is
+        the plan's own number.
     one_question : if each respondent is asked one of the questions that share the budget.
     invited : how many people to invite for the respondents, by the description's nonresponse and design effect.
     proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets by unbiased
@@ -57,6 +65,7 @@ class PlannedSurvey(Pictured):
     joint : about how many a report on all answers together needs, by its ratio to one question each at even shares; nan
         where that is not known.
     at_hand : the respondents at hand, counted as in a simple random sample, for whom precision is told; 0 if not known.
+    targets : the precision of tables, groups and regressions with these respondents.
     """
 
     plan: Plan
@@ -69,6 +78,7 @@ class PlannedSurvey(Pictured):
     invited: int = 0
     joint: float = math.nan
     at_hand: float = 0.0
+    targets: tuple[TargetPrecision, ...] = ()
 
     _picture, _heads = "budget_split", 1
 
@@ -127,6 +137,14 @@ class PlannedSurvey(Pictured):
             ]
             for name in ("precision", "tables")
         }
+        targets = [
+            {
+                "target": one.target, "estimate": one.estimate, "measure": one.measure, "limit": one.limit,
+                "value": one.value if one.estimable else None, "respondents": one.respondents,
+            }
+            for one in self.targets
+        ]  # fmt: skip
+        told |= {"targets": targets}
         return {"name": self.plan.name, "checksum": self.plan.checksum, **counts, **promised, **told}
 
     @property
@@ -167,6 +185,9 @@ class PlannedSurvey(Pictured):
             people = f"{self.at_hand or self.respondents:,.0f} respondents"
             lines.append(f"  half-widths of 95 % intervals with {people}:")
             lines += [f"    {_precise_in_words(self.plan, one)}" for one in (*self.precision, *self.tables)]
+        if self.targets:
+            lines.append(f"  targets of tables and groups with {self.at_hand or self.respondents:,.0f} respondents:")
+            lines += [f"    {_target_in_words(one)}" for one in self.targets]
         return "\n".join(lines)
 
     @property
@@ -196,6 +217,12 @@ def _precise_in_words(plan: Plan, precise: Precise) -> str:
     mean = len(precise.questions) == 1 and plan.part(name).measure == "mean"
     width = f"{precise.half_width:.4g}" if mean else f"{100 * precise.half_width:.3g} points"
     return f"{name}: at most ±{width}" + ("" if len(precise.questions) == 1 else " for each cell")
+
+
+def _target_in_words(one: TargetPrecision) -> str:
+    measure = one.measure.replace("_", " ")
+    reached = f"{measure} {one.value:.4g}" if one.estimable else "not estimable"
+    return f"{one.target}: {reached} (limit {one.limit:g}), largest for {one.estimate}"
 
 
 def plan_survey(
@@ -329,7 +356,7 @@ class _Planning:
 
     def __init__(self, spec: SurveySpec, people: int | None, deadline: Deadline, searched: bool = True) -> None:
         self.spec, self.people, self.deadline, self.searched = spec, people, deadline, searched
-        self.units = units_of(spec.questions)
+        self.units = tuple(self._with_groups(unit) for unit in units_of(spec.questions))
         self.fixed = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
         self.shared = [unit for unit in self.units if unit not in self.fixed and unit.name in shared]
@@ -339,6 +366,17 @@ class _Planning:
             raise invalid(
                 "[budget] together", 'questions that share the budget, with design = "booklets"', Phrase("none")
             )
+
+    def _with_groups(self, unit: Unit) -> Unit:
+        """Return the unit with its targets for groups of public columns."""
+        names = {name for question in unit.questions for name in (question.name, question.option_of)}
+        groups = [(target, self.spec.groups_of(target)) for target in self.spec.targets]
+        chosen = tuple(
+            (target, min(shares.values()))
+            for target, shares in groups
+            if shares is not None and (not target.questions or names & set(target.questions))
+        )
+        return replace(unit, group_targets=chosen) if chosen else unit
 
     @cached_property
     def budgets(self) -> dict[str, tuple[float, float | None]]:
@@ -380,11 +418,16 @@ class _Planning:
         whole = [unit for unit in self.units if unit not in self.shared]
         parts = self.deadline.part(SPLITTING, 1.0)
         return {
-            unit.name: BookletPlanner([unit], *self.budgets[unit.name]).plan(
+            unit.name: BookletPlanner([unit], *self.budgets[unit.name], tables=self._tables([unit])).plan(
                 "one question", parts.turn(number, len(whole) + bool(self.shared))
             )
             for number, unit in enumerate(whole)
         }
+
+    def _tables(self, units: Sequence[Unit]) -> list[Table]:
+        """Return the targets of tables and regressions that need only these units."""
+        names = {question.name for unit in units for question in unit.questions}
+        return [table for table in tables_of_targets(self.spec) if set(table.names) <= names]
 
     @cached_property
     def drawn(self) -> Questionnaire | None:
@@ -393,7 +436,9 @@ class _Planning:
             return None
         before, (epsilon, eta) = len(self.everybody), self.budgets[BOOKLET]
         turn = self.deadline.part(SPLITTING, 1.0).turn(before, before + 1)
-        planner = BookletPlanner(self.shared, epsilon, eta, self.spec.together, self.searched, self.searched)
+        tables = self._tables(self.shared)
+        together, searched = self.spec.together, self.searched
+        planner = BookletPlanner(self.shared, epsilon, eta, together, searched, searched, tables)
         return planner.plan(self.spec.design or "booklets", turn)
 
     @property
@@ -403,38 +448,64 @@ class _Planning:
             return self.split
         return _whole(max(self.drawn.one_question, *(whole.respondents for whole in self.everybody.values()), 0.0))
 
-    @property
+    @cached_property
     def respondents(self) -> int:
         """Of a simple random sample, who meet every target."""
+        if not self.spec.targets:
+            return self._for_designs
+        # The exact channels, also those of questions in separate reports, determine the precision of tables.
+        return math.ceil(respondents_for_targets(self._plan, self.spec, self._for_designs) * (1 - 1e-9))
+
+    @property
+    def _for_designs(self) -> int:
+        """The respondents who meet the targets for which booklets are designed."""
         everything = [*self.everybody.values(), *([self.drawn] if self.drawn else [])]
         return _whole(max(questionnaire.respondents for questionnaire in everything))
 
     @property
     def better_split(self) -> bool:
         """Whether the budget is to be split although nobody said so: at large epsilons many answers can have a part."""
+        if any(self.spec.groups_of(target) is None for target in self.spec.targets):
+            return False
         return self.spec.design is None and not self.spec.together and self.split < self.respondents
 
-    def planned(self) -> PlannedSurvey:
-        """The plan with its numbers of respondents."""
-        spec, designs = self.spec, dict[str, Design]()
+    @cached_property
+    def _designs(self) -> dict[str, Design]:
+        """The designs behind the plan's channels, by question or booklet; `_plan` fills them in."""
+        return {}
+
+    @cached_property
+    def _plan(self) -> Plan:
+        """The plan, with the respondents who meet the targets for which booklets are designed."""
         shares = [(*part, *self.budgets[name]) for name, drawn in self.everybody.items() for part in drawn.shares]
         if self.drawn is not None:
             shares += [(*part, *self.budgets[BOOKLET]) for part in self.drawn.shares]
-        questions = [self._question(*part, designs) for part in shares]
-        order = {part.name: number for number, question in enumerate(spec.questions) for part in question.answers}
-        plan = plan_of(spec, sorted(questions, key=lambda question: [order[part.name] for part in question.answers]))
+        questions = [self._question(*part, self._designs) for part in shares]
+        order = {part.name: place for place, asked in enumerate(self.spec.questions) for part in asked.answers}
+        return plan_of(self.spec, sorted(questions, key=lambda question: [order[p.name] for p in question.answers]))
+
+    def planned(self) -> PlannedSurvey:
+        """The plan with its numbers of respondents."""
+        spec, plan = self.spec, self._plan
+        if spec.targets:
+            told = {q.name: {**(q.expected or {}), "respondents": float(self.respondents)} for q in plan.questions}
+            both = [replace(q, expected=told[q.name]) if q.parts else q for q in plan.questions]
+            plan = replace(plan, questions=tuple(both))
         if self.people is not None:
             plan = self._with_widths_at_hand(plan)
         planned = PlannedSurvey(
-            plan, designs, spec.delta, self.respondents, self.split, self.one_question, None,
+            plan, self._designs, spec.delta, self.respondents, self.split, self.one_question, None,
             invited(spec, self.respondents), self.joint, self.answering or 0.0,
+            target_precisions(plan, spec, self.answering or self.respondents),
         )  # fmt: skip
-        return planned.bounded_by(respondents_bound(self.units, _epsilon_of_bound(spec, plan)))
+        # The bound does not count targets of groups, since the choice of questions may depend on a public group.
+        ungrouped = [replace(unit, group_targets=()) for unit in self.units]
+        return planned.bounded_by(respondents_bound(ungrouped, _epsilon_of_bound(spec, plan)))
 
     @property
     def joint(self) -> float:
         """About how many respondents a report on all answers that share the budget needs; nan if that is not known."""
-        if self.drawn is None or self.everybody or self.budgets[BOOKLET][1] is not None:
+        if self.drawn is None or self.everybody or self.budgets[BOOKLET][1] is not None or self.spec.targets:
             return math.nan
         free = BookletPlanner(self.shared, *self.budgets[BOOKLET]).free
         if len(free) < len(self.shared):
@@ -467,7 +538,7 @@ class _Planning:
         if len(booklet.parts) > 1:
             exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=eta, inputs=cells_of(booklet.parts))
             planned = PlannedQuestion(name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share)
-            expected = {"cells": float(len(exact.inputs)), "respondents": float(self.respondents)}
+            expected = {"cells": float(len(exact.inputs)), "respondents": float(self._for_designs)}
             asked = [question for unit in booklet.units for question in unit.questions]
             expected |= {target_key(question.name): question.width.width for question in asked if question.width}
             return replace(planned, expected=expected)
@@ -489,7 +560,9 @@ class _Planning:
     def split(self) -> float:
         """The respondents if the budget is split over all questions; inf where that is out of reach."""
         if not self.shared:
-            return _whole(max(questionnaire.respondents for questionnaire in self.everybody.values()))
+            return self.respondents
+        if any(self.spec.groups_of(target) is None for target in self.spec.targets):
+            return math.inf  # a split plan would have to be designed to know it
         known = (
             {}
             if self.drawn is None

@@ -65,7 +65,8 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
     """The survey of a second wave: a later round, with the estimates of the first wave as the pilots of its questions.
 
     first : the estimates of the first wave, by question. `InvalidInput` unless they have the same categories.
-    earlier_round : the round of the first wave. Numbers and questions with options are planned as before.
+    earlier_round : the round of the first wave. Numbers are planned as before, and so
+        are questions with options of which it has no estimate.
 
     >>> from ldpopt_survey import QuestionSpec, estimate
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -75,13 +76,22 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
     """
     questions = []
     for question in spec.questions:
+        if len(question.answers) > 1 and all(option.name in first for option in question.answers):
+            laws = [pilot_shares(first[option.name]) for option in question.answers]
+            questions.append(replace(question, pilot=[law[1] for law in laws]))
+            continue
         if question.measure == "mean" or len(question.answers) > 1:
             questions.append(question)
             continue
         if question.name not in first or first[question.name].labels != question.categories:
             raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
         questions.append(replace(question, pilot=pilot_shares(first[question.name])))
-    return replace(spec, questions=tuple(questions), round=max(spec.round, earlier_round + 1))
+    shares = {asked.name: asked.shares for question in questions for asked in question.answers}
+    targets = tuple(
+        target if target.pilot is None else target.with_margins([shares[name] for name in spec.asked_together(target)])
+        for target in spec.targets
+    )
+    return replace(spec, questions=tuple(questions), targets=targets, round=max(spec.round, earlier_round + 1))
 
 
 def _optimal(p: Array, epsilon: float, eta: float, deadline: Deadline) -> Channel:

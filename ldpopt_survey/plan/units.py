@@ -29,6 +29,7 @@ from ldpopt.values.labels import Label
 from ldpopt_survey.estimate.intervals import two_sided
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
 from ldpopt_survey.plan.spec import QuestionSpec
+from ldpopt_survey.plan.targets import TargetSpec, variance_for
 
 __all__ = ["rule"]
 
@@ -47,9 +48,13 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Questions that are only asked together: one, or one with those that its answer decides on."""
+    """Questions that are only asked together: one, or one with those that its answer decides on.
+
+    group_targets : targets for the groups of a public column, each with the expected share of the smallest group.
+    """
 
     questions: tuple[QuestionSpec, ...]
+    group_targets: tuple[tuple[TargetSpec, float], ...] = ()
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -82,19 +87,64 @@ class Unit:
     def targets(self) -> tuple[Target, ...]:
         """A target for every share: among those who are asked, for a question that not everybody is."""
         targets = []
-        for place, (part, question) in enumerate(zip(self.parts, self.questions, strict=True)):
-            if (width := question.width) is None:
-                continue
-            variance = (width.width / two_sided(width.level)) ** 2
-            if question.scores is not None:
-                targets.append(Target((part.name, question.measure), question.scores, variance))
-                continue
-            asked = np.array([cell[place] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
-            for label, share in zip(part.asked, question.shares, strict=True):
-                inside = np.array([float(cell[place] == label) for cell in self.cells])
-                row = (inside - share * asked) / float(asked @ self.pilot) + share
-                targets.append(Target((part.name, repr(label)), row, variance))
+        for place, question in enumerate(self.questions):
+            relative, what = question.coefficient_of_variation, f"question {question.name!r}"
+            width, span = question.width, question.span
+            for label, row, value in self._quantities(place):
+                if width is not None:
+                    variance = (width.width / two_sided(width.level)) ** 2
+                    targets.append(Target((question.name, label), row, variance))
+                if relative is not None:
+                    variance = variance_for(None, relative, value, what, span)
+                    targets.append(Target((question.name, label, "relative"), row, variance))
         return tuple(targets)
+
+    @cached_property
+    def finer(self) -> tuple[Target, ...]:
+        """Targets for every share within the smallest group of a public column.
+
+        The estimate from a share s of the respondents has the variance of that from all of them, divided by s.
+        """
+        return tuple(
+            Target((question.name, label, f"{number} {wanted.title}"), row, share * wanted.variance(value, name, span))
+            for number, (wanted, share) in enumerate(self.group_targets)
+            for place, question in enumerate(self.questions)
+            if not wanted.questions or {question.name, question.option_of} & set(wanted.questions)
+            for span, name in [(question.span, f"[[targets]] {wanted.title}, question {question.name!r}")]
+            for label, row, value in self._quantities(place)
+        )
+
+    def _quantities(self, place: int) -> list[tuple[str, Array, float]]:
+        """Return the name, the row of cells and the expected value of each estimate of a question.
+
+        Values are in the units of the answers, for a mean.
+        """
+        part, question = self.parts[place], self.questions[place]
+        if question.scores is not None:
+            return [
+                (
+                    question.measure,
+                    question.scores,
+                    question.least + question.span * float(self.pilot @ question.scores),
+                )
+            ]
+        asked = np.array([cell[place] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
+        found = []
+        for label, share in zip(part.asked, question.shares, strict=True):
+            inside = np.array([float(cell[place] == label) for cell in self.cells])
+            row = (inside - share * asked) / float(asked @ self.pilot) + share
+            found.append((repr(label), row, float(share)))
+        return found
+
+    @property
+    def as_one(self) -> bool:
+        """True for a single question with a mean or uniform targets, so that its own design serves all."""
+        return self.plain and (self.questions[0].scores is not None or self.uniform)
+
+    @cached_property
+    def uniform(self) -> bool:
+        """True if all shares have the same limit, so that the design of the question serves all targets."""
+        return len({target.variance for target in binding((*self.targets, *self.finer))}) <= 1
 
     @property
     def name(self) -> str:
@@ -130,7 +180,7 @@ class Unit:
     @cached_property
     def kind(self) -> tuple[object, ...]:
         """Equal for units with the same designs."""
-        rows = tuple((target.row.tobytes(), target.variance) for target in self.targets)
+        rows = tuple((target.row.tobytes(), target.variance) for target in (*self.targets, *self.finer))
         tests = tuple((q.test.power, q.test.level, q.test.alternative.tobytes()) for q in self.questions if q.test)
         return self.pilot.tobytes(), rows, tests, tuple((type(q), q.eta) for q in self.questions)
 
@@ -231,6 +281,16 @@ def symmetric_proof(units: Sequence[Unit], epsilon: float, deadline: Deadline) -
     return None
 
 
+def binding(targets: Sequence[Target]) -> list[Target]:
+    """Return for each row the target with the smallest variance."""
+    least: dict[bytes, Target] = {}
+    for target in targets:
+        known = least.setdefault(target.row.tobytes(), target)
+        if target.variance < known.variance:
+            least[target.row.tobytes()] = target
+    return list(least.values())
+
+
 def _wanted(units: Sequence[Unit]) -> tuple[Array, list[int]]:
     """(targets, K) the targets of all units on their cells, centred, and divided by the standard errors wanted; and the
     positions of those that differ by more than a sign, as the two shares of a yes/no question do not.
@@ -267,5 +327,6 @@ def product_of(units: Sequence[Unit], more: Sequence[Target] = ()) -> tuple[Arra
     targets = []
     for place, unit in enumerate(units):
         before, after = math.prod(sizes[:place]), math.prod(sizes[place + 1 :])
-        targets += [Target(t.key, np.tile(np.repeat(t.row, after), before), t.variance) for t in unit.targets]
+        both = (*unit.targets, *unit.finer)
+        targets += [Target(t.key, np.tile(np.repeat(t.row, after), before), t.variance) for t in both]
     return pilot, [*targets, *more]

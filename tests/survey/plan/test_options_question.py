@@ -1,13 +1,28 @@
 """A question with several options is one report, from which the share of each option is estimated."""
 
+import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt_survey import AnyOfSpec, Simulated, Survey, SurveySpec, multi_select, plan_survey, privatize_frame
+from ldpopt_survey import (
+    AnyOfSpec,
+    Simulated,
+    Survey,
+    SurveySpec,
+    estimate,
+    multi_select,
+    pilot_shares,
+    plan_survey,
+    privatize_frame,
+    second_spec,
+)
+from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.plan import Plan
 
 OPTIONS = ("cash", "card", "phone", "cheque")
@@ -62,7 +77,9 @@ def test_other_spellings_columns_and_blanks():
     "wrong",
     [
         {"options": ("cash",)}, {"options": ("a", "a")}, {"options": tuple("abcdefghi")}, {"columns": ("x",)},
-        {"pilot": [0.5, 0.5]}, {"column": "x"}, {"categories": ("a", "b")}, {"alternative": [0.1, 0.9]},
+        {"pilot": [0.5]}, {"pilot": {"cash": 0.5}}, {"pilot": [0.5, 0.0, 0.5]}, {"pilot": [0.5, math.nan, 0.5]},
+        {"pilot": [0.5, 1, 0.5]}, {"pilot": "x"}, {"column": "x"}, {"categories": ("a", "b")},
+        {"alternative": [0.1, 0.9]},
         {"missing": "perhaps"},
     ],
 )  # fmt: skip
@@ -76,3 +93,46 @@ def test_names_of_options_are_names_of_questions():
     """An option cannot have the name of another question."""
     with pytest.raises(InvalidInput, match="distinct"):
         SurveySpec.from_toml(TOML.format(2) + '[[questions]]\nname = "paid: cash"\ncategories = ["no", "yes"]\n')
+
+
+PILOTS = ([0.05, 0.1], [0.3, 0.1, 0.05], [0.6, 0.05, 0.2, 0.1], [0.1] * 6)
+
+
+@pytest.mark.parametrize("pilot", PILOTS)
+@pytest.mark.parametrize("epsilon", [0.8, 2.0])
+def test_expected_shares_of_options_save_respondents(pilot, epsilon):
+    """Rare options need fewer respondents, whom the exact channel serves at these shares."""
+    options = tuple("abcdef"[: len(pilot)])
+    even, rare = (
+        plan_survey(SurveySpec("s", (AnyOfSpec("p", options=options, pilot=given),), epsilon=epsilon))
+        for given in (None, pilot)
+    )
+    (planned,) = rare.plan.questions
+    sets = np.array(list(itertools.product((0, 1), repeat=len(pilot))))
+    law = np.prod(np.where(sets, pilot, 1 - np.array(pilot)), axis=1)
+    variances = contrast_variances(Channel(planned.channel.matrix), law, sets.T)
+    assert planned.shares == pytest.approx(law)
+    assert 1.96 * math.sqrt(variances.max() / rare.respondents) == pytest.approx(0.05, rel=2e-3)
+    assert rare.least <= rare.respondents < even.respondents
+
+
+def test_a_table_of_shares_is_in_the_order_of_the_options():
+    """In a file a table or a list; a second wave has the estimates of the first one."""
+    text = """
+[survey]
+name = "s"
+[budget]
+epsilon = 2.0
+[[questions]]
+name = "paid"
+type = "any of"
+options = ["cash", "card"]
+pilot = { card = 0.2, cash = 0.6 }
+"""
+    spec = SurveySpec.from_toml(text)
+    listed = replace(spec.questions[0], pilot=[0.6, 0.2])
+    assert [list(one.shares) for one in spec.questions[0].answers] == [list(one.shares) for one in listed.answers]
+    assert [one.shares[1] for one in listed.answers] == [0.6, 0.2]
+    first = {f"paid: {name}": replace(estimate([700, 300], [[0.8, 0.2], [0.2, 0.8]]), labels=("no", "yes"))
+             for name in ("cash", "card")}  # fmt: skip
+    assert second_spec(spec, first).questions[0].pilot == pytest.approx([pilot_shares(first["paid: cash"])[1]] * 2)

@@ -33,6 +33,7 @@ from ldpopt_survey.collect.aggregate import Counts
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.public_question import PublicQuestion
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.plan.targets import TargetSpec
 from ldpopt_survey.records import reference
 from ldpopt_survey.sample.spec import SampleSpec
 
@@ -132,10 +133,16 @@ def test_deep_nesting_is_refused() -> None:
 
 def test_every_key_has_a_meaning_in_the_reference() -> None:
     """The page of keys is made from what the classes say, and leaves none of the planner's own without a word."""
-    inner = {"questions": QuestionSpec, "public": PublicQuestion, "file": Dialect, "sample": SampleSpec}
+    inner = {
+        "questions": QuestionSpec,
+        "public": PublicQuestion,
+        "targets": TargetSpec,
+        "file": Dialect,
+        "sample": SampleSpec,
+    }
     page = reference(SurveySpec, inner)
     rows = [line for line in page.split("## `[sample]`")[0].splitlines() if line.startswith("| `")]
-    assert len(rows) == 15 + 17 + 3 + 5
+    assert len(rows) == 15 + 18 + 3 + 8 + 5
     assert not [row for row in page.splitlines() if row.endswith("|  |")]
     assert "| `duplicates` | text | `'refuse'` |" in page
 

@@ -1,0 +1,160 @@
+"""Compute the largest epsilon and eta of a panel's next round within the promises of earlier rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.numbers.rounding import ceil_digits
+from ldpopt.values.results import Result
+from ldpopt_survey.collect.ledger import Ledger
+from ldpopt_survey.collect.people import Run, distinct, exceeds, why_not
+from ldpopt_survey.plan.plan import Plan, over_rounds
+from ldpopt_survey.plan.spec import SurveySpec
+
+LEAST_EPSILON = 0.01
+"""The smallest epsilon that counts as left. A smaller one would need millions of respondents."""
+
+LEAST_ETA = 0.01
+"""The smallest eta that counts as left, as a fraction of the largest eta at its epsilon."""
+
+NEXT_ROUND_WORDS = "next round"
+
+
+@dataclass(frozen=True, eq=False)
+class RemainingBudget(Result):
+    """The budget of a panel's next round: all respondents who have a round left may take part.
+
+    epsilon (nats) : the largest epsilon of the round; inf if no form declared its rounds.
+    people : the number of earlier respondents who have a round and an epsilon left.
+    exhausted : the number of the others. A run excludes them with `--leave-out`.
+    histories : the distinct sequences of earlier runs of `people`.
+    """
+
+    round: int
+    epsilon: float
+    people: int
+    exhausted: int
+    histories: tuple[tuple[Run, ...], ...]
+
+    def allows(self, epsilon: float, eta: float) -> bool:
+        """Return whether a round with (epsilon, eta) is within the promises of all earlier forms."""
+        return epsilon <= self.epsilon and all(
+            not exceeds([*(past.claims for past in history), (epsilon, eta)], over_rounds(*form.claims, form.rounds))
+            for history in self.histories
+            for form in history
+            if form.rounds
+        )
+
+    def largest_eta(self, epsilon: float, cap: float | None) -> float | None:
+        """Return the largest eta at this epsilon, at most `cap`, or None if no cap is needed.
+
+        Raises `InvalidInput` if nearly no eta is left.
+        """
+        limit = math.tanh(epsilon / 2) if cap is None else min(cap, math.tanh(epsilon / 2))
+        if self.allows(epsilon, limit):
+            return cap
+        low, high = LEAST_ETA * limit, limit
+        if not self.allows(epsilon, low):
+            self._refuse(f"eta {ceil_digits(low)}")
+        while high - low > 1e-4 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.allows(epsilon, middle) else (low, middle)
+        return low
+
+    def require(self, plan: Plan) -> None:
+        """Raise `InvalidInput` unless a run of this plan may include everybody who has a round left."""
+        run = Run(NEXT_ROUND_WORDS, plan.round, plan.rounds, plan.promised(), np.empty(0, np.uint64))
+        beyond = [history for history in self.histories if why_not(run, history)]
+        if not beyond:
+            return
+        spent = max(math.fsum(past.claims[0] for past in history) for history in beyond)
+        fix = "leave `rounds` out of it"
+        if plan.rounds and plan.rounds > 1 and max(map(len, beyond)) < plan.rounds:
+            fix = f"an epsilon of at least {ceil_digits(spent / (plan.rounds - 1), 4)}, a larger eta, or {fix}"
+        raise InvalidInput(
+            f"round {plan.round}: expected a plan whose consent form covers the earlier rounds, too "
+            f"({fix}), got one of epsilon {ceil_digits(plan.promised()[0], 4)} after {ceil_digits(spent, 4)}"
+        )
+
+    def _refuse(self, got: str) -> None:
+        raise invalid(
+            f"round {self.round}",
+            f"a budget left of the promise to the {self.people + self.exhausted:,} people of earlier rounds (ask "
+            "other people, or for consent anew as a survey of another name)",
+            Phrase(f"none for {got}"),
+        )
+
+    def __repr__(self) -> str:
+        message = f"round {self.round}: {self.people:,} people of earlier rounds have a round left"
+        if self.epsilon < math.inf:
+            message += f", with epsilon at most {self.epsilon:.6g}"
+        return message + (f"; {self.exhausted:,} have nothing left (--leave-out)" if self.exhausted else "")
+
+
+def remaining_budget(before: Sequence[Run], number: int) -> RemainingBudget:
+    """Return the budget of round `number` after the runs `before`. Runs of the same round do not count."""
+    if not (runs := [run for run in before if run.round != number and len(run.people)]):
+        return RemainingBudget(number, math.inf, 0, 0, ())
+    everybody = distinct(np.concatenate([run.people for run in runs]))
+    presence = np.array([np.isin(everybody, run.people, assume_unique=True) for run in runs])
+    kinds, counts = np.unique(presence, axis=1, return_counts=True)
+    histories, limit, people, exhausted = [], math.inf, 0, 0
+    for kind, count in zip(kinds.T, counts, strict=True):
+        past = {run.words: run for run, there in zip(runs, kind, strict=True) if there}
+        history = tuple(past.values())
+        spent = math.fsum(run.claims[0] for run in history)
+        left = min(
+            (
+                float(ceil_digits(over_rounds(*run.claims, run.rounds)[0], 4)) - spent
+                if len(history) < run.rounds
+                else 0.0
+                for run in history
+                if run.rounds
+            ),
+            default=math.inf,
+        )
+        if left < LEAST_EPSILON:
+            exhausted += int(count)
+            continue
+        histories.append(history)
+        people, limit = people + int(count), min(limit, left)
+    return RemainingBudget(number, limit * (1 - 1e-12), people, exhausted, tuple(histories))
+
+
+def within_promises(spec: SurveySpec, ledger: str | Path) -> tuple[SurveySpec, RemainingBudget]:
+    """Limit the epsilon (nats) and eta of a panel's later round to the budget that earlier rounds left.
+
+    ledger : the file in which `privatize` records the runs of the survey.
+
+    Returns the description with its limits, and the remaining budget. `RemainingBudget.require` then checks the plan.
+    Raises `InvalidInput` if nothing is left.
+
+    >>> spec = SurveySpec.from_toml('''
+    ... [survey]
+    ... name = "panel"
+    ... respondent = "id"
+    ... round = 2
+    ... [budget]
+    ... epsilon = 1.0
+    ... [[questions]]
+    ... name = "vote"
+    ... categories = ["no", "yes"]
+    ... ''')
+    >>> within_promises(spec, "no such file.ledger")[1]
+    round 2: 0 people of earlier rounds have a round left
+    """
+    left = remaining_budget(Ledger(Path(ledger)).runs(spec.name), spec.round)
+    if left.exhausted and not left.people:
+        left._refuse("this round")
+    if spec.epsilon is None or not left.people:
+        return spec, left
+    changed: dict[str, Any] = {"epsilon": min(spec.epsilon, left.epsilon)}
+    changed["eta"] = left.largest_eta(changed["epsilon"], spec.eta)
+    return replace(spec, **changed), left

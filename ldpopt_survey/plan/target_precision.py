@@ -1,0 +1,211 @@
+"""Compute the precision that a plan reaches for tables, groups and regressions, from its exact channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.errors import InvalidInput
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import Result
+from ldpopt_survey.estimate.intervals import two_sided
+from ldpopt_survey.estimate.linear import contrast_variances, estimable
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, PlannedQuestion
+from ldpopt_survey.plan.spec import SurveySpec
+from ldpopt_survey.plan.table_targets import Table
+from ldpopt_survey.plan.targets import Contrast, TargetSpec
+from ldpopt_survey.plan.told import tells, together
+
+COEFFICIENT_SCALE = 1e-9
+"""The factor of coefficients. They have no range, so no interval of a coefficient is too wide to be estimable."""
+
+MAX_RESPONDENTS = 10.0**12
+"""The largest number of respondents of a plan."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetPrecision(Result):
+    """The precision of a target with n respondents, for the estimate that is farthest from its limit.
+
+    target : the target in words. estimate : the name of that estimate. measure : "half_width" or
+        "coefficient_of_variation". limit : the target value. value : the value with n respondents, or inf if the
+        reports do not determine the estimate.
+    respondents : n, of a simple random sample.
+    """
+
+    target: str
+    estimate: str
+    measure: str
+    limit: float
+    value: float
+    respondents: float
+
+    @property
+    def estimable(self) -> bool:
+        """True if the reports determine every estimate of the target."""
+        return self.value < math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _Goal:
+    """Estimates of questions that share a booklet, as `contrasts` of the cells of their answers.
+
+    ratio : (cells,) the pilot of the cells divided by the product of the questions' pilots; None if they are equal.
+    share : the share of respondents in the group. scale : the size of one unit of the estimate.
+    """
+
+    target: TargetSpec
+    title: str
+    names: tuple[str, ...]
+    contrasts: tuple[Contrast, ...]
+    ratio: Array | None = None
+    share: float = 1.0
+    scale: float = 1.0
+
+    def variances(self, plan: Plan, n: float) -> Array:
+        """Return the variances (r,) for one respondent of the survey, inf if n respondents determine no estimate."""
+        rows, information = np.array([contrast.row for contrast in self.contrasts]), []
+        for several in plan.ways(self.names):
+            channel, pilot, cells = _cells(several, self.names)
+            if self.ratio is not None:
+                pilot = pilot * (self.ratio @ cells)
+                pilot = pilot / pilot.sum()
+            asked_share = self.share * math.prod(float(q.probability) for q in several)
+            on_cells = rows @ cells
+            small = 1.0 if self.target.regression is None else COEFFICIENT_SCALE
+            determined = estimable(channel, pilot, small * on_cells, max(n * asked_share, 1.0)) | (n == math.inf)
+            report_variances = contrast_variances(channel, pilot, on_cells)
+            information.append(
+                np.where(determined & np.isfinite(report_variances), asked_share / report_variances, 0.0)
+            )
+        with np.errstate(divide="ignore"):
+            return np.asarray(1 / np.sum(information, axis=0)) if information else np.full(len(rows), np.inf)
+
+    def determined(self, plan: Plan, n: float) -> bool:
+        """Return whether n respondents determine every estimate and all cells of the table."""
+        all_cells = len(self.names) < 2 or tells(plan, self.names, n)
+        return all_cells and bool(np.isfinite(self.variances(plan, n)).all())
+
+    def precision(self, plan: Plan, n: float) -> TargetPrecision:
+        """Return the precision with n respondents."""
+        variances = self.variances(plan, n)
+        excess = variances / np.array([contrast.variance for contrast in self.contrasts])
+        place = int(excess.argmax())
+        contrast, error = self.contrasts[place], math.sqrt(float(variances[place]) / n)
+        if (limit := self.target.half_width) is not None:
+            reached = two_sided(0.95) * error * self.scale
+            return TargetPrecision(self.title, contrast.name, "half_width", limit, reached, n)
+        relative = self.target.coefficient_of_variation or 0.0
+        reached = error * self.scale / abs(contrast.value)
+        return TargetPrecision(self.title, contrast.name, "coefficient_of_variation", relative, reached, n)
+
+
+def target_precisions(plan: Plan, spec: SurveySpec, n: float) -> tuple[TargetPrecision, ...]:
+    """Return the precision of every target of `spec.targets` with n respondents."""
+    return tuple(goal.precision(plan, n) for goal in _goals(plan, spec))
+
+
+def respondents_for_targets(plan: Plan, spec: SurveySpec, minimum: float = 1.0) -> float:
+    """Return the number of respondents, at least `minimum`, that the plan needs for every target.
+
+    `InvalidInput` where no number does, since nobody's reports tell an estimate.
+    """
+    needed = max(minimum, 1.0)
+    for goal in _goals(plan, spec):
+        variances = goal.variances(plan, math.inf)
+        needed = max(needed, *(v / contrast.variance for v, contrast in zip(variances, goal.contrasts, strict=True)))
+        if not needed < MAX_RESPONDENTS:
+            named = " and ".join(goal.names)
+            fix = f'expected reports that tell of {named} together (design = "booklets" in [budget], both questions'
+            raise InvalidInput(f"[[targets]] {goal.title}: {fix} without an epsilon of their own), got none")
+        # An estimate that rests on rare reports needs more of these before an interval can be trusted, and before
+        # `table` and `regress` take it.
+        while not goal.determined(plan, math.ceil(needed)) and needed < MAX_RESPONDENTS:
+            needed *= 1.05
+    return needed
+
+
+def tables_of_targets(spec: SurveySpec) -> Iterator[Table]:
+    """Yield the questions that must share a booklet, with their target."""
+    options = {question.name: [asked_share.name for asked_share in question.answers] for question in spec.questions}
+    for target in spec.targets:
+        if spec.groups_of(target) is not None:
+            continue
+        first, *others = spec.asked_together(target)
+        if target.by is None:
+            yield Table(target, (first, *others))
+            continue
+        yield from (Table(target, (first, name)) for other in others for name in options.get(other, [other]))
+
+
+def _goals(plan: Plan, spec: SurveySpec) -> Iterator[_Goal]:
+    """Yield the estimates of every target, in the order of `spec.targets`."""
+    tables = list(tables_of_targets(spec))
+    for target in spec.targets:
+        groups = spec.groups_of(target)
+        for table in (contrast for contrast in tables if contrast.target is target):
+            ways = plan.ways(table.names)
+            if not ways:
+                yield _Goal(target, target.title, table.names, (Contrast("", np.ones(1), 1.0, 1.0),))
+                continue
+            _, pilot, cells = _cells(ways[0], table.names)
+            parts = [plan.part(name) for name in table.names]
+            ratio, contrasts = table.on_cells(cells @ pilot, parts, cells.sum(axis=1))
+            title = target.title if target.by is None else f"{table.names[1]} by {target.by}"
+            yield _Goal(target, title, table.names, tuple(contrasts), ratio)
+        if groups is None:
+            continue
+        smallest = min(groups, key=groups.__getitem__)
+        for question in spec.questions:
+            for asked_share in question.answers:
+                if target.questions and not {question.name, asked_share.name} & set(target.questions):
+                    continue
+                title = f"{asked_share.name} by {target.by}, {smallest} ({100 * groups[smallest]:.3g} %)"
+                contrasts = list(
+                    _alone(
+                        plan, asked_share.name, partial(_contrast, target, title, asked_share.least, asked_share.span)
+                    )
+                )
+                yield _Goal(
+                    target, title, (asked_share.name,), tuple(contrasts), None, groups[smallest], asked_share.span
+                )
+
+
+def _contrast(
+    target: TargetSpec, title: str, lowest: float, span: float, name: str, row: Array, score: float
+) -> Contrast:
+    value = lowest + span * score
+    return Contrast(name, row, value, target.variance(value, title, span))
+
+
+def _alone(plan: Plan, name: str, make: partial[Contrast]) -> Iterator[Contrast]:
+    """Yield the contrasts of one question: the shares among respondents who are asked it, or its mean."""
+    part = plan.part(name)
+    _, pilot, cells = _cells(plan.ways((name,))[0], (name,))
+    law = cells @ pilot
+    if part.measure == "mean":
+        yield make("mean", np.array([0.0, 1.0]), float(law[1]))
+        return
+    asked_share = np.array([label != NOT_APPLICABLE or not getattr(part, "asked_if", ()) for label in part.categories])
+    for label, member in zip(part.categories, np.eye(len(law)), strict=True):
+        if asked_share[list(part.categories).index(label)]:
+            value = float(member @ law) / float(asked_share @ law)
+            yield make(str(label), (member - value * asked_share) / float(asked_share @ law) + value, value)
+
+
+def _cells(several: list[PlannedQuestion], names: tuple[str, ...]) -> tuple[Channel, Array, Array]:
+    """Return the result of `together` with the cells in the order of `names`."""
+    channel, pilot, cells = together(several, names)
+    order = [name for holder in several for name in names if name in {part.name for part in holder.answers}]
+    if order == list(names):
+        return channel, pilot, cells
+    parts = {part.name: part for holder in several for part in holder.answers}
+    sizes = [len(parts[name].categories) for name in order]
+    turned = np.arange(len(cells)).reshape(sizes).transpose([order.index(name) for name in names])
+    return channel, pilot, cells[turned.ravel()]
