@@ -258,7 +258,8 @@ def own_keys(cls: type, base: type) -> str:
 
 def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:
     """Fields, keys and meanings of a record and of those inline in it, from ``name :`` entries of the docstrings."""
-    names = {item.name for item, _ in _keys(cls)}
+    inline = (item_key.read for _, item_key in _keys(cls) if item_key.inline)
+    names = {item.name for kind in (cls, *(cast(_Record, read).cls for read in inline)) for item, _ in _keys(kind)}
     doc = (cls.__doc__ or "").split(">>>")[0]
     heads = [(hit, re.sub(r" \([^)]*\)", "", hit[1]).split(", ")) for hit in _ENTRY.finditer(doc)]
     heads = [(hit, said) for hit, said in heads if set(said) <= names]
@@ -268,7 +269,8 @@ def _described(cls: type) -> Iterator[tuple[Field[Any], Key, str]]:
         meanings.update(dict.fromkeys(said, " ".join(doc[hit.end() : end].split("\n\n")[0].split())))
     for item, key in _keys(cls):
         if key.inline:
-            yield from _described(cast(_Record, key.read).cls)
+            for inner, inner_key, meaning in _described(cast(_Record, key.read).cls):
+                yield inner, inner_key, meanings.get(inner.name, meaning)
         else:
             yield item, key, meanings.get(item.name, "")
 

@@ -12,13 +12,11 @@ from api_pages import pages, summary_of
 from claim_pages import claim_pages, copy_pictures, gallery
 from docstrings import markdown
 from latex_papers import links
+from survey_keys import survey_keys
 
 from ldpopt.design import METHODS, constraints, utilities
 from ldpopt.design.registry import CERTIFICATE_MODULES, METHOD_MODULES, kinds
-from ldpopt.files.delimited import Dialect
 from ldpopt.values.references import REFERENCES
-from ldpopt_survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec, TargetSpec
-from ldpopt_survey.records import own_keys, reference
 
 DOCS = Path(__file__).resolve().parent.parent
 ROOT = DOCS.parent
@@ -34,17 +32,7 @@ def make(app: Any = None) -> None:
     _fill(DOCS / "claims", claim_pages())
     copy_pictures(DOCS / "claims")
     made = {"references.md": references(), "commands.md": commands(), "claims-gallery.md": gallery()}
-    inner = {
-        "questions": QuestionSpec,
-        "public": PublicQuestion,
-        "targets": TargetSpec,
-        "file": Dialect,
-        "sample": SampleSpec,
-    }
-    made["survey-keys.md"] = reference(SurveySpec, inner) + "\n"
-    for type_name, kind in QuestionSpec.types.items():
-        if kind is not QuestionSpec:
-            made["survey-keys.md"] += f'\n## `type = "{type_name}"`\n\n{own_keys(kind, QuestionSpec)}\n'
+    made["survey-keys.md"] = survey_keys()
     made["methods.md"] = kinds_table(METHODS, papers=True)
     made["classes.md"] = classes()
     made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}

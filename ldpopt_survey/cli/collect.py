@@ -219,11 +219,13 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     alike: --alike | Answers that were in this or an earlier run are of other people; they are refused otherwise.
     ledger: --ledger FILE | Ledger of all rounds of the survey, if not in the folder of PLAN.
     leave_out: --leave-out | Leave out respondents who would exceed the rounds they were told of, instead of refusing.
+    force: --force | Replace reports that exist, once the new ones are complete. Answers whose reports the ledger knows
+      still get no others in the same round, and simulated reports never replace reports of people.
     """)
 def privatize(
     plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
     simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
-    alike: bool = False, ledger: Path | None = None, leave_out: bool = False,
+    alike: bool = False, ledger: Path | None = None, leave_out: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes.
 
@@ -231,9 +233,11 @@ def privatize(
     respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
     """
     from ldpopt.numbers.rounding import ceil_digits
+    from ldpopt_survey.collect.answers import ANSWERS, input_files
     from ldpopt_survey.collect.ledger import ledger_of
     from ldpopt_survey.collect.privatize import privatize as run
     from ldpopt_survey.collect.runner import Threads
+    from ldpopt_survey.datafiles.pieces import empty_rows_at_end
     from ldpopt_survey.reports.promises import rounds_in_words
 
     refuse_stream(plan, "the plan in a file, since the ledger of its reports is kept beside it")
@@ -257,8 +261,12 @@ def privatize(
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
         kept = ledger or ledger_of(plan, planned)
-        tally = run(planned, list(answers), out, randomness, runner, step, alike, kept, leave_out)
+        empty = sum(empty_rows_at_end(path, planned.file) for path in input_files(answers, ANSWERS))
+        tally = run(planned, list(answers), out, randomness, runner, step, alike, kept, leave_out, force)
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
+    if empty:
+        rows = f"{empty:,} empty rows" if empty > 1 else "1 empty row"
+        say(f"  {rows} at the end of files: nobody, and left out")
     if tally.left_out:
         say(f"  {tally.left_out:,} rows left out: their people have taken part as often as they were told")
     if tally.rounds:

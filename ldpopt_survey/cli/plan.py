@@ -234,6 +234,8 @@ def _seen(file: FileProfile, proposal: Proposal) -> list[str]:
         comma = ", decimal comma" if dialect.decimal == "," else ""
         written = f"cells between {delimiter_in_words(dialect.delimiter)}, {dialect.encoding}{comma}"
     lines = [f"{file.path.name}: {file.rows:,} rows, {_counted(len(file.columns), 'column')} ({written})"]
+    if file.empty_rows:
+        lines.append(f"  {_counted(file.empty_rows, 'empty row')} at the end: nobody, and left out")
     if proposal.respondent is not None:
         lines.append(f"  {proposal.respondent}: ids of respondents")
     sample = () if proposal.sample is None else proposal.sample.columns

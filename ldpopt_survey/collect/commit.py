@@ -8,18 +8,29 @@ repeated after a kill in between finds the note, compares the reports with it, a
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ldpopt.errors import InvalidInput, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import arrow_csv, pa, pq
 from ldpopt.files import strict
 from ldpopt.files.atomic import NO_FILE, aside, create_private, digest, move_to_new, replace_text, sync_folder
 from ldpopt_survey.collect.answers import values_hidden
 from ldpopt_survey.collect.coding import Tally
-from ldpopt_survey.collect.manifest import FOLDER, Manifest, folder_content, sidecar, with_manifest
+from ldpopt_survey.collect.manifest import (
+    FOLDER,
+    SIDECAR,
+    SIMULATED,
+    Manifest,
+    folder_content,
+    folder_manifest,
+    manifest_beside,
+    sidecar,
+    with_manifest,
+)
 from ldpopt_survey.collect.workfolder import PARTS, WorkFolder, tally_of
 from ldpopt_survey.plan.plan import Plan
 
@@ -104,8 +115,56 @@ def refuse_taken(output: Path) -> None:
         raise _taken(output)
 
 
-def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: Tally, asked: dict[str, Any]) -> None:
-    """Put the finished partitions together and move them to `output`, which must not exist."""
+def refuse_other_files(output: Path, single: bool, mode: str) -> None:
+    """Raise `InvalidInput` if there is anything at `output` but reports of the same kind, which may be replaced.
+
+    Answers, folders with other files in them and dangling links are never replaced, nor reports of people by simulated
+    ones.
+    """
+    if not os.path.lexists(output):
+        return
+    expected = "a path that is not taken, or one with reports of an earlier run"
+    if output.is_symlink() or single != output.is_file() or not (single or output.is_dir()):
+        raise invalid("reports", expected, Phrase("something else"), str(output))
+    if single:
+        manifest = manifest_beside(output)
+    else:
+        listed = folder_manifest(output) or {}
+        manifest = listed.get(FOLDER)
+        names = {path.name.removesuffix(SIDECAR) for path in output.iterdir()}
+        if manifest is not None and (others := sorted(names - set(listed))):
+            raise invalid("reports", "a folder with nothing but reports", Phrase(others[0]), str(output))
+    if manifest is None:
+        raise invalid("reports", expected, Phrase("a file without a manifest"), str(output))
+    if mode == SIMULATED and not manifest.simulation:
+        expected = "a path without reports of people, which simulated ones do not replace"
+        raise invalid("reports", expected, Phrase("such reports"), str(output))
+
+
+def _path_of_earlier(output: Path) -> Path:
+    """Return where the earlier reports of a folder lie until the new ones are there."""
+    return output.with_name(f".{output.name}.replaced")
+
+
+def remove_replaced(output: Path) -> None:
+    """Remove the earlier reports of a folder that was replaced."""
+    if os.path.lexists(_path_of_earlier(output)):
+        shutil.rmtree(_path_of_earlier(output))
+
+
+def publish(
+    folder: WorkFolder,
+    plan: Plan,
+    output: Path,
+    single: bool,
+    tally: Tally,
+    asked: dict[str, Any],
+    force: bool = False,
+) -> None:
+    """Put the finished partitions together and move them to `output`, which must not exist unless `force`.
+
+    With `force` the note is written first, so that a call that is repeated after a kill in between knows its own.
+    """
     folder.sweep()
     mode, tallies = folder.state["mode"], folder.tallies()
     if single:
@@ -115,18 +174,26 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     else:
         source = folder.path / PARTS
         write_manifest(source, plan, mode, folder.parts, tallies, tally.rounds)
-    refuse_taken(output)
+    if force:
+        refuse_other_files(output, single, mode)
+    else:
+        refuse_taken(output)
     if single and output.suffix == ".csv":
-        _publish_sidecar(folder, replace(said, sha256=digest(source)), sidecar(output))
+        _publish_sidecar(folder, replace(said, sha256=digest(source)), sidecar(output), force)
     note = {"asked": asked, "tally": asdict(tally), "files": _digests(source)}
     create_private(folder.path / NOTE, strict.json_text(note).encode(), force=True)
     os.replace(folder.path / NOTE, note_of(output))
     try:
-        if single:
+        if single and force:
+            os.replace(source, output)
+        elif single:
             move_to_new(source, output)
         else:
             # A rename replaces neither a file nor a folder with contents, so nothing is lost if the name was taken
             # meanwhile.
+            if force and os.path.lexists(output):
+                remove_replaced(output)
+                output.rename(_path_of_earlier(output))
             refuse_taken(output)
             source.rename(output)
     except (FileExistsError, NotADirectoryError):
@@ -134,12 +201,15 @@ def publish(folder: WorkFolder, plan: Plan, output: Path, single: bool, tally: T
     sync_folder(output.parent)
 
 
-def _publish_sidecar(folder: WorkFolder, manifest: Manifest, path: Path) -> None:
+def _publish_sidecar(folder: WorkFolder, manifest: Manifest, path: Path, force: bool) -> None:
     """Put the manifest where it belongs beside the reports.
 
     An earlier attempt may have left it there, with the same bytes.
     """
     replace_text(folder.path / MANIFEST, manifest.to_json())
+    if force:
+        os.replace(folder.path / MANIFEST, path)
+        return
     try:
         move_to_new(folder.path / MANIFEST, path)
         sync_folder(path.parent)
@@ -162,4 +232,4 @@ def _digests(output: Path) -> dict[str, str]:
 
 
 def _taken(output: Path) -> InvalidInput:
-    return invalid("reports", "a path that is not taken", str(output))
+    return invalid("reports", "a path that is not taken (--force, force=True, replaces earlier reports)", str(output))

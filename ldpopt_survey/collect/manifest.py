@@ -290,12 +290,16 @@ def added_rounds(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(map(sum, zip_longest(*every, fillvalue=0))) if all(every) else ()
 
 
+def manifest_beside(path: Path) -> Manifest | None:
+    """Return the manifest of one file of reports, in its schema or in the file beside it; None if there is none."""
+    if path.suffix == ".parquet":
+        return in_table(parquet_schema(path), str(path))
+    return Manifest.from_json(sidecar(path).read_bytes(), str(sidecar(path))) if sidecar(path).is_file() else None
+
+
 def _manifest_of(path: Path, listed: Manifest | None) -> Manifest | None:
     """The manifest of a file: from its Parquet schema, from the file beside it, or from the list of its folder."""
-    if path.suffix == ".parquet":
-        own = in_table(parquet_schema(path), str(path))
-    else:
-        own = Manifest.from_json(sidecar(path).read_bytes(), str(sidecar(path))) if sidecar(path).is_file() else None
+    own = manifest_beside(path)
     if listed is None or own is None:
         return own if listed is None else listed
     if (listed.plan, listed.simulation, listed.rows, listed.parts) != (own.plan, own.simulation, own.rows, own.parts):

@@ -30,7 +30,15 @@ from ldpopt_survey.collect.batch import (
     spilled,
 )
 from ldpopt_survey.collect.coding import Tally
-from ldpopt_survey.collect.commit import forget_note, publish, published, refuse_taken, write_reports
+from ldpopt_survey.collect.commit import (
+    forget_note,
+    publish,
+    published,
+    refuse_other_files,
+    refuse_taken,
+    remove_replaced,
+    write_reports,
+)
 from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, sampled_rows
 from ldpopt_survey.collect.ledger import NO_ROWS, Ledger, Marking, Marks
 from ldpopt_survey.collect.manifest import SIMULATED
@@ -187,18 +195,20 @@ def privatize(
     alike: bool = False,
     ledger: str | Path | None = None,
     leave_out: bool = False,
+    force: bool = False,
 ) -> Tally:
     """Write a privatized report for every answer, and tally what the plan's policies did.
 
     Parameters
     ----------
     answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read. The plan's `file`
-        says how CSV is written. Excel workbooks (their first sheet) and files of SPSS, Stata and SAS are read, too.
-    reports : a path that is not taken. With the ending .csv or .parquet it becomes one file, otherwise a folder of
-        partitions: Parquet files if the answers are Parquet, else CSV files. The reports have one row for each answer
-        row, in the same order, one column for each question, and the plan's carried columns. The manifest is a record
-        of the plan, the number of rows and a checksum. It lies beside a CSV file (``NAME.csv.manifest.json``), in the
-        schema of a Parquet file, and in a folder as a file of its own.
+        says how CSV is written. Rows at the end of CSV and of a workbook whose cells are all empty are nobody. Excel
+        workbooks (their first sheet) and files of SPSS, Stata and SAS are read, too.
+    reports : a path that is not taken, or with `force` one with earlier reports. With the ending .csv or .parquet it
+        becomes one file, otherwise a folder of partitions: Parquet files if the answers are Parquet, else CSV files.
+        The reports have one row for each answer row, in the same order, one column for each question, and the plan's
+        carried columns. The manifest is a record of the plan, the number of rows and a checksum. It lies beside a CSV
+        file (``NAME.csv.manifest.json``), in the schema of a Parquet file, and in a folder as a file of its own.
     randomness : `Fresh()` is the default for a plan without a respondent column. A plan with one requires the choice to
         be made, usually of `Memoised(key_file)`. `Simulated(rng)` is for trials, and labels the reports as simulated.
     runner : where the partitions are processed; in this thread by default.
@@ -213,6 +223,8 @@ def privatize(
         that share it. Who has other reports of this round, or would have more than the rounds or the epsilon they were
         told of, is refused, before anything is drawn.
     leave_out : leave these people out, instead of refusing all answers.
+    force : replace the reports that are there, once the new ones are complete. Only reports with a manifest are
+        replaced, and reports of people only by others of people. The ledger keeps what was spent on the old ones.
 
     All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` beside them holds the finished
     partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
@@ -250,7 +262,10 @@ def privatize(
         asked = description(plan, files, randomness.mode, kind) | {"leave_out": leave_out}
         tally = published(output, asked)
         if tally is None:
-            refuse_taken(output)
+            if force:
+                refuse_other_files(output, single, randomness.mode)
+            else:
+                refuse_taken(output)
             unfinished = os.path.lexists(work)
             if not unfinished:
                 forget_note(output)  # about reports that are no longer there
@@ -265,7 +280,8 @@ def privatize(
             tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path, before)
             if randomness.mode != SIMULATED:
                 tally = _entered(folder, plan, tally, path, alike)
-            publish(folder, plan, output, single, tally, asked)
+            publish(folder, plan, output, single, tally, asked, force)
+        remove_replaced(output)
         remove(work)
     forget_note(output)
     return tally

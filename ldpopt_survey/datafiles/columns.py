@@ -21,6 +21,7 @@ from ldpopt.files.table import lacking_column
 from ldpopt.values.distribution import Array
 from ldpopt_survey.datafiles.pieces import (
     batches_of,
+    empty_rows_at_end,
     header_rows_in_workbook,
     kind_of,
     levels_of,
@@ -159,13 +160,17 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class FileProfile:
-    """The columns of a file, and how it is written if it is text; `kind` as `pieces.kind_of` says."""
+    """The columns of a file, and how it is written if it is text; `kind` as `pieces.kind_of` says.
+
+    empty_rows : how many empty rows at the end are not among its rows.
+    """
 
     path: Path
     kind: str
     dialect: Dialect
     rows: int
     columns: tuple[ColumnProfile, ...]
+    empty_rows: int = 0
 
     def column(self, name: str) -> ColumnProfile:
         """The column of that name; `InvalidInput` if there is none."""
@@ -210,7 +215,7 @@ def profile(
         raise invalid("file", "at least one row below the column names", Phrase("none"), str(path))
     if header_rows is None and kind in ("delimited", "workbook"):
         _require_names(path, columns, rows)
-    return FileProfile(path, kind, dialect, rows, tuple(columns))
+    return FileProfile(path, kind, dialect, rows, tuple(columns), empty_rows_at_end(path, dialect))
 
 
 def _require_names(path: Path, columns: Sequence[ColumnProfile], rows: int) -> None:

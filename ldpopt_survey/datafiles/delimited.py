@@ -79,7 +79,7 @@ def named_by(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[str,
     A column without a name, to the right of one with a name, has its options in the second row, as SurveyMonkey writes
     them: both are then called by the question and the option.
     """
-    names = [cell.strip() for cell in rows[0]]
+    names = _without_quotes([cell.strip() for cell in rows[0]])
     below = [[row[place].strip() if place < len(row) else "" for place in range(len(names))] for row in rows[1:]]
     second, group = below[0] if below else [""] * len(names), ""
     for place, name in enumerate(names):
@@ -92,6 +92,23 @@ def named_by(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[str,
         "" if text.startswith('{"ImportId"') or text == name else text for name, text in zip(names, texts, strict=True)
     ]
     return distinct_names(names), tuple(plain)
+
+
+_QUOTES = ("'", "`")
+"""Marks around names that are not the quotes of delimited text, as SAS, R and SQL write them."""
+
+
+def _without_quotes(names: Sequence[str]) -> list[str]:
+    """Return the names without marks that stand around every one of them, and nowhere inside.
+
+    >>> _without_quotes(["'age'", "'vote'"]), _without_quotes(["'age'", "vote"]), _without_quotes(["'a'b'"])
+    (['age', 'vote'], ["'age'", 'vote'], ["'a'b'"])
+    """
+    named = [name for name in names if name]
+    for mark in _QUOTES:
+        if named and all(len(name) > 2 and name[0] == name[-1] == mark and mark not in name[1:-1] for name in named):
+            return [name[1:-1].strip() for name in names]
+    return list(names)
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -139,7 +156,8 @@ def record_ranges(
 ) -> Iterator[tuple[int, int, int]]:
     """Byte ranges of whole records, of about `reach` bytes, with the number of records in each.
 
-    trimmed : whether rows at the end that hold delimiters and blanks alone are left out, as spreadsheets write them.
+    trimmed : whether rows at the end that hold delimiters and blanks alone are left out, as spreadsheets write them
+        (`empty_rows_at_end`). A quoted empty cell is an answer of no letters, and such a row is a respondent.
     """
     above, width = head(path, dialect), 1 + dialect.wide
     blank_lines_count = len(above.names) == 1
@@ -196,6 +214,27 @@ def _used_size(path: Path, begin: int, dialect: Dialect) -> int:
                 place += len(signs)
             return size
     return begin
+
+
+def empty_rows_at_end(path: Path, dialect: Dialect = PLAIN) -> int:
+    """Return how many rows at the end of a file hold delimiters and blanks alone; none of a file of one column."""
+    above, size = head(path, dialect), path.stat().st_size
+    if len(above.names) == 1:
+        return 0
+    start = _used_size(path, above.begin, dialect)
+    return sum(bool(line.strip(b"\r\n\0")) for line in _lines_between(path, start, size)) if start < size else 0
+
+
+def _lines_between(path: Path, start: int, stop: int) -> Iterator[bytes]:
+    """The lines of a range without quotes, in pieces of a file."""
+    rest = b""
+    with open(path, "rb") as file:
+        file.seek(start)
+        while start < stop and (piece := file.read(min(1 << 20, stop - start))):
+            start += len(piece)
+            *lines, rest = (rest + piece).split(b"\n")
+            yield from lines
+    yield rest
 
 
 def bytes_between(path: Path, start: int, stop: int) -> bytes:

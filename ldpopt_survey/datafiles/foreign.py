@@ -146,7 +146,7 @@ def _end_all() -> None:
 
 
 def _workbook(path: str) -> Iterator[Any]:
-    """The rows of the first sheet but for empty ones: numbers (whole ones, too, are floats), texts and truth values."""
+    """The rows of the first sheet: numbers (whole ones, too, are floats), texts and truth values."""
     from python_calamine import CalamineWorkbook
 
     with CalamineWorkbook.from_path(path) as workbook:
@@ -155,7 +155,7 @@ def _workbook(path: str) -> Iterator[Any]:
         if sheet.total_width > MAX_COLUMNS or sheet.total_height * sheet.total_width > allowed:
             raise MemoryError
         rows: list[list[Any]] = sheet.to_python()
-    yield [row for number, row in enumerate(rows) if number == 0 or any(cell != "" for cell in row)]
+    yield rows
 
 
 def _schema(path: str) -> Iterator[Any]:

@@ -16,9 +16,10 @@ from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.extras import need, pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect, header_rows_of
 from ldpopt_survey.datafiles.delimited import distinct_names, head, named_by, range_batches, record_ranges
+from ldpopt_survey.datafiles.delimited import empty_rows_at_end as empty_rows_of_text
 from ldpopt_survey.datafiles.foreign import ROWS_A_BYTE, Unread, read
 
-__all__ = ["DELIMITED", "SUFFIXES", "batches_of", "kind_of", "names_of", "ranges_of"]
+__all__ = ["DELIMITED", "SUFFIXES", "batches_of", "empty_rows_at_end", "kind_of", "names_of", "ranges_of"]
 
 T = TypeVar("T")
 VALUES = "well-formed values in UTF-8"
@@ -174,6 +175,33 @@ def _workbook(path: Path, dialect: Dialect) -> tuple[tuple[str, ...], tuple[str,
     return names, texts, rows[dialect.header_rows :]
 
 
+def _rows_in_use(rows: list[list[Any]], width: int) -> int:
+    """Return how many rows end with one with a filled cell; all of them where there is a single column."""
+    if width == 1:
+        return len(rows)
+    empty = next((n for n, row in enumerate(reversed(rows)) if any(map(_is_filled, row))), len(rows))
+    return len(rows) - empty
+
+
+def _is_filled(cell: Any) -> bool:
+    return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
+
+
+def empty_rows_at_end(path: Path, dialect: Dialect = PLAIN) -> int:
+    """Return how many rows at the end of a file are empty, which are nobody: of delimited text and of workbooks.
+
+    Spreadsheets leave such rows. In other kinds of files every row is a respondent, and so it is where there is a
+    single column, in which an empty line is all that a person without an answer has.
+    """
+    kind = kind_of(path)
+    if kind == "delimited":
+        return empty_rows_of_text(path, dialect)
+    if kind == "workbook":
+        names, _, rows = _workbook(path, dialect)
+        return len(rows) - _rows_in_use(rows, len(names))
+    return 0
+
+
 def header_rows_in_workbook(path: Path) -> int:
     """The number of header rows that the first sheet shows."""
     names, _, rows = _workbook(path, Dialect(header_rows=0))
@@ -235,7 +263,7 @@ def ranges_of(
 ) -> Iterator[tuple[int, int, int]]:
     """(start, stop, rows) of ranges of about `rows` rows or `reach` bytes: of bytes, of row groups, or of rows.
 
-    trimmed : whether empty rows at the end of delimited text are left out.
+    trimmed : whether empty rows at the end (`empty_rows_at_end`) are left out.
     """
     kind = kind_of(path)
     if kind == "delimited":
@@ -243,7 +271,8 @@ def ranges_of(
     elif kind == "parquet":
         yield from _row_groups(path, rows)
     elif kind == "workbook":
-        total = len(_workbook(path, dialect)[2])
+        names, _, sheet_rows = _workbook(path, dialect)
+        total = _rows_in_use(sheet_rows, len(names)) if trimmed else len(sheet_rows)
         yield 0, total, total
     else:
         total = _statistical_rows(path)
@@ -291,7 +320,7 @@ def _table_batches(
     path: str, workbook: bool, start: int, stop: int, rows: int, columns: Sequence[str], size: int, dialect: Dialect
 ) -> Iterator[Any]:
     if workbook:
-        table = workbook_table(Path(path), dialect).select(list(columns))
+        table = workbook_table(Path(path), dialect).select(list(columns)).slice(start, stop - start)
     else:
         table = statistical_table(Path(path), columns, start, stop)
     if table.num_rows != rows:

@@ -265,9 +265,10 @@ def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[Tab
 def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
     """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
 
-    A numeric array of m entries is taken as counts, and anything else as reports; an array that could be either is
-    `InvalidInput` unless `counts` says that it is counts. A pandas series, as from `value_counts`, is read by its
-    index.
+    A numeric array of m entries is taken as counts, and anything else as reports. An array that could be either is
+    `InvalidInput` unless `counts` says that it is counts, and so is one of fewer numbers, which are hardly the reports
+    of so few people: they may be counts of which some are missing. A pandas series, as from `value_counts`, is read by
+    its index.
     """
     if not isinstance(data, (CountTable, SampledReports, Mapping)):
         data = report_column(data, channel)
@@ -285,6 +286,8 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
     if hasattr(data, "to_pylist"):  # an arrow column
         data = np.asarray(data.to_pylist())
     array = np.asarray(data)
+    if array.ndim == 0:
+        raise invalid("data", "counts by label, an array of counts, or a column of reports", Phrase("one value"))
     numeric, full = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
     labelled = numeric and hasattr(data, "to_dict") and (full or getattr(data, "name", None) == "count")
     if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
@@ -294,6 +297,9 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
             expected = "CountTable.from_counts(...) or CountTable.from_reports(...)"
             raise invalid("data", expected, "an array that could be either counts or reports")
         return CountTable.from_counts(array, channel.outputs)
+    if numeric and array.dtype.kind != "b" and 0 < len(array) < len(channel.outputs):
+        expected = f"{len(channel.outputs)} counts, one for each output, or CountTable.from_reports(...) for reports"
+        raise invalid("data", expected, Phrase(f"{len(array)} numbers, which could be either"))
     return CountTable.from_reports(data, channel)
 
 

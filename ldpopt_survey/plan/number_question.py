@@ -35,8 +35,8 @@ DIGITS = Decimal("0.0001")
 class NumberSpec(QuestionSpec, type="number"):
     """A question whose answer is a number, and whose mean is estimated: ``type = "number"`` in a file.
 
-    low, high : the least and the largest number that may be answered. step : between neighbouring answers; 1 by
-        default. There are at most 1,001 answers.
+    low : the least number that may be answered. high : the largest one.
+    step : between neighbouring answers; 1 by default. There are at most 1,001 answers.
     half_width : of the interval of the mean, in the units of the answers; by default a twentieth of the range.
 
     A number is moved at random to one of nine points around it, so that the mean is unchanged, and the points go

@@ -24,8 +24,9 @@ MAX_OPTIONS = 8
 class AnyOfSpec(QuestionSpec, type="any of"):
     """A question of which any number of options may be chosen: ``type = "any of"`` in a file.
 
-    options : 2 to 8 texts. columns : the columns of answers in files, one for each option; by default those called like
-        ``"paid: cash"``, the question with the option. Their entries are yes or no in any common spelling (1 or 0, TRUE
+    options : 2 to 8 texts that can be chosen.
+    columns : the columns of answers in files, one for each option; by default those called like ``"paid: cash"``, the
+        question with the option. Their entries are yes or no in any common spelling (1 or 0, TRUE
         or FALSE, checked or unchecked), or those of `codes`.
     separator : where the options chosen are a list in one column, `column`, the sign between them.
     missing : "no" if an empty cell means that an option was not chosen, as in files of boxes that were ticked.

@@ -268,7 +268,8 @@ def as_lists(pairs: Revealed) -> dict[str, list[str]]:
 class SurveySpec:
     """A survey to plan: its questions, and the privacy budget of one respondent.
 
-    name : the survey. round : the number of its wave; a new one has new randomness and new privacy loss.
+    name : the name of the survey, in reports and on pages.
+    round : the number of its wave; a new one has new randomness and new privacy loss.
     rounds : in how many waves a respondent takes part at most, if that is settled. The consent form then says what the
         reports of all together tell. Without respondent ids there are no more waves; with them, as in a panel that
         people join and leave, a ledger counts the waves of each.
@@ -280,19 +281,21 @@ class SurveySpec:
         single question. "joint": one report is about all answers together. "split": everybody is asked everything,
         and epsilon is split. By default "booklets", if several questions share the budget, or "split" where that needs
         fewer respondents. A question with an epsilon of its own is asked of everybody.
-    together : pairs of questions of which a two-way table is wanted. everyone : questions that everybody is asked.
+    together : pairs of questions of which a two-way table is wanted: ``[["drug", "age"]]``. everyone : questions that
+        everybody is asked.
     delta : if positive, all questions composed must be (epsilon, delta)-DP [GI, Thm 2]. If 0, epsilons add up.
-    respondent : the column of respondent ids, or None. With ids, privatization should repeat a respondent's report
+    respondent : the column of respondent ids, if any. With ids, privatization should repeat a respondent's report
         instead of drawing a second one (memoised words), and asks for a key file.
     first_of_duplicates : if a respondent has several rows, whether to keep the first or refuse the file; in a file
         "first" or "refuse".
     carry : columns that are public and go into the reports unchanged.
     public : questions, in a file ``[[public]]``, whose answers are sent as they are; they are carried, too.
-    wording : pairs of a question's name and the words in which it is asked, in a file a table ``[wording]``; in place
-        of its name on the page, on paper, in the consent form and in reports. Translations are texts of the page.
+    wording : for a question, the words in which it is asked: ``drug = "Did you take it?"``. They stand in place of its
+        name on the page, on paper, in the consent form and in reports. Translations are texts of the page.
     revealed : what may be published although it tells an answer: pairs of the question and of the carried columns, ids,
-        questions with empty reports, or `ORDER`, that tell it. `PERSON` stands for whom carried columns single out.
-        The consent form says so. Anything else that tells an answer is refused when answers are privatized.
+        questions with empty reports, or "row order", that tell it; in a file a table ``{ drug = ["age"] }``. A key
+        "respondent" stands for whom carried columns single out. The consent form says so. Anything else that tells an
+        answer is refused when answers are privatized.
     targets : precision that tables, groups of respondents and regressions must reach, beside the questions; in a file
         ``[[targets]]``. The fewest respondents meet them, too.
     file : how files of answers are written, if they are text.

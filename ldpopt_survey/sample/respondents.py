@@ -259,7 +259,7 @@ class Respondents(Selection):
         try:
             return self.logit_by_moments(formula, reference)
         except SolverError:
-            if self._separate(formula) is None:
+            if self._separate(formula) is None or self._is_narrowed(formula, logit=True):
                 raise
             return self.logit_by_likelihood(formula, reference)
 
@@ -274,6 +274,9 @@ class Respondents(Selection):
         Else the coefficients depend on the channels. `InvalidInput` for questions that share a report.
         """
         outcome = self._regressed(formula)
+        if lacking := [name for name in self._asked_in(formula)[:-1] if self._without(name)]:
+            own = "predictors without a category of missing answers (by moments they may have one)"
+            raise invalid("likelihood", own, lacking[0])
         if (separate := self._separate(formula)) is None:
             self._shared(formula)  # which says so if nobody is asked these questions together
             own = "questions with a report each (by moments they may share one)"
@@ -296,22 +299,25 @@ class Respondents(Selection):
 
         The odds of one answer against another are the same among those who gave one of them.
         """
+        parsed = parse_formula(formula)
         self._require_shares("formula", self._asked_in(formula))
-        outcome, *predictors = reversed(self._asked_in(formula)) or ("",)
-        if lacking := [name for name in predictors if self._without(name)]:
-            own = "predictors without a category of missing answers, or all respondents"
-            raise invalid("those who answered", own, lacking[0])
-        return self._without(outcome)
+        return self._without(parsed.outcome)
 
     def linear(self, formula: str, scores: Any = None) -> Regression:
         """Linear regression for the respondents of the analysis, by `linear_regression`, else as in `logit`."""
-        if lacking := [name for name in self._asked_in(formula) if self._without(name)]:
-            raise invalid("those who answered", "questions without a category of missing answers", lacking[0])
         self._require_shares("formula", parse_formula(formula).columns)
         return self._by_moments(formula, False, scores=scores)
 
+    def _is_narrowed(self, formula: str, logit: bool) -> bool:
+        """Return True if the regression is about those who answered questions whose reports do not say who did.
+
+        A logit's outcome is not among them: its equations of other answers are left out.
+        """
+        parsed = parse_formula(formula)
+        return any(self._without(name) for name in (*parsed.columns, *(() if logit else (parsed.outcome,))))
+
     def _by_moments(self, formula: str, logit: bool, reference: Label = None, scores: Any = None) -> Regression:
-        if (separate := self._separate(formula)) is not None:
+        if not self._is_narrowed(formula, logit) and (separate := self._separate(formula)) is not None:
             data, channels, sample = separate
             return separate_regression(formula, data, channels, logit, reference, scores, sample)
         data, answers, sources, sample = self._shared(formula)
@@ -338,7 +344,18 @@ class Respondents(Selection):
         if not who.any():
             raise invalid(f"reports of {', '.join(named)}", "at least one that is not empty", Phrase("none"))
         sources = [replace(source, at=source.at[who]) for source in sources]
-        answers = {name: tuple(_as_numbers(self._categories(name))) for name in named}
+        sides = [self._categories(name) for name in named]
+        masks = [
+            np.array([label not in self._without(name) for label in side])
+            for name, side in zip(named, sides, strict=True)
+        ]
+        # The equations are sums over combinations of answers: those of people who did not answer are left out.
+        cells = functools.reduce(np.logical_and.outer, masks).ravel() if masks else np.ones(1, dtype=bool)
+        sources = [replace(source, contrasts=source.contrasts[cells]) for source in sources]
+        answers = {
+            name: tuple(_as_numbers([label for label, is_kept in zip(side, mask, strict=True) if is_kept]))
+            for name, side, mask in zip(named, sides, masks, strict=True)
+        }
         return self._public(who), answers, sources, self._sample(who)
 
     def _asked_in(self, formula: str) -> tuple[str, ...]:

@@ -55,12 +55,17 @@ def _at_least(least: int) -> Any:
 class SampleSpec(ByValue):
     """The public columns that say how a sample was drawn, and how variances are computed from them.
 
-    weights, strata, clusters : the columns of the weights, of the strata, and of the primary units.
+    weights : the column of the weights, whole or not; a respondent of weight 0 counts for nothing.
+    strata : the column of the strata.
+    clusters : the column of the primary units, such as villages, which are drawn as a whole.
     fpc : the column with the number of primary units in the stratum's population, or the share of them that was drawn.
-    lonely : how a stratum with one unit enters the variance, a word of `LonelyUnit`.
-    variance : "linearization", "jackknife", "bootstrap", or "replicates".
-    replications, seed : of the bootstrap, how many, and the seed from which they are drawn.
-    replicate_weights, replicate_scale : of replicates, the columns of their weights, and the factor of the variance.
+    lonely : what a stratum with one unit adds to a variance: "refuse" the file, "centre" (its square about the mean of
+        all units), "average" (as much as the other strata do), or "certainty" (nothing but the channel's).
+    variance : the method, "linearization", "jackknife", "bootstrap", or "replicates".
+    replications : the number of replicates of the bootstrap.
+    seed : the seed from which the bootstrap is drawn.
+    replicate_weights : the columns of the weights of given replicates.
+    replicate_scale : the factor of the sum of squares in the variance of given replicates.
     margins : for a column, the known totals or shares of its groups in the population. With one column the weights are
         post-stratified, with several they are raked.
     bounds : the least and the largest factor of a weight when margins are met, such as 0.5 and 2.

@@ -28,10 +28,10 @@ def test_a_day(run, tmp_path: Path, day: str, record_property) -> None:
     """
     file, questions = DAYS[day]
     rows = pd.read_csv(STATSMODELS / file, sep=None, engine="python")
-    rows.columns = [name.strip("'\"") for name in rows.columns]
     rows = rows.sample(20_000, replace=len(rows) < 20_000, random_state=1)
     path = tmp_path / f"{day}.csv"
-    rows.to_csv(path, index=False)
+    rows.to_csv(path, index=False)  # with the names as they are: those of anes96 stand in single quotes
+    rows.columns = [name.strip("'") for name in rows.columns]
     asked = [word for name in questions for word in ("--question", name)]
     delivery = tmp_path / "delivery"
     delivery.mkdir()
