@@ -17,9 +17,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))  # `experiments`, which is not installed
 QUICK = (
-    "benchmarks/run.py", "trust/bounds.py", "trust/browser_kills.py", "trust/closings.py", "trust/collect.py",
-    "trust/duplicates.py", "trust/engine/three_answers.py", "trust/exponents.py", "trust/field.py", "trust/hostile.py",
-    "trust/inequalities.py", "trust/interruptions.py", "trust/kinds.py",
+    "benchmarks/run.py", "figures/sheet.py", "trust/bounds.py", "trust/browser_kills.py", "trust/closings.py",
+    "trust/collect.py", "trust/duplicates.py", "trust/engine/three_answers.py", "trust/exponents.py",
+    "trust/field.py", "trust/hostile.py", "trust/inequalities.py", "trust/interruptions.py", "trust/kinds.py",
     "trust/laws.py", "trust/reach.py", "trust/smooth.py", "trust/texts.py",
 )  # fmt: skip
 """Scripts that are run with ``--quick``; exit code 1 is a failure."""

@@ -141,9 +141,11 @@ def _pictures(question: Answered, step: Callable[..., object]) -> dict[str, byte
 
 
 def _gap_maps(grid: Frontier) -> plots.Axes:
+    names = ("randomized_response_with_erasure", "binary_with_erasure")
+    largest = max(float(grid.gap(name).max()) for name in names)
     axes = plots.panels((6.2, 6.2), 4.4)
-    for ax, name in zip(axes, ("randomized_response_with_erasure", "binary_with_erasure"), strict=True):
-        plots.gap_map(grid, name, ax=ax)
+    for ax, name in zip(axes, names, strict=True):
+        plots.gap_map(grid, name, ax=ax, vmax=max(0.01, largest))
     return axes[0]
 
 

@@ -9,7 +9,19 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.extras import register
 from ldpopt.numbers.rounding import ceil_digits
-from ldpopt.plots import FIRST_COLOR, SECOND_COLOR, Axes, axes_or_new, label_axes, label_text, panels, picture
+from ldpopt.plots import (
+    FIRST_COLOR,
+    SECOND_COLOR,
+    Axes,
+    axes_or_new,
+    inches_of,
+    label_axes,
+    label_text,
+    log_ticks,
+    panels,
+    picture,
+    put_legend,
+)
 
 if TYPE_CHECKING:
     from ldpopt_survey.plan.plan import Plan
@@ -29,22 +41,26 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", (1, 2, 3))), epsilon=2.0)
     >>> budget_split(plan_survey(spec).plan).get_xlabel()
-    'epsilon of the question (nats), 2 in all'
+    'ε of the question (nats), 2 in all'
     """
     questions = list(plan.questions)
     ax = axes_or_new(ax, 6.0, 1.2 + 0.3 * max(len(questions), 3))
     heights = np.arange(len(questions))[::-1]
     epsilons = [question.epsilon for question in questions]
     ax.barh(heights, epsilons, color=FIRST_COLOR, height=0.6)
-    for place, question in zip(heights, questions, strict=True):
-        asked = f", asked {question.probability}" if question.probability < 1 else ""
-        ax.text(question.epsilon, float(place), f" {ceil_digits(question.epsilon, 3)}{asked}", va="center", fontsize=8)
     names = [f"{label_text(question.name, 24, 1)} ({len(question.categories)} answers)" for question in questions]
     ax.set_yticks(heights, names)
     ax.set_ylim(-0.6, len(questions) - 0.4)
-    ax.set_xlim(0, (1.4 if plan.booklets else 1.18) * max(epsilons))
     ax.tick_params(axis="y", length=0, labelsize=8)
-    return label_axes(ax, f"epsilon of the question (nats), {ceil_digits(plan.epsilon, 4)} in all", left=False)
+    label_axes(ax, f"ε of the question (nats), {ceil_digits(plan.epsilon, 4)} in all", left=False)
+    inches = inches_of(ax)[0]
+    for place, question in zip(heights, questions, strict=True):
+        asked = f", asked {question.probability}" if question.probability < 1 else ""
+        ax.text(question.epsilon, float(place), f" {ceil_digits(question.epsilon, 3)}{asked}", va="center", fontsize=8)
+    # Room for the longest text beside the longest bar.
+    written = 0.062 * max(len(text.get_text()) for text in ax.texts)
+    ax.set_xlim(0, max(epsilons) / max(0.3, 1 - written / inches))
+    return ax
 
 
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
@@ -56,8 +72,8 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
-    >>> half_widths(plan_survey(spec).plan).get_ylabel()
-    'half-width of the widest 95 % interval'
+    >>> half_widths(plan_survey(spec).plan).get_ylabel().split()
+    ['half-width', 'of', 'the', 'widest', '95', '%', 'interval']
     """
     from ldpopt_survey.plan.told import half_width_of_one, target_of
 
@@ -70,7 +86,8 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     needs = [(own / (targets[name] or 0.05)) ** 2 for name, own in ones.items()]
     n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
     for number, (name, own) in enumerate(ones.items()):
-        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
+        # Dashes keep apart what lies on one line, and what is printed without colours.
+        colour, style = COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
         span, target = spans.get(name, 1.0), targets[name]
         unit = f", 100 points = {span:g}" if name in spans else ""
         ax.plot(n, own / span / np.sqrt(n), style, color=colour, label=f"{label_text(name, 24, 1)}{unit}")
@@ -83,7 +100,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     ax.set_yticks(ticks or [low, high], minor=False)
     ax.set_yticks([], minor=True)
     ax.yaxis.set_major_formatter(lambda y, _: f"± {100 * y:.3g} points")
-    return _against_respondents(ax, "half-width of the widest 95 % interval", len(plan.answers))
+    return _against_respondents(ax, "half-width of the widest 95 % interval")
 
 
 def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
@@ -121,7 +138,7 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
             ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)
     ax.set_xscale("log")
     ax.set_ylim(0, 1.02)
-    return _against_respondents(ax, f"power of the test at level {level:g}", 2 * len(asked))
+    return _against_respondents(ax, f"power of the test at level {level:g}")
 
 
 def planning(plan: Any, alternatives: Any = None) -> Axes:
@@ -143,43 +160,48 @@ def planning(plan: Any, alternatives: Any = None) -> Axes:
     return axes[0]
 
 
-def _against_respondents(ax: Axes, y: str, lines: int) -> Axes:
+def _against_respondents(ax: Axes, y: str) -> Axes:
     """`ax` with a legend below the data, a light grid, and numbers of respondents such as 1,000."""
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    ax.xaxis.set_minor_formatter(lambda x, _: "")
-    ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2 if lines > 1 else 1)
-    return label_axes(ax, "respondents (of a simple random sample)", y, "both")
+    log_ticks(ax)
+    label_axes(ax, "respondents (of a simple random sample)", y, "both")
+    put_legend(ax, "below", *ax.get_legend_handles_labels(), size=7)
+    return ax
 
 
 def protocols(table: Any, ax: Axes | None = None) -> Axes:
-    """Draw a bar for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
+    """Draw a dot for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
 
-    table : from `survey.compare_protocols`. ax : matplotlib axes; without them a new figure is made. Returns the axes.
+    table : from `survey.compare_protocols`. ax : matplotlib axes; without them a new figure is made.
+
+    A line from the respondents that suffice without privacy to each dot is as long as the factor between the two.
+    Returns the axes.
 
     >>> from ldpopt_survey import HalfWidth, compare_protocols
     >>> protocols(compare_protocols([0.3, 0.7], HalfWidth(0.05), 1.0)).get_xlabel()
     'respondents for a half-width of 5 points'
     """
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     rows = list(table)[::-1]
     ax = axes_or_new(ax, 7.0, 1.1 + 0.3 * len(rows))
-    colours = [FIRST_COLOR if row.protocol in ("optimal channel", "channel of this survey") else "0.72" for row in rows]
-    bars = ax.barh([row.protocol for row in rows], [row.respondents for row in rows], color=colours)
-    for bar, row in zip(bars, rows, strict=True):
-        text = f" {row.respondents:,}"
-        ax.text(bar.get_width(), bar.get_y() + bar.get_height() / 2, text, va="center", fontsize=8)
+    for height, row in enumerate(rows):
+        designed = row.protocol in ("optimal channel", "channel of this survey")
+        colour = FIRST_COLOR if designed else "0.45"
+        ax.hlines(height, table.unprivate, row.respondents, color=colour, lw=1.4)
+        ax.plot([row.respondents], [height], "o" if designed else "s", color=colour, ms=6 if designed else 4.5)
+        ax.annotate(
+            f"{row.respondents:,}", (row.respondents, height), (6, 0),
+            textcoords="offset points", va="center", fontsize=8,
+        )  # fmt: skip
     ax.axvline(table.unprivate, color=SECOND_COLOR, linewidth=1.2)
-    ax.text(table.unprivate, len(rows) - 0.4, " without privacy", color=SECOND_COLOR, fontsize=8)
+    ax.text(table.unprivate, len(rows) - 0.4, f" {table.unprivate:,} without privacy", color=SECOND_COLOR, fontsize=8)
+    ax.set_yticks(range(len(rows)), [label_text(row.protocol) for row in rows])
+    ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.set_xscale("log")
-    low, high = table.unprivate / 1.5, 4 * max(row.respondents for row in rows)
-    subs = (1.0, 2.0, 5.0) if high < 50 * low else (1.0, 3.0) if high < 1000 * low else (1.0,)  # numbers stand apart
-    ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=6))
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlim(low, high)
+    ax.set_xlim(table.unprivate / 1.3, 4 * max(row.respondents for row in rows))
+    log_ticks(ax)
     ax.tick_params(axis="y", length=0, labelsize=9)
-    return label_axes(ax, f"respondents for a half-width of {100 * table.precision.width:g} points", left=False)
+    return label_axes(
+        ax, f"respondents for a half-width of {100 * table.precision.width:g} points", grid="x", left=False
+    )
 
 
 def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:

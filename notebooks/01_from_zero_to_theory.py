@@ -12,7 +12,7 @@
 # # From zero to theory
 #
 # What is a private answer, how is privacy measured, and which way of answering is best? This notebook starts with a
-# coin and ends with a proof. It needs no knowledge of privacy, only probabilities and matrices.
+# spinner and ends with a proof. It needs no knowledge of privacy, only probabilities and matrices.
 
 # %%
 # %config InlineBackend.figure_formats = ["retina"]
@@ -27,10 +27,10 @@ from ldpopt.privacy import local_dp, total_variation
 from ldpopt_survey import estimate
 
 # %% [markdown]
-# ## A coin
+# ## A spinner
 #
 # A person is asked a question that may embarrass: *have you ever evaded taxes?* Nobody should have to trust the
-# interviewer. So each person tosses a coin where nobody sees it: with probability 3/4 the report is the true answer,
+# interviewer. So each person turns a spinner where nobody sees it: with probability 3/4 the report is the true answer,
 # and with probability 1/4 it is the opposite. The interviewer sees the report alone.
 #
 # All of this is in one matrix, the *channel*. It has a row for each true answer and a column for each report, and
@@ -99,8 +99,9 @@ figure
 
 # %% [markdown]
 # What is kept is zero on the diagonal, where the report does not depend on the answer, and grows towards the two
-# corners. It is a *convex* function, and a convex function is largest at a corner. The corner is the coin from above,
-# with odds of exactly $e^\varepsilon$: randomized response is optimal for two answers.
+# corners. It is a *convex* function, and a convex function is largest at a corner. The corner is a spinner like the one
+# above, with odds of exactly $e^\varepsilon$: randomized response is the best channel with two reports. The package
+# compares it with channels of any number of reports, and finds the same channel.
 
 # %%
 design = optimal_channel(utility, LocalDP(epsilon))
@@ -150,8 +151,9 @@ plots.channel(capped.channel).figure
 #
 # A search that finds nothing better is no proof. The proof is *duality*: choose a price $\lambda_x$ for each answer.
 # If no allowed column is worth more than its price $\sum_x \lambda_x s_x$, then no channel keeps more than $\sum_x
-# \lambda_x$, because the columns of a channel add up to one in each row. The linear program gives the prices, and
-# whoever doubts them needs to check only seven columns.
+# \lambda_x$, because the columns of a channel add up to one in each row. The linear program gives the prices. A reader
+# who doubts them needs to check only seven columns: every allowed column is a mixture of these, up to a factor, and a
+# mixture is worth no more than its parts. The check is of the first design, without the second promise.
 
 # %%
 prices = -solution.eqlin.marginals
@@ -163,7 +165,38 @@ print(f"sum of the prices: {prices.sum():.9f}, kept: {-solution.fun:.9f}")
 
 # %% [markdown]
 # No column is worth more than its price, and the prices add up to what the channel keeps. So it is optimal. Every
-# design of the package carries such a proof, its *certificate*; `verify` checks it without any solver.
+# *certified* design carries such a proof, its certificate. Here `verify` checks that of the design with both promises,
+# without any solver.
 
 # %%
 capped.verify()
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. What share of *yes* among the reports belongs to a share of 35 % *yes* among the answers? Which share of
+#    answers belongs to 30 % *yes* among the reports?
+# 2. From which $\eta$ on does the cap cost nothing at $\varepsilon = 1$? Compute it by hand, and design once just
+#    below it and once above it.
+# 3. Change one price of the proof by a hundredth. Which columns refute it?
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. Multiply by the channel, and solve for the share.
+print("reports:", np.array([0.65, 0.35]) @ channel)
+print(f"answers: {(0.30 - 0.25) / (0.75 - 0.25):.2f}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. From tanh(1/2) on, which is the total variation of the design without a cap.
+print(f"tanh(1/2) = {np.tanh(0.5):.6f}, measured {total_variation(design.channel).value:.6f}")
+for cap in (0.46, 0.47):
+    under = optimal_channel(Divergence(KL, p0, p1), [LocalDP(epsilon), TotalVariation(cap)])
+    print(f"eta {cap}: keeps {under.value:.9f} of {design.value:.9f}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. A lower price is refuted by each column that is then worth more than it costs.
+lower = prices - np.array([0.01, 0, 0])
+for column, one, price in zip(columns, worth, columns @ lower, strict=True):
+    if one > price + 1e-9:
+        print(f"{column.round(3)} is worth {one:.6f} and costs {price:.6f}")

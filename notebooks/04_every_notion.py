@@ -20,7 +20,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ldpopt import audit
+from ldpopt import audit, plots
 from ldpopt.channel import Channel
 from ldpopt.mechanisms import dominating_pair, laplace, randomized_response, warner
 from ldpopt.privacy import (
@@ -50,8 +50,9 @@ channel = design.channel
 audit(channel)
 
 # %% [markdown]
-# Each row names the two answers and the reports at which the value is attained. Any channel will do; here is one that
-# nobody published, with an answer that is never confused with another. The audit does not fail: it says infinity.
+# Each row names the two answers and the reports at which the value is attained. Where several pairs attain it, the
+# first is named. Any channel will do; here is one with a report that only one of the answers can cause. The measure
+# does not fail: it says infinity.
 
 # %%
 careless = Channel([[0.6, 0.4, 0.0], [0.3, 0.5, 0.2]], inputs=["no", "yes"])
@@ -67,9 +68,9 @@ for guarantee in (local_dp(careless), total_variation(careless), hockey_stick(ca
 # %%
 figure = Figure(figsize=(5.5, 4.2), layout="constrained")
 ax = figure.subplots()
-for name, one in {"Warner, 0.7": channel, "4-ary randomized response, ε = 2": randomized_response(4, 2.0)}.items():
-    curve = trade_off(one)
-    ax.plot(*curve.knots.T, marker="o", ms=4, label=name)
+drawn = {"Warner, 0.7": channel, "4-ary randomized response, ε = 2": randomized_response(4, 2.0)}
+for (name, one), style, colour in zip(drawn.items(), ("-", "--"), (plots.FIRST_COLOR, plots.SECOND_COLOR), strict=True):
+    ax.plot(*trade_off(one).knots.T, style, color=colour, marker="o", ms=4, label=name)
 ax.plot([0, 1], [1, 0], color="gray", lw=1, ls=":", label="nothing is revealed")
 ax.set(xlabel="type I error", ylabel="type II error")
 ax.legend(frameon=False)
@@ -94,18 +95,26 @@ for epsilon in (0.5, 1.0, 2.0, 4.0):
 figure = Figure(figsize=(6.2, 4.2), layout="constrained")
 ax = figure.subplots()
 orders = np.geomspace(1.001, 200, 120)
-for alpha in (0.0, 0.3, 0.9):
+for alpha, style in ((0.0, "-"), (0.3, "--"), (0.9, "-.")):
     pair = dominating_pair(1.0, eta=(1 - alpha) * np.tanh(0.5)).channel
     values = np.array([guarantee.value for guarantee in renyi(pair, list(orders))])
-    ax.semilogx(orders, values / orders, label=f"erased with probability {alpha:g}")
-ax.set(xlabel="order α", ylabel="D_α / α", title="zCDP is the supremum of these curves (ε = 1)")
+    ax.semilogx(orders, values / orders, style, label=f"erased with probability {alpha:g}")
+ax.set(xlabel="order α", ylabel="$D_α / α$ in nats", title="zCDP is the supremum of these curves (ε = 1)")
 ax.legend(frameon=False)
 figure
 
 # %% [markdown]
-# With much erasure the supremum moves to an interior order. A formula that assumes $\alpha \to 1$ would claim too
-# little privacy loss.
-#
+# With much erasure the supremum may move to an interior order. A formula that assumes $\alpha \to 1$ would then claim
+# too little privacy loss. The cell below says where the largest value over these orders is.
+
+# %%
+for alpha in (0.0, 0.3, 0.9):
+    pair = dominating_pair(1.0, eta=(1 - alpha) * np.tanh(0.5)).channel
+    heights = np.array([guarantee.value for guarantee in renyi(pair, list(orders))]) / orders
+    at = orders[np.argmax(heights)]
+    print(f"erased {alpha:g}: largest at order {at:.3f}, {heights.max() / heights[0]:.4f} times the value near order 1")
+
+# %% [markdown]
 # ## Adversaries of bounded capacity
 #
 # An adversary that can only compute affine functions of the report learns less. Give every report a number, and measure
@@ -125,6 +134,31 @@ print(f"order 2 against affine adversaries {restricted.value:.6f}, against all {
 
 # %%
 noise = laplace(0.1)
-for order, printed in ((3.0, 0.00199601), (6.0, 6.3999e-06)):
+for order in (3.0, 6.0):
+    printed = np.log1p(0.1 * (2 * 0.1) ** (order - 1)) / (order - 1)
     exact = noise.restricted_renyi(order).value
     print(f"order {order:g}: exact {exact:.6g}, printed bound {printed:g}: {exact / printed:,.1f} times too small")
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Warner's design with probability 0.7 and randomized response with some $\varepsilon$ are the same channel.
+#    Which $\varepsilon$?
+# 2. An attacker wants at most 5 % type I errors. How many type II errors does Warner's design force on them? Read
+#    the curve.
+# 3. Find an erased channel whose $\rho$ is more than a tenth above its value at order 1.
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. The odds are 0.7 against 0.3.
+print(f"log(7/3) = {np.log(0.7 / 0.3):.6f}, measured {local_dp(channel).value:.6f}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. The curve goes straight from (0, 1) to its corner at (0.3, 0.3).
+print(f"{np.interp(0.05, *trade_off(channel).knots[np.argsort(trade_off(channel).knots[:, 0])].T):.4f}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. A larger epsilon and much erasure: rare reports tell much.
+rare = dominating_pair(4.0, eta=0.1 * np.tanh(2.0)).channel
+print(f"rho {zcdp(rare).value:.4f}, at order 1 {renyi(rare, 1).value:.4f}")

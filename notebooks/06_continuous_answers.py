@@ -29,7 +29,7 @@ from ldpopt.divergences import KL, TOTAL_VARIATION
 #
 # The answers of one population are normal around 0, those of the other around 1. At $\varepsilon = 1$ the best report
 # is a single bit: on which side of a border is the answer? The bit goes through randomized response. The design says
-# where the border is, and proves that no other way of reporting keeps more.
+# where the border is, and proves how little any other way of reporting can keep beyond it.
 
 # %%
 first, second = stats.norm(0, 1), stats.norm(1, 1)
@@ -42,8 +42,8 @@ print("border:", design.edges.round(4), " proved to within", f"{design.relative_
 # %% [markdown]
 # ## More privacy budget, more borders
 #
-# With a larger $\varepsilon$ it is worth telling more intervals apart. The picture shows the borders over
-# $\varepsilon$: they appear in steps, and each step moves the older ones.
+# With a larger $\varepsilon$ it is worth telling more intervals apart. The picture shows the borders of the best
+# channel found at each of four values of $\varepsilon$.
 
 # %%
 figure = Figure(figsize=(6.6, 3.8), layout="constrained")
@@ -52,7 +52,8 @@ levels = np.linspace(0.5, 5.0, 4)
 for epsilon in levels:
     found = optimal_channel(Divergence(KL, first, second), LocalDP(epsilon), certify=False)
     ax.plot(found.edges, np.full(len(found.edges), epsilon), "|", color="#0072B2", ms=8, mew=1.6)
-ax.set(xlabel="border between two reports", ylabel="ε in nats")
+    print(f"epsilon {epsilon:g}: borders at", found.edges.round(3))
+ax.set(xlabel="border between two reports", ylabel="ε (nats)")
 ax.set_title("Where the optimal channel cuts, N(0, 1) against N(1, 1)", loc="left", fontsize=10.5)
 ax.spines[["top", "right"]].set_visible(False)
 figure
@@ -61,7 +62,7 @@ figure
 # ## A cap on total variation
 #
 # The envelope theorem covers continuous answers, too: under a cap $\eta$ the optimum is a public coin between two
-# channels of neighbouring sizes, and it is bracketed in the same way.
+# channels, or between a channel and silence. It is bracketed in the same way. The last column says which channels.
 
 # %%
 for eta in (0.1, 0.46):
@@ -109,3 +110,33 @@ print(f"{'divergence':18} {'value':>12} {'upper bound':>12}")
 for f in (KL, TOTAL_VARIATION):
     found = optimal_channel(Divergence(f, first, second), LocalDP(2.0))
     print(f"{f.name:18} {found.value:12.8f} {found.upper_bound:12.8f}")
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. At $\varepsilon = 1$ the border is near 0.476 and not at 0.5, halfway between the means. Which border is best
+#    for the total variation, and which for the KL divergence in the other direction?
+# 2. Exponential waiting times with means 1 and 2: where is the border at $\varepsilon = 1$?
+# 3. Below which share of the unprivate divergence does the report stay at $\varepsilon = 1$? The divergence of the
+#    two normals is 1/2.
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. The total variation treats both populations alike, and so its border is in the middle; the other
+# direction mirrors the border at 0.5.
+for name, utility in {
+    "total variation": Divergence(TOTAL_VARIATION, first, second),
+    "KL, the other way": Divergence(KL, second, first),
+}.items():
+    print(f"{name:18} {optimal_channel(utility, LocalDP(1.0)).edges.round(4)}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. The ratio of the densities grows with the answer, so a single border parts them.
+waiting = optimal_channel(Divergence(KL, stats.expon(scale=1), stats.expon(scale=2)), LocalDP(1.0))
+print("border:", waiting.edges.round(4), "certified:", waiting.certified)
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. The upper bound of the design, divided by 1/2.
+bound = optimal_channel(Divergence(KL, first, second), LocalDP(1.0)).upper_bound
+print(f"{bound / 0.5:.2%}")

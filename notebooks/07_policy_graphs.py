@@ -102,3 +102,29 @@ design = optimal_channel(MutualInformation(np.full(6, 1 / 6)), LocalDP(1.0, grid
 whole = optimal_channel(MutualInformation(np.full(6, 1 / 6)), LocalDP(1.0))
 print(f"{design.value:.6f} nats of information on the grid, {whole.value:.6f} between all pairs; {design.method}")
 design.verify()
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. What is the guarantee of the path's channel between answers that are two steps apart? Read it off the graph,
+#    then measure it.
+# 2. Halve $\varepsilon$ on the edges. Does the path still keep more than all pairs do with the full $\varepsilon$?
+# 3. A star joins one middle answer to the four others. What does its channel guarantee between two of the others?
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. At most twice the limit of an edge; a graph with only these pairs measures it.
+two = nx.Graph([(utility.inputs[x], utility.inputs[x + 2]) for x in range(3)])
+print(local_dp(along.channel, two))
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. The limit between the two ends of the path is then four halves.
+half = optimal_channel(utility, LocalDP(0.5, path))
+print(f"path with 0.5: {half.value:.6f} nats; all pairs with 1: {everywhere.value:.6f} nats")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. At most twice the limit, since they are two steps apart.
+star = nx.Graph([("some", other) for other in utility.inputs if other != "some"])
+starred = optimal_channel(utility, LocalDP(1.0, star))
+print(local_dp(starred.channel, star), local_dp(starred.channel), sep="\n")

@@ -23,7 +23,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from ldpopt import Divergence, LocalDP, TotalVariation, frontier, optimal_channel
+from ldpopt import Divergence, LocalDP, TotalVariation, frontier, frontiers, optimal_channel
 from ldpopt.design import PatternLP
 from ldpopt.divergences import KL
 
@@ -38,7 +38,8 @@ utility = Divergence(KL, p0, p1)
 #
 # Sort the answers by $P_0/P_1$ and cut the list into $m$ blocks. Randomized response of the block's number is
 # $\varepsilon$-LDP. Its total variation depends on $m$ alone, $(E-1)/(E+m-1)$ with $E = e^\varepsilon$. Among all
-# ways to cut into $m$ blocks take the one that keeps most. Here all ways are simply tried.
+# ways to cut into $m$ blocks take the one that keeps most, and the first of them if several do. Here all ways are
+# simply tried.
 
 
 # %%
@@ -81,7 +82,8 @@ figure
 # %% [markdown]
 # ## A program that knows nothing of partitions
 #
-# The linear program over all $2^5 - 1$ staircase columns was there before the theorem. It gives the same numbers.
+# The linear program over all $2^5 - 1$ staircase columns was there before the theorem. To ten digits it gives the same
+# numbers.
 
 # %%
 for eta in (0.2, 0.5, 0.8, 0.85, 0.9):
@@ -95,12 +97,18 @@ for eta in (0.2, 0.5, 0.8, 0.85, 0.9):
 #
 # Give each border between answers a height $u_i$, and each block a fixed price. If no block of answers is worth more
 # than the rise between its two borders plus its price, then adding up over the blocks of any partition bounds them
-# all. One set of heights serves *every* cap.
+# all. One set of heights bounds *every* cap, and is tight for the caps up to the first corner, as the table shows.
 
 # %%
 design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(0.5)])
 potentials = np.asarray(design.certificate.potentials)
 print("heights:", potentials.round(6), " price level:", round(design.certificate.level, 6))
+for eta in (0.2, 0.5, 0.8, 0.85, 0.9):
+    bound = design.certificate.level + eta * max(0.0, potentials[-1] - design.certificate.level)
+    optimum = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)]).value
+    print(f"eta {eta:4}: these heights prove {bound:.10f}, the optimum is {optimum:.10f}")
+
+# %%
 design.verify(exact=True)
 
 # %%
@@ -109,16 +117,44 @@ ax = figure.subplots()
 ax.step(range(len(potentials)), potentials, where="post", color="#009E73", lw=2)
 ax.set_xticks(range(len(potentials)), ["start", *[f"after answer {x + 1}" for x in range(len(p0))]], fontsize=8)
 ax.set_ylabel("potential u")
-ax.set_title("Six numbers prove the design", loc="left", fontsize=10.5)
+ax.set_title("Six heights prove the design", loc="left", fontsize=10.5)
 ax.spines[["top", "right"]].set_visible(False)
 figure
 
 # %% [markdown]
 # ## A thousand answers
 #
-# The dynamic program needs no list of sets, so that size hardly matters.
+# The dynamic program needs no list of sets. A thousand answers have $2^{1000}$ of them, and take seconds.
 
 # %%
 rng = np.random.default_rng(3)
 many = optimal_channel(Divergence(KL, *rng.dirichlet(np.ones(1000), 2)), [LocalDP(2.0), TotalVariation(0.5)])
 print(f"k = 1000: {many.value:.9f} nats, relative gap {many.relative_gap:.0e}, {many.method}")
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Between which caps is the optimum a coin between 4 and 3 blocks? With which probability does the coin choose 3
+#    blocks at $\eta = 0.85$?
+# 2. Which of the four points lie on the envelope?
+# 3. Take $\varepsilon = 1$. How many corners does the envelope have?
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. Between the total variations of the two; the weight is linear in the cap.
+four, three = points[4][0], points[3][0]
+weight = (0.85 - four) / (three - four)
+print(f"from {four:.4f} to {three:.4f}; at 0.85 with probability {weight:.4f}")
+print(f"kept: {weight * points[3][1] + (1 - weight) * points[4][1]:.10f}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. A point is a corner of the envelope, or it lies below it.
+for m, (x, y) in points.items():
+    best = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(x)]).value
+    print(f"{m} blocks: {y:.6f} of {best:.6f}, {'on the envelope' if y > best * (1 - 1e-9) else 'below it'}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. As many as the package lists, beside the origin.
+for corner in frontiers.envelope(utility, 1.0).corners[1:]:
+    print(f"{corner.blocks} blocks at eta = {corner.eta:.4f}, keeps {corner.value:.6f} nats")

@@ -12,12 +12,14 @@
 # # Reading a certificate
 #
 # A design says: *no channel within these limits keeps more than this*. Why should anybody believe it? This notebook
-# opens a certificate, checks it by hand, breaks it, and hands it to a checker that shares nothing with the package.
+# opens a certificate, checks it by hand, breaks it, and hands it to a checker that shares no code with the package.
 
 # %%
 # %config InlineBackend.figure_formats = ["retina"]
 # %matplotlib inline
 import json
+import subprocess
+import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -125,7 +127,6 @@ folder.cleanup()
 # ## A second, independent proof
 #
 # Another method proves the same optimum with other numbers: prices of the answers, and all $2^3$ columns looked at.
-# The two share no formula.
 
 # %%
 other = optimal_channel(design.utility, design.constraints, method=PatternLP())
@@ -133,5 +134,55 @@ print(type(design.certificate).__name__, f"{design.upper_bound:.12f}")
 print(type(other.certificate).__name__, f"{other.upper_bound:.12f}")
 
 # %% [markdown]
-# Outside Python, `ldpopt verify design.json` checks a file, and `python3 -m ldpopt_check design.json` does so
-# with nothing but Python's standard library, in rational arithmetic.
+# ## A checker of its own
+#
+# `ldpopt verify design.json` checks a file with the package. `python3 -m ldpopt_check design.json` does so with nothing
+# but Python's standard library, in rational arithmetic. Here it reads the two files: the honest one and the broken one.
+
+# %%
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name, "design.json")
+for name in ("honest", "broken"):
+    path.write_text(design.to_json() if name == "honest" else json.dumps(text), encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "ldpopt_check", path.name], cwd=folder.name, capture_output=True, text=True
+    )
+    print(f"{name}: exit code {ended.returncode}", ended.stdout.strip(), sep="\n")
+folder.cleanup()
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Raise the middle potentials instead of lowering one: $u = (0, \tfrac56 + t, \tfrac56 + t, \tfrac53)$. For which
+#    $t$ do all six inequalities still hold?
+# 2. Claim a bound of 0.12 in the file, and verify it. What is refused?
+# 3. Without the cap the same potentials and a price still prove a bound. Design without the cap: what are the level
+#    and the bound?
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. For none but 0: block 3 leaves no room above, and block 1 none below.
+for t in (Fraction(-1, 100), Fraction(0), Fraction(1, 100)):
+    v = [u[0], u[1] + t, u[2] + t, u[3]]
+    held = []
+    for i in range(3):
+        for j in range(i + 1, 4):
+            x, y = 1 + 4 * sum(a[i:j]), 1 + 4 * sum(b[i:j])
+            held.append((x - y) ** 2 / (x + y) <= v[j] - v[i])
+    print(f"t = {t!s:>6}: {sum(held)} of {len(held)} hold")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. The numbers prove 0.125, which is more than the file claims.
+with tempfile.TemporaryDirectory() as name:
+    path = Path(name, "design.json")
+    design.save(path)
+    text = json.loads(path.read_text("utf-8"))
+    text["upper_bound"] = 0.12
+    path.write_text(json.dumps(text), encoding="utf-8")
+    print(*load_design(path).verify().failures, sep="\n")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. The certificate is of the same kind, or of a simpler one.
+free = optimal_channel(design.utility, LocalDP(np.log(5)))
+print(type(free.certificate).__name__, f"bound {free.upper_bound:.9f}, value {free.value:.9f}")

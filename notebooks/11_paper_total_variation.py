@@ -110,3 +110,31 @@ recomputed("gi-theorem-8")
 
 # %%
 recomputed("gi-theorem-3")
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Two answers are equally probable. How often does an attacker guess right after one report with $\varepsilon =
+#    2$, without a cap and with $\eta = 0.3 \tanh 1$?
+# 2. How many reports of $\varepsilon = 0.1$ fit into $(2, 10^{-6})$, without erasure and with 60 % erased?
+# 3. Theorem 8 promises the share $\eta/\tanh(\varepsilon/2)$ of the optimum without a cap. What share does the
+#    optimal channel keep at $\varepsilon = 2$, $\eta = 0.3$?
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. With probability (1 + eta)/2.
+for share in (1.0, 0.3):
+    print(f"eta = {share * np.tanh(1.0):.4f}: right in {(1 + share * np.tanh(1.0)) / 2:.1%} of the cases")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. Look for the largest count that stays within the budget.
+for share in (1.0, 0.4):
+    eta = share * np.tanh(0.05)
+    fitting = [k for k in range(1, 400) if k_fold(0.1, eta=eta, count=k).epsilon_at(1e-6) <= 2.0]
+    print(f"{1 - share:.0%} erased: {max(fitting)} reports")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. More than is promised, since erasing is not optimal here.
+row = frontier(utility, [2.0], [0.3, 1.0]).rows
+print(f"promised {0.3 / np.tanh(1.0):.4f}, kept {row[0].optimum / row[1].optimum:.4f}")

@@ -24,6 +24,7 @@ sys.path.append("..")  # the root of the clone, which has the claims of the pape
 # %matplotlib inline
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.optimize import brentq
 
 from experiments.papers import EXPERIMENTS, compute
 from ldpopt.mechanisms import Gaussian, dominating_pair, randomized_response
@@ -45,7 +46,7 @@ def recomputed(name):
 #
 # A channel is $\rho$-zCDP if $D_\alpha \le \rho\,\alpha$ for every order $\alpha > 1$. So $\rho$ is the height of the
 # curve $D_\alpha/\alpha$. For the Gaussian mechanism the curve is flat. For randomized response it falls, and $\rho$
-# is its beginning. With many erased reports it has a hump, and $\rho$ is its top.
+# is its beginning. With nine reports of ten erased it has a hump at $\varepsilon = 2$, and $\rho$ is its top.
 
 # %%
 figure = Figure(figsize=(6.8, 3.8), layout="constrained")
@@ -63,10 +64,12 @@ figure
 # %% [markdown]
 # ## From pure privacy
 #
-# Proposition 1.4 says $\rho \le \varepsilon^2/2$. The exact value is $\varepsilon \tanh(\varepsilon/2)$: half of the
-# bound is given away at $\varepsilon = 3.8$ already.
+# Proposition 1.4 says $\rho \le \varepsilon^2/2$. The exact value is $\varepsilon \tanh(\varepsilon/2)$, which is
+# half of the bound at the $\varepsilon$ that is printed first.
 
 # %%
+half = brentq(lambda epsilon: epsilon * np.tanh(epsilon / 2) - epsilon**2 / 4, 1, 10)
+print(f"half of the bound at epsilon = {half:.4f}")
 print(f"{'epsilon':>8} {'paper':>10} {'sharp':>10} {'measured':>10}")
 for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
     paper, sharp = conversions.pure_to_zcdp(PureDP(epsilon)).rho, conversions.pure_to_zcdp_sharp(PureDP(epsilon)).rho
@@ -107,3 +110,27 @@ recomputed("bs-mcdp")
 
 # %%
 recomputed("bs-proposition-5-3")
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Which $\rho$ has Gaussian noise with $\sigma = 2$ for answers in $[0, 1]$, and which noise has $\rho = 1/2$?
+# 2. Ten reports of randomized response with $\varepsilon = 0.5$: what is their $\rho$ together, and which
+#    $\varepsilon$ does it give at $\delta = 10^{-6}$? Compare it with the plain sum.
+# 3. At which order is the hump of the channel with 90 % erased?
+#
+# The answers are in the folded cells below.
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 1. It is 1/(2 sigma squared).
+print(f"rho {1 / (2 * 2**2)}; sigma {1 / np.sqrt(2 * 0.5):g}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 2. The values of rho add. For so few reports the plain sum is the better bound.
+ten = 10 * zcdp(randomized_response(2, 0.5)).value
+turned = conversions.zcdp_to_approximate_sharp(ZCDP(0.0, ten), 1e-6).epsilon
+print(f"rho {ten:.4f}, epsilon {turned:.4f}; plain sum {10 * 0.5}")
+
+# %% tags=["hide-cell"] jupyter={"source_hidden": true, "outputs_hidden": true}
+# Answer 3. Where the last curve of the first picture is largest.
+print(f"at order {orders[np.argmax(heights)]:.2f}, where it is {heights.max():.4f}; at order 1: {heights[0]:.4f}")

@@ -51,7 +51,7 @@ def main() -> None:
         figure.savefig(drawn, dpi=110, bbox_inches="tight", facecolor="white")
         plt.close("all")
         image = Image.open(drawn).convert("RGB")
-        image.thumbnail((WIDTH, 400), Image.Resampling.LANCZOS)
+        image.thumbnail((WIDTH, 700), Image.Resampling.LANCZOS)
         image.quantize(64).save(HERE / "tasks" / name, optimize=True)
         print(title, image.size)
 

@@ -161,14 +161,14 @@ def _as_json(design: Design, paths: list[Path]) -> None:
 
 def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: Path | None) -> None:
     from ldpopt.numbers.rounding import ceil_digits
-    from ldpopt.plots.figure import with_unit
+    from ldpopt.plots.figure import utility_name
     from ldpopt.words import reports_in_words, verdict
 
     k, m = design.channel.shape
     say(f"{k} answers -> {m} reports, {design.method}")
     whole = design.utility.unprivate
     share = f", {design.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
-    say(f"{with_unit(design.utility.f)} kept: {design.value:.6g}{share}")
+    say(f"{utility_name(design.utility)} kept: {design.value:.6g}{share}")
     proved = "" if design.certificate is None else f"{verdict(design)} ({design.certificate.argument})"
     say(f"At most {ceil_digits(design.upper_bound)} is possible: {proved}" if proved else "")
     say(*([f"Note: {design.note}."] if design.note else []), "")

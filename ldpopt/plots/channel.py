@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,9 @@ from ldpopt.plots.figure import (
     SECOND_COLOR,
     Axes,
     axes_or_new,
+    draw_bar,
     fit_column,
+    inches_of,
     ink,
     label_axes,
     label_text,
@@ -23,6 +27,7 @@ from ldpopt.plots.figure import (
     log_ticks,
     panels,
     picture,
+    positive_width,
     rows_written,
 )
 from ldpopt.values.distribution import Array
@@ -33,10 +38,6 @@ if TYPE_CHECKING:
 
 LABELLED = 60
 """More rows or columns than this are numbered instead of labelled one by one."""
-
-
-_CHARACTER = 0.08
-"""The width of a label's character in inches."""
 
 
 def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] | None = None) -> Axes:
@@ -57,39 +58,62 @@ def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] |
         if sorted(order) != list(range(k)):
             raise invalid("order", f"each position from 0 to {k - 1} once", Phrase("others"))
         channel = Channel(channel.matrix[list(order)], [channel.inputs[x] for x in order], channel.outputs)
-    rows, inch = rows_written(channel.inputs)
+    _, inch = rows_written(channel.inputs)
     ax = axes_or_new(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(inch * k, 1.5), 12))
+    return _draw_channel(channel, ax, rows=True)
+
+
+def _draw_channel(channel: Channel, ax: Axes, rows: bool) -> Axes:
+    """Draw a channel on axes, with or without the labels of its rows."""
+    k, m = channel.shape
     image = ax.imshow(channel.matrix, cmap="Blues", vmin=0, vmax=channel.matrix.max(), aspect="auto")
     image.set_interpolation("nearest")
     columns = [label_text(label) for label in channel.outputs]
-    for axis, labels in ((ax.xaxis, columns), (ax.yaxis, rows)):
+    answers = rows_written(channel.inputs)[0] if rows else []
+    for axis, labels in ((ax.xaxis, columns), (ax.yaxis, answers)):
         if len(labels) <= LABELLED:
             axis.set_ticks(range(len(labels)), labels)
-    inches = ax.get_window_extent().width / ax.figure.dpi / m
-    if m <= LABELLED and max(len(line) for text in columns for line in text.split("\n")) * _CHARACTER > inches:
+    ax.tick_params(length=0, labelsize=8 if k > 12 else 9)
+    ax.set_xlabel("report")
+    ax.set_ylabel("answer" if rows else "")
+    fit_column(ax, draw_bar(image, ax, "Pr(report | answer)"))
+    inches, letters = inches_of(ax)[0] / m, ax.get_xticklabels()
+    size = letters[0].get_fontsize() if letters else 9
+    wide = [0.009 * size * max(map(len, text.split("\n"))) for text in columns]
+    if m <= LABELLED and any(left + right > 2 * inches for left, right in pairwise(wide)):
+        step = math.ceil(0.14 / inches)  # of the labels that there is room for
+        ax.set_xticks(range(0, m, step), columns[::step])
         ax.tick_params(axis="x", labelrotation=40)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
-    ax.tick_params(length=0, labelsize=8 if k > 12 else 9)
-    ax.set_xlabel("report")
-    ax.set_ylabel("answer")
-    if k <= 30 and m <= 12:
-        for (x, y), value in np.ndenumerate(channel.matrix):
-            colour = ink(image.cmap(image.norm(value)))
-            ax.text(y, x, _probability(value), ha="center", va="center", fontsize=7.5, color=colour)
-    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
-    bar.set_label("Pr(report | answer)")
-    bar.outline.set_visible(False)
-    fit_column(ax, bar)
+    _print_probabilities(ax, channel.matrix, image)
     ax.spines[:].set_visible(False)
     return ax
 
 
-def _probability(value: float) -> str:
-    """A probability with three significant digits in few characters: 0.123, 0, 1, 4e-05."""
+def _print_probabilities(ax: Axes, matrix: Array, image: Any) -> None:
+    """Print the probabilities in the cells, with as many decimals as fit, or none of them."""
+    k, m = matrix.shape
+    wide, high = inches_of(ax) / (m, k)
+    digits = next((digits for digits in (3, 2) if (digits + 2) * _DIGIT_WIDTH <= 0.95 * wide), None)
+    if digits is None or high < 0.1 or k > 30 or m > 12:
+        return
+    for (x, y), value in np.ndenumerate(matrix):
+        colour = ink(image.cmap(image.norm(value)))
+        size = 7.5 if high >= 0.13 else 6
+        ax.text(y, x, _probability(value, digits), ha="center", va="center", fontsize=size, color=colour)
+
+
+_DIGIT_WIDTH = 0.07
+"""The width of a printed digit in inches."""
+
+
+def _probability(value: float, digits: int = 3) -> str:
+    """A probability in few characters: 0.123, 0, 1, 4e-05."""
     if value in (0.0, 1.0):
         return f"{value:.0f}"
-    return f"{value:.3f}" if 5e-4 <= value < 0.9995 else f"{value:.0e}" if value < 0.5 else "1−"
+    half = 0.5 * 10.0**-digits
+    return f"{value:.{digits}f}" if half <= value < 1 - half else f"{value:.0e}" if value < 0.5 else "1−"
 
 
 def blocks(
@@ -166,21 +190,30 @@ def _on_answers(design: Any) -> Any:
     return posed
 
 
-def design_picture(design: Design, names: tuple[str, str] | None = None, kind: str = "png") -> bytes:
-    """P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg, pdf or pgf file.
+def design_picture(
+    design: Design, names: tuple[str, str] | None = None, kind: str = "png", *, width: float | None = None
+) -> bytes:
+    """Draw P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg, pdf or pgf file.
 
-    The answers are in the same order in both.
+    names : the names of P0 and P1. kind : of the file. width : of the picture in inches; by default it grows with the
+        number of reports. The answers are in the same order in both. Raises `InvalidInput` for another kind, and for a
+        width that is not positive.
 
     >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
     >>> design_picture(optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0)))[1:4]
     b'PNG'
     """
     k, m = design.channel.shape
-    left, right = panels((7.5, 2.6 + min(max(0.6 * m, 2.4), 9)), 1.3 + min(max(0.27 * k, 2.2), 12))
+    widths = np.array([7.5, 2.6 + min(max(0.6 * m, 2.4), 9)])
+    if width is not None:
+        widths *= positive_width(width) / widths.sum()
+    left, right = panels(widths.tolist(), 1.3 + min(max(0.27 * k, 2.2), 12))
     blocks(design, ax=left, names=names)
     posed = _on_answers(design)
     _, order = ratio_order(np.asarray(posed.p0), np.asarray(posed.p1))
-    channel(design.channel, ax=right, order=[int(x) for x in order])
+    best = design.channel
+    rows = Channel(best.matrix[order], [best.inputs[x] for x in order], best.outputs)
+    _draw_channel(rows, right, rows=False)  # they stand beside the rows of the blocks
     return picture(left, kind)
 
 
@@ -233,19 +266,28 @@ def structures(given: Structures, ax: Axes | None = None) -> Axes:
     named = [label_text(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
     ax.set_yticks(range(len(patterns)), named)
     log_ticks(ax)
-    return label_axes(ax, "ε in nats", "answers that a report favours")
+    return label_axes(ax, "ε (nats)", "answers that a report favours")
 
 
 def shares(
-    labels: Sequence[object], values: Any, lower: Any, upper: Any, truth: Any = None, ax: Axes | None = None
+    labels: Sequence[object],
+    values: Any,
+    lower: Any,
+    upper: Any,
+    truth: Any = None,
+    ax: Axes | None = None,
+    *,
+    level: float = 0.95,
 ) -> Axes:
     """Draw a point and an interval for each of k answers, with the first answer on top.
 
     values, lower, upper : arrays (k,). truth : known shares to mark, (k,), if any.
-    ax : matplotlib axes; without them a new figure is made. Returns the axes.
+    ax : matplotlib axes; without them a new figure is made. level : of the intervals, which the picture says.
+
+    Returns the axes. Raises `InvalidInput` for arrays of other shapes.
 
     >>> shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7]).get_xlabel()
-    'share of respondents'
+    'share of respondents, with 95 % intervals'
     """
     (values, lower, upper), k = (np.asarray(limit, dtype=float) for limit in (values, lower, upper)), len(labels)
     if not values.shape == lower.shape == upper.shape == (k,):
@@ -254,7 +296,7 @@ def shares(
     ax = axes_or_new(ax, 7.0, 0.9 + inch * max(k, 2))
     heights = np.arange(k)[::-1]
     ax.hlines(heights, lower, upper, color=FIRST_COLOR, linewidth=2.2, alpha=0.75)
-    ax.plot(values, heights, "o", color=FIRST_COLOR, markersize=5, label="estimate, 95 % interval")
+    ax.plot(values, heights, "o", color=FIRST_COLOR, markersize=5, label="estimate")
     if truth is not None:
         ax.plot(np.asarray(truth), heights, "D", color=SECOND_COLOR, markersize=4, label="truth")
         legend_above(ax, 8)
@@ -263,7 +305,7 @@ def shares(
     ax.set_ylim(-0.6, k - 0.4)
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g} %")
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
-    return label_axes(ax, "share of respondents", grid="x", left=False)
+    return label_axes(ax, f"share of respondents, with {100 * level:g} % intervals", grid="x", left=False)
 
 
 def coefficients(

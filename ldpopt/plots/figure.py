@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ldpopt.design import MutualInformation
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files.escapes import overrides_shown
+from ldpopt.values.distribution import Array, number
 
 LINE = 30
 """Characters on a line of a label."""
@@ -166,16 +168,32 @@ def panels(widths: Sequence[float], height: float) -> list[Axes]:
     return list(figure.subplots(1, len(widths), squeeze=False, width_ratios=list(widths))[0])
 
 
+def positive_width(width: float) -> float:
+    """Return `width`, in inches, if it is a positive number.
+
+    >>> positive_width(3.4)
+    3.4
+    """
+    inches = number(width, "width")
+    if not inches > 0:
+        raise invalid("width", "a positive number of inches", width)
+    return inches
+
+
 def label_axes(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True) -> Axes:
     """Name the axes of a finished figure, take its frame away, and return `ax`.
 
     x, y : the names. grid : "x", "y" or "both" for a light grid along them. left : whether the left side stays.
 
-    >>> label_axes(axes_or_new(None, 5.0, 3.0), "ε in nats").get_xlabel()
-    'ε in nats'
+    >>> label_axes(axes_or_new(None, 5.0, 3.0), "ε (nats)").get_xlabel()
+    'ε (nats)'
     """
+    from matplotlib.ticker import AutoLocator, MaxNLocator
+
     ax.set(xlabel=x, ylabel=y)
     fit_column(ax)
+    if isinstance(ax.xaxis.get_major_locator(), AutoLocator):
+        ax.xaxis.set_major_locator(MaxNLocator(_ticks_that_fit(ax), steps=[1, 2, 5, 10]))
     if grid:
         ax.grid(axis=grid, color="0.92", lw=0.8)
         ax.set_axisbelow(True)
@@ -183,24 +201,75 @@ def label_axes(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True)
     return ax
 
 
+def _ticks_that_fit(ax: Axes) -> int:
+    """The number of intervals between ticks of five letters that fit below axes."""
+    size = (ax.get_xticklabels() or [ax.xaxis.label])[0].get_fontsize()
+    return max(3, int(inches_of(ax)[0] / (0.065 * size)))
+
+
 NARROW = 3.0
 """Axes narrower than this, in inches, get small letters: a column of a paper is about 3.4 inches wide."""
 
 
+PRINT_WIDTH = 5.6
+"""Axes narrower than this, in inches, get letters of the size of print: a page has about 7 inches of text."""
+
+
+def inches_of(ax: Axes) -> Array:
+    """Return the width and the height of axes in inches, shape (2,), with the letters around them as they are now.
+
+    >>> bool((inches_of(axes_or_new(None, 5.0, 3.0)) < [5.0, 3.0]).all())
+    True
+    """
+    figure = ax.get_figure(root=True)
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+    return np.array(ax.get_window_extent().size / figure.dpi)
+
+
 def is_narrow(ax: Axes) -> bool:
     """Whether axes are part of a figure as wide as one column of a paper, or less."""
-    return bool(ax.get_window_extent().width / ax.figure.dpi < NARROW)
+    return slot_width(ax) < NARROW
+
+
+def slot_width(ax: Axes) -> float:
+    """Return the width in inches that matplotlib's default margins give to axes, whatever is drawn beside them.
+
+    >>> round(slot_width(axes_or_new(None, 5.0, 3.0)), 3)
+    3.875
+    """
+    figure, place = ax.get_figure(root=True), ax.get_subplotspec()
+    if place is None:
+        return float(ax.get_window_extent().width / figure.dpi)
+    return float(place.get_position(figure).width * figure.get_size_inches()[0])
 
 
 def fit_column(ax: Axes, *bars: Any) -> None:
-    """Make the letters of narrow axes, and of their scales of colours, as small as a column of a paper needs."""
-    if not is_narrow(ax):
-        return
-    for each in (ax, *(bar.ax for bar in bars)):
-        each.xaxis.label.set_fontsize(8)
-        # A long name stands in two lines, since low axes are shorter than it.
-        each.yaxis.label.set(fontsize=8, text=textwrap.fill(" ".join(each.get_ylabel().split()), 24))
-        each.tick_params(labelsize=7)
+    """Break the names of axes into lines that fit, and make the letters of narrow axes and their bars small."""
+    parts = (ax, *(bar.ax for bar in bars))
+    size, letters = (8, 7) if is_narrow(ax) else (9, 8) if slot_width(ax) < PRINT_WIDTH else (None, None)
+    for each in parts if size is not None else ():
+        each.xaxis.label.set_fontsize(size)
+        each.yaxis.label.set_fontsize(size)
+        each.tick_params(labelsize=letters)
+    wide, high = inches_of(ax)
+    for each in parts:
+        each.yaxis.label.set_text(_wrapped(each.yaxis.label, high))
+        each.xaxis.label.set_text(_wrapped(each.xaxis.label, 1.05 * wide))
+
+
+LETTER_WIDTH = 0.0082
+"""The mean width of a letter in inches for each point of its size."""
+
+
+def _wrapped(label: Any, inches: float) -> str:
+    """The text of a label in lines of about that many inches, none of which is one short word if that can be helped."""
+    text = " ".join(label.get_text().split())
+    limit = max(12, int(inches / (LETTER_WIDTH * label.get_fontsize())))
+    lines = textwrap.wrap(text, limit, break_on_hyphens=False)
+    # As many lines as are needed, of about one length.
+    even = max(12, min(limit, len(text) // max(1, len(lines)) + 6))
+    return "\n".join(textwrap.wrap(text, even, break_on_hyphens=False)) if len(lines) > 1 else text
 
 
 PLACES = ("above", "below", "beside", "inside", "none")
@@ -241,41 +310,74 @@ def move_legend(ax: Axes, place: str, size: float | None = None) -> Axes:
 def put_legend(
     ax: Axes, place: str, handles: Sequence[Any], labels: Sequence[str], *, size: float = 9, title: str = ""
 ) -> None:
-    """Give finished axes a legend at one of `PLACES`; "auto" is beside wide axes, and below those of a column."""
+    """Give finished axes a legend, in as many columns as fit.
+
+    place : "above", "below" or "beside" the data, "inside" where it hides least, or "none"; "auto" is beside wide axes,
+        and below those of a column of a paper.
+    handles, labels : what stands in it, as for matplotlib's `Axes.legend`. size : of the letters, in points.
+    title : of the legend.
+
+    Raises `InvalidInput` for another place.
+
+    >>> ax = axes_or_new(None, 5.0, 3.0)
+    >>> line = ax.plot([0, 1], [0, 1], label="rises")
+    >>> put_legend(ax, "below", *ax.get_legend_handles_labels())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['rises']
+    """
     from matplotlib.transforms import ScaledTranslation
 
     if place not in ("auto", *PLACES):
         raise invalid("legend", f"one of {', '.join(PLACES)}", place)
     dots = ax.figure.dpi
-    width = ax.get_window_extent().width / dots
+    width = float(inches_of(ax)[0])
+    box = ax.get_window_extent()
     if place == "auto":
-        place = "beside" if width >= COLUMN else "below"
+        place = "beside" if slot_width(ax) >= COLUMN else "below"
+    if is_narrow(ax):
+        size = min(size, 8)
     if (old := ax.get_legend()) is not None:
         old.remove()
     if place == "none":
         return
     style: dict[str, Any] = {"frameon": False, "fontsize": size, "title": title or None, "alignment": "left"}
     style |= {"title_fontsize": size}
+    if is_narrow(ax):
+        style |= {"handlelength": 1.6}
     if place == "inside":
         ax.legend(handles, labels, loc="best", **style)
     elif place == "beside":
         ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), **style)
     else:
         style |= {"borderaxespad": 0.2, "loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+        style |= {"columnspacing": 0.8 if is_narrow(ax) else 1.2}
         if place == "below":
             # The legend keeps its distance in inches, whatever the height that a layout gives to the axes.
             letters = ax.xaxis.get_tightbbox()
             drop = 0.0 if letters is None else (ax.get_window_extent().y0 - letters.y0) / dots
             under = ax.transAxes + ScaledTranslation(0.0, -drop - 0.05, ax.figure.dpi_scale_trans)
             style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": under}
+            if is_narrow(ax):
+                # In a column of a paper it may reach below the name of the vertical axis, too.
+                style |= {"loc": "upper right", "bbox_to_anchor": (1.0, 0.0)}
+                width = (box.x1 - ax.get_tightbbox().x0) / dots
         for columns in (3, 2, 1) if place == "below" else (2, 1):
-            drawn = ax.legend(handles, labels, ncols=columns, columnspacing=1.2, **style)
+            drawn = ax.legend(handles, labels, ncols=columns, **style)
             if drawn.get_window_extent().width / dots <= width:
                 break
 
 
 def log_ticks(ax: Axes) -> None:
-    """Set ticks of a horizontal logarithmic scale that do not touch: 1, 2, 5, or 1, 3, or powers of ten alone."""
+    """Set ticks of a horizontal logarithmic scale that do not touch: 1, 2, 5, or 1, 3, or powers of ten alone.
+
+    ax : finished axes, whose limits and size decide.
+
+    >>> ax = axes_or_new(None, 5.0, 3.0)
+    >>> ax.set(xscale="log", xlim=(1, 10)), log_ticks(ax)  # doctest: +ELLIPSIS
+    ([...], None)
+    >>> [label.get_text() for label in ax.get_xticklabels() if 1 <= label.get_position()[0] <= 10]
+    ['1', '2', '5', '10']
+    """
     from matplotlib.ticker import LogLocator, NullFormatter
 
     low, high = ax.get_xlim()
@@ -284,7 +386,7 @@ def log_ticks(ax: Axes) -> None:
     choices = ((1.0, 2.0, 5.0), (1.0, 3.0))
     subs = next((choice for choice in choices if len(choice) * decades <= 2 * inches), (1.0,))
     ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=max(3, int(1.4 * inches))))
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if 1000 <= x < 1e9 else f"{x:g}")
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
@@ -374,9 +476,32 @@ def refuse_without_latex(kind: str) -> None:
     _latex(kind)
 
 
-def with_unit(f: FDivergence) -> str:
-    """The divergence's name, with "nats" if it has a logarithm."""
-    return f.name + (" (nats)" if f.in_nats else "")
+def utility_name(utility: Any) -> str:
+    """Return the name of a utility, with "nats" if it has a logarithm.
+
+    >>> from ldpopt import MutualInformation
+    >>> utility_name(MutualInformation([0.6, 0.4]))
+    'mutual information (nats)'
+    """
+    f = getattr(utility, "f", None)
+    if isinstance(f, FDivergence):
+        return f.name + (" (nats)" if f.in_nats else "")
+    return f"{utility.name} (nats)" if isinstance(utility, MutualInformation) else str(utility.name)
+
+
+def draw_bar(image: Any, axes: Any, label: str, **options: Any) -> Any:
+    """Draw a scale of colours as high as the axes beside it, and return it.
+
+    image : the cells. axes : one of them, or a list of those that share the scale. label : its name.
+    """
+    first = axes[0] if isinstance(axes, list) else axes
+    wide, high = inches_of(first)
+    bar = first.figure.colorbar(
+        image, ax=axes, fraction=0.06, pad=0.02, aspect=high / max(0.03 * wide, 0.06), **options
+    )
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+    return bar
 
 
 def shade(shares: Any, name: str = "viridis") -> list[Any]:

@@ -1,16 +1,13 @@
-"""Curves over limits: value against epsilon or eta, gaps, published bounds, trade-off curves and privacy profiles."""
+"""Curves over limits: value against epsilon or eta, trade-off curves and privacy profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ldpopt.design import Divergence
-from ldpopt.errors import Phrase, invalid
-from ldpopt.frontiers import BASELINES, Envelope, Frontier, FrontierRow, Sweep
+from ldpopt.frontiers import BASELINES, Envelope, Frontier, Sweep
 from ldpopt.frontiers import envelope as corners_of
 from ldpopt.plots.figure import (
     COLUMN,
@@ -18,22 +15,16 @@ from ldpopt.plots.figure import (
     SECOND_COLOR,
     Axes,
     axes_or_new,
-    fit_column,
-    ink,
+    inches_of,
     is_narrow,
     label_axes,
-    label_text,
     legend_above,
-    log_ticks,
-    panels,
     put_legend,
     shade,
-    with_unit,
+    slot_width,
+    utility_name,
 )
-from ldpopt.values.distribution import Array, number
-
-if TYPE_CHECKING:
-    from ldpopt.bounds import Comparison
+from ldpopt.values.distribution import Array
 
 
 def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
@@ -44,7 +35,7 @@ def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
 
     >>> from ldpopt import LocalDP, MutualInformation, frontiers
     >>> sweep(frontiers.sweep(MutualInformation([0.6, 0.4]), LocalDP, [0.5, 1.0])).get_ylabel()
-    'mutual information of the reports'
+    'mutual information (nats) of the reports'
     """
     ax = axes_or_new(ax, 6.5, 4)
     single = all(not isinstance(row.parameter, tuple) for row in sweep.rows)
@@ -65,7 +56,7 @@ def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
         names = [", ".join(f"{part:g}" for part in np.atleast_1d(parameter)) for parameter in sweep.parameters]
         ax.set_xticks(x, names, rotation=30 if len(names) > 6 else 0, fontsize=8)
     named = "parameter of the constraint" + ("" if single else "s")
-    return label_axes(ax, named, f"{sweep.utility.name} of the reports", "both")
+    return label_axes(ax, named, f"{utility_name(sweep.utility)} of the reports", "both")
 
 
 STYLES = {
@@ -153,10 +144,9 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str 
         ax.set_xlim(low, high)
     if top > 0:
         ax.set_ylim(0, top)
-    value = with_unit(frontier.utility.f) if hasattr(frontier.utility, "f") else frontier.utility.name
-    label_axes(ax, "cap η on total variation", f"{value} of the reports", "both")
-    size = 9 if ax.get_window_extent().width / ax.figure.dpi >= COLUMN else 7
-    put_legend(ax, legend, handles, [text for _, text in entries], size=size, title="ε in nats")
+    label_axes(ax, "cap η on total variation", f"{utility_name(frontier.utility)} of the reports", "both")
+    size = 9 if slot_width(ax) >= COLUMN else 7
+    put_legend(ax, legend, handles, [text for _, text in entries], size=size, title="ε (nats)")
     return ax
 
 
@@ -203,7 +193,8 @@ def envelope(envelope: Envelope, ax: Axes | None = None) -> Axes:
     envelope : from `ldpopt.frontiers.envelope`. ax : matplotlib axes; without them a new figure is made.
 
     After the last corner the optimum is constant up to eta = 1. A number beside each corner says how many blocks its
-    partition has, if there are at most twelve corners. Returns the axes.
+    partition has, if there are at most twelve corners; where they are close, one line lists the numbers. Returns the
+    axes.
 
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
@@ -215,207 +206,29 @@ def envelope(envelope: Envelope, ax: Axes | None = None) -> Axes:
     eta, value = (np.array([getattr(one, name) for one in envelope.corners]) for name in ("eta", "value"))
     ax.plot([*eta, max(1.0, eta[-1])], [*value, value[-1]], color=FIRST_COLOR, lw=1.8)
     ax.plot(eta, value, "o", color=FIRST_COLOR, ms=4.5, clip_on=False)
-    if len(eta) <= 12:
-        for corner in envelope.corners[1:]:
-            ax.annotate(
-                f"{corner.blocks} block{'s' * (corner.blocks != 1)}", (corner.eta, corner.value), (4, -5),
-                textcoords="offset points", ha="left", va="top", fontsize=8,
-            )  # fmt: skip
     ax.set(xlim=(0, 1), ylim=(0, 1.12 * float(value.max())))
     if not envelope.complete:
         ax.set_title("not all corners were found in time", loc="left", fontsize=8)
-    return label_axes(ax, "cap η on total variation", f"{with_unit(envelope.utility.f)} of the reports", "both")
-
-
-def gap_map(
-    frontier: Frontier,
-    baseline: str,
-    ax: Axes | None = None,
-    label: str = "",
-    *,
-    vmin: float = 0.0,
-    vmax: float | None = None,
-    bar: bool = True,
-) -> Axes:
-    """Draw the share of the optimum that a mechanism loses, 1 - baseline / optimum, at every (epsilon, eta).
-
-    frontier : from `ldpopt.frontier`, over a grid. baseline : one of its columns, such as ``"binary_with_erasure"``.
-    ax : matplotlib axes; without them a new figure is made. label : of the colours, instead of the baseline's name.
-    vmin, vmax : the shares, in [0, 1], at the two ends of the colours; by default 0 and the largest share of the table.
-        Maps that are compared need the same ones: `gap_maps` draws several with one scale.
-    bar : whether the scale of the colours is drawn beside the map.
-
-    Above the curve eta = tanh(epsilon/2) the cap on eta has no effect [GI, Prop 2]. Returns the axes. Raises
-    `InvalidInput` for an unknown column, and for a scale that does not rise.
-
-    >>> from ldpopt import Divergence, frontiers
-    >>> from ldpopt.divergences import KL
-    >>> made = frontiers.frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [0.5, 1.0], [0.1, 0.2])
-    >>> gap_map(made, "binary_with_erasure").get_xlabel()
-    'ε (nats)'
-    """
-    from matplotlib.patheffects import withStroke
-
-    epsilons, column = np.unique(frontier.column("epsilon"), return_inverse=True)
-    etas, row = np.unique(frontier.column("eta"), return_inverse=True)
-    table = np.full((len(etas), len(epsilons)), np.nan)
-    table[row, column] = frontier.gap(baseline)
-    low = number(vmin, "vmin")
-    high = max(low + 0.01, _largest(table)) if vmax is None else number(vmax, "vmax")
-    if not low < high:
-        raise invalid("vmax", f"a number above vmin = {low:g}", high)
-    ax = axes_or_new(ax, 3.2 + min(max(0.55 * len(epsilons), 3), 9), 1.4 + min(max(0.36 * len(etas), 2.6), 7))
-    across, up = _edges(epsilons), np.clip(_edges(etas), 0, 1)
-    mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=low, vmax=high)
-    if table.size <= 150:
-        for i, j in np.argwhere(np.isfinite(table)):
-            cell = mesh.cmap(mesh.norm(table[i, j]))
-            x, y = (across[j] + across[j + 1]) / 2, (up[i] + up[i + 1]) / 2
-            text = ax.text(x, y, f"{max(0.0, table[i, j]):.0%}", ha="center", va="center", fontsize=7, color=ink(cell))
-            text.set(zorder=4, path_effects=[withStroke(linewidth=2, foreground=cell)])
-    curve = np.linspace(across[0], across[-1], 200)
-    reach = np.tanh(curve / 2)
-    ax.plot(curve, reach, color="white", lw=3)
-    ax.plot(
-        curve,
-        reach,
-        color="#D55E00",
-        lw=1.4,
-        label="η = tanh(ε/2)" + ("" if is_narrow(ax) else ": above it η does not bind"),
-    )
-    ax.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
-    if np.any((reach > up[0]) & (reach < up[-1])):
-        ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5, borderaxespad=0.2)
-    ax.set_xlabel("ε (nats)")
-    ax.set_ylabel("cap η on total variation")
-    if bar:
-        _shares_bar(mesh, ax, label or _missed(baseline))
+    label_axes(ax, "cap η on total variation", f"{utility_name(envelope.utility)} of the reports", "both")
+    if len(eta) <= 12:
+        _name_corners(ax, eta[1:], value[1:], [corner.blocks for corner in envelope.corners[1:]])
     return ax
 
 
-def _largest(shares: Array) -> float:
-    return float(np.max(shares[np.isfinite(shares)], initial=0.0))
-
-
-def _missed(baseline: str) -> str:
-    return f"share of the optimum missed by\n{STYLES.get(baseline, (baseline.replace('_', ' '),))[0]}"
-
-
-def _shares_bar(mesh: Any, ax: Any, label: str) -> None:
-    """The scale of the colours of one map, or of a list of axes that share it."""
-    from matplotlib.ticker import PercentFormatter
-
-    first = ax[0] if isinstance(ax, list) else ax
-    bar = first.figure.colorbar(mesh, ax=ax, format=PercentFormatter(1.0), pad=0.02)
-    bar.set_label(label)
-    bar.outline.set_visible(False)
-    fit_column(first, bar)
-
-
-def gap_maps(frontiers: Mapping[str, Frontier], baseline: str, label: str = "") -> list[Axes]:
-    """Draw `gap_map` for several frontiers side by side, on one scale of colours.
-
-    frontiers : by the titles of their maps. baseline : one of their columns. label : of the colours.
-
-    The scale reaches from 0 to the largest share of all maps. Returns the axes, from left to right. Raises
-    `InvalidInput` for no frontiers and for an unknown column.
-
-    >>> from ldpopt import Divergence, frontiers
-    >>> from ldpopt.divergences import KL, TOTAL_VARIATION
-    >>> p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
-    >>> tables = {f.name: frontiers.frontier(Divergence(f, p0, p1), [1.0], [0.1, 0.2]) for f in (KL, TOTAL_VARIATION)}
-    >>> [ax.get_title(loc="left") for ax in gap_maps(tables, "binary_with_erasure")]
-    ['KL divergence', 'total variation']
-    """
-    if not isinstance(frontiers, Mapping) or not frontiers:
-        raise invalid("frontiers", "at least one frontier by its title", Phrase("none"))
-    high = max(0.01, *(_largest(table.gap(baseline)) for table in frontiers.values()))
-    axes = panels([4.0] * len(frontiers), 3.6)
-    for ax, (title, table) in zip(axes, frontiers.items(), strict=True):
-        gap_map(table, baseline, ax, vmax=high, bar=False)
-        if (legend := ax.get_legend()) is not None and ax is not axes[-1]:
-            legend.remove()
-        ax.set_title(label_text(title), loc="left", fontsize=9, pad=20)
-    _shares_bar(axes[-1].collections[0], axes, label or _missed(baseline))
-    return axes
-
-
-def _edges(centres: Array) -> Array:
-    """Cell borders halfway between sorted positive `centres`; a single cell reaches 0.1 to either side."""
-    if len(centres) == 1:
-        return np.array([centres[0] - 0.1, centres[0] + 0.1])
-    middle = (centres[1:] + centres[:-1]) / 2
-    return np.concatenate([[max(2 * centres[0] - middle[0], 0.0)], middle, [2 * centres[-1] - middle[-1]]])
-
-
-def bounds(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw a `Comparison`: at one (epsilon, eta) the ratio of each bound to the optimum, on a logarithmic scale.
-
-    Of a question over several limits, side by side: the frontier, the share of the optimum that the binary mechanism
-    misses, and the share of the tightest bound that no channel reaches; with `ax`, the frontier alone.
-
-    comparison : from `bounds.compare`. ax : matplotlib axes; without them a new figure is made.
-
-    Bounds that are infinite are left out. Returns the axes, of several the first.
-
-    >>> from ldpopt.bounds import compare
-    >>> bounds(compare([0.9, 0.1], [0.4, 0.6], 1.0)).get_xlabel()
-    'times off the optimum'
-    """
-    if len(comparison.limits) > 1:
-        return _over_limits(comparison, ax)
-    drawn = [(row, row.looseness) for row in comparison.rows if row.looseness is not None][::-1]
-    rows = [row for row, _ in drawn]
-    ax = axes_or_new(ax, 8.5, 1.0 + 0.21 * max(len(rows), 4))
-    heights = np.arange(len(rows))
-    off, above = np.array([factor for _, factor in drawn]), np.array([row.above for row in rows], dtype=bool)
-    ax.plot(off[above], heights[above], "o", color=FIRST_COLOR, ms=4.5, label="upper bound")
-    ax.plot(off[~above], heights[~above], "s", color=SECOND_COLOR, ms=4.5, label="lower bound")
-    ax.axvline(1.0, color="0.4", lw=0.9)
-    ax.set_xscale("log")
-    ax.set_yticks(
-        heights,
-        [label_text(f"{row.divergence}  {row.reference}", 40 if is_narrow(ax) else 60, 1) for row in rows],
-        fontsize=7,
-    )
-    ax.set_ylim(-0.7, len(rows) - 0.3)
-    log_ticks(ax)
-    legend_above(ax, 8)
-    return label_axes(ax, "times off the optimum", grid="x")
-
-
-_COLUMNS = {
-    "binary mechanism": "binary_with_erasure",
-    "randomized response": "randomized_response_with_erasure",
-    "[GI, Thm 8]": "erased_optimum",
-    "[GI, Thm 5]": "tv_bound",
-    "[DJW, Thm 1; GI, Thm 6]": "thm6",
-    "[GI, Thm 7]": "thm7",
-}
-"""What a frontier calls a row of a comparison."""
-
-
-def _over_limits(comparison: Comparison, ax: Axes | None) -> Axes:
-    """The three pictures of a comparison over several limits, or the first of them on `ax`."""
-    rows, reached = [], []
-    for limits in comparison.points:
-        these = comparison.at(*limits)
-        first = these[0]
-        known: dict[str, Any] = dict.fromkeys(_COLUMNS.values())
-        known |= {_COLUMNS[row.reference]: row.value for row in these if row.reference in _COLUMNS}
-        known |= {"lower_bound": first.optimum, "upper_bound": first.upper_bound, "certified": first.certified}
-        rows.append(FrontierRow(*limits, optimum=first.optimum, **known))
-        reached.append(replace(rows[-1], optimum=first.value, erased_optimum=first.optimum))
-    table, to_bounds = (Frontier(tuple(each), comparison.designs[0].utility) for each in (rows, reached))
-    unit = comparison.rows[0].unit
-    second = third = None
-    if ax is None:
-        ax, second, third = panels((8.5, 5.0, 5.0), 4.2)
-        gap_map(table, "binary_with_erasure", second)
-        gap_map(to_bounds, "erased_optimum", third, "share of the tightest bound\nthat no channel reaches")
-    drawn = frontier(table, ax)
-    drawn.set_ylabel(drawn.get_ylabel().replace("(nats)", f"({unit})"))
-    return drawn
+def _name_corners(ax: Axes, eta: Array, value: Array, blocks: list[int]) -> None:
+    """Write the number of blocks beside each corner, or in one line below the curve if corners are close."""
+    places = np.column_stack([eta, value / ax.get_ylim()[1]]) * inches_of(ax)
+    is_right = eta >= 0.75
+    close = (np.abs(np.diff(places, axis=0)) < (0.65, 0.14)).all(axis=1) & (is_right[1:] == is_right[:-1])
+    if close.any():
+        text = f"corners from the left:\n{', '.join(map(str, blocks))} blocks"
+        ax.text(0.98, 0.05, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=8)
+        return
+    for corner, count, right in zip(zip(eta, value, strict=True), blocks, is_right, strict=True):
+        # The curve is concave: the text is below it, or above it where it would leave the axes.
+        shift, sides = ((-4, 4), ("right", "bottom")) if right else ((4, -5), ("left", "top"))
+        style = {"textcoords": "offset points", "ha": sides[0], "va": sides[1], "fontsize": 8}
+        ax.annotate(f"{count} block{'s' * (count != 1)}", corner, shift, **style)
 
 
 def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
@@ -438,7 +251,7 @@ def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
     ax.plot(a, b, color=FIRST_COLOR, lw=2, label="the best test")
     ax.fill_between(a, 0, b, color=FIRST_COLOR, alpha=0.12, lw=0)
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    ax.legend(frameon=False, fontsize=9, loc="upper right")
+    ax.legend(frameon=False, fontsize=8 if is_narrow(ax) else 9, loc="upper right")
     return label_axes(ax, "type I error", "type II error")
 
 
@@ -460,5 +273,8 @@ def profile(composed: Any, ax: Axes | None = None) -> Axes:
     deltas = np.array([float(composed.hockey_stick(float(epsilon))) for epsilon in epsilons])
     ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST_COLOR, lw=2)
     ax.set_yscale("log")
-    ax.set_ylim(max(1e-12, float(deltas[deltas > 0].min(initial=1.0)) / 2), 1.0)
+    # Where delta reaches zero, the scale does not follow it down.
+    shown = deltas[(deltas > 0) & (epsilons <= 0.97 * epsilons[-1])]
+    ax.set_ylim(max(1e-12, float(shown.min(initial=1.0)) / 3), 1.0)
+    ax.set_xlim(0, epsilons[-1])
     return label_axes(ax, "ε (nats)", "smallest δ", "both")

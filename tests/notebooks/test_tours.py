@@ -110,6 +110,21 @@ def test_the_executed_form_has_outputs(tour):
         assert output["metadata"]["image/png"]["alt"]
 
 
+@tours
+def test_every_exercise_has_an_answer(tour):
+    """A notebook ends with two or three exercises; each has an answer, folded, that was run and prints something."""
+    cells = made(tour)["cells"]
+    start = next(place for place, cell in enumerate(cells) if joined(cell["source"]).startswith("## Exercises"))
+    asked = re.findall(r"(?m)^(\d)\. ", joined(cells[start]["source"]))
+    assert asked in (["1", "2"], ["1", "2", "3"])
+    answers = cells[start + 1 :]
+    for number, cell in zip(asked, answers, strict=True):
+        assert joined(cell["source"]).startswith(f"# Answer {number}. ")
+        assert cell["metadata"]["tags"] == ["hide-cell"]
+        assert cell["metadata"]["jupyter"]["source_hidden"]
+        assert joined(cell["outputs"][0]["text"]).strip()
+
+
 def test_the_executed_forms_are_small():
     """A clone does not carry more than three megabytes of them, and none without its text."""
     stored = sorted(FOLDER.glob("*.ipynb"))

@@ -1,13 +1,18 @@
 """What a paper needs of a picture: fonts that journals take, a column's width, one scale, corners where they are."""
 
+import inspect
 import io
 import re
+import shutil
+import subprocess
 import zlib
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from plots.overlaps import cut_off, legends_on_data, touching
 
+import experiments.figures.sheet as printed
 from ldpopt import Divergence, InvalidInput, LocalDP, frontier, frontiers, optimal_channel, plots
 from ldpopt.bounds import compare
 from ldpopt.design import structures
@@ -64,6 +69,57 @@ def test_a_figure_of_matplotlib_is_written_with_truetype_too():
     ax = plots.channel([[0.7, 0.3], [0.3, 0.7]], Figure().subplots())
     assert b"Type3" in fonts(saved(ax)), "matplotlib's own default, which this test would not see otherwise"
     assert b"Type3" not in fonts(plots.picture(ax, "pdf"))
+
+
+HELPERS = {"axes_or_new", "inches_of", "label_axes", "log_ticks", "move_legend", "panels", "picture", "put_legend"}
+"""Functions of `plots` that serve pictures and draw none of their own."""
+
+
+def draws(function):
+    """Whether a public function of `plots` makes a picture: it returns axes, or the bytes of a file."""
+    return inspect.isfunction(function) and str(inspect.signature(function).return_annotation) in (
+        "Axes", "list[Axes]", "bytes",
+    )  # fmt: skip
+
+
+def test_the_sheet_draws_with_every_function():
+    """Each public function that makes a picture makes one at the size of print, so the tests below see it."""
+    makers = {name for name in plots.__all__ if draws(getattr(plots, name))} - HELPERS
+    assert {"frontier", "gap_maps", "design_picture", "structures"} <= makers
+    source = inspect.getsource(printed)
+    assert [name for name in sorted(makers) if f"plots.{name}(" not in source] == []
+    assert len(printed.SHEET) == 12
+
+
+@pytest.mark.full(but=3)
+@pytest.mark.parametrize("name", printed.FIGURES)
+def test_a_figure_is_ready_for_print(name):
+    """At its size no letters touch, are cut or are below 6 points, and no legend lies on the data."""
+    figure = printed.FIGURES[name]().figure
+    plots.picture(figure.axes[0])
+    if name != "planning":  # a picture for the screen, of three panels
+        assert figure.get_size_inches()[0] == pytest.approx(3.4) or figure.get_size_inches()[0] == pytest.approx(7.0)
+    assert touching(figure) == []
+    assert cut_off(figure) == []
+    if name != "trade-off":  # its legend stands in the half that no curve enters
+        assert legends_on_data(figure) == []
+    assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip()) >= 6
+
+
+@pytest.mark.full(but=3)
+@pytest.mark.skipif(shutil.which("pdffonts") is None, reason="needs pdffonts, of the package poppler-utils")
+@pytest.mark.parametrize("name", [*printed.FIGURES, *printed.FILES])
+def test_pdffonts_names_truetype_alone(name, tmp_path):
+    """Of every figure, poppler lists at least one font, and all are TrueType, embedded and with their characters."""
+    path = tmp_path / "figure.pdf"
+    if name in printed.FILES:
+        path.write_bytes(printed.FILES[name]("pdf"))
+    else:
+        printed.FIGURES[name]().figure.savefig(path)
+    listed = subprocess.run(["pdffonts", path], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    assert listed
+    for line in listed:
+        assert re.search(r" (CID )?TrueType +\S+ +yes yes yes ", line), line
 
 
 COLUMN = {
@@ -168,6 +224,54 @@ def test_a_bound_that_is_not_drawn_at_every_epsilon_says_where_it_is(table):
         written = [text for text in texts if label in text]
         suffix = "" if len(inside) == len(EPSILONS) else ", ε = " + ", ".join(f"{epsilon:g}" for epsilon in inside)
         assert written == ([f"bound {label}{suffix}"] if inside else [])
+
+
+def bell(mean):
+    """A law on twelve answers, with its bell around `mean`."""
+    law = np.exp(-((np.arange(12) - mean) ** 2) / 18)
+    return law / law.sum()
+
+
+CROWDED = {
+    "corners apart": lambda: plots.envelope(frontiers.envelope(UTILITY, 2.0), column()),
+    "five corners": lambda: plots.envelope(frontiers.envelope(Divergence(KL, bell(4), bell(7)), 3.0), column()),
+    "two corners at 1": lambda: plots.envelope(frontiers.envelope(Divergence(KL, bell(4), bell(7)), 8.0), column()),
+    "bounds of all sizes": lambda: plots.bounds(compare(UTILITY, 700.0, 1.0), column(4.2)),
+    "forty reports": lambda: plots.channel(np.full((3, 40), 1 / 40), column()),
+    "four maps": lambda: plots.gap_maps(
+        {str(number): frontier(UTILITY, [1.0, 2.0], [0.1, 0.5]) for number in range(4)}, "erased_optimum", width=7.0
+    )[0],
+}
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_crowded_figures_have_room_for_their_letters(name):
+    """Close corners, ratios from 1 to 1e200, forty reports and narrow maps: no letters touch, at 3.4 and 7 inches."""
+    ax = CROWDED[name]()
+    plots.picture(ax)
+    assert touching(ax.figure) == []
+    assert cut_off(ax.figure) == []
+
+
+def test_close_corners_are_listed_from_the_left():
+    """The line below the curve has the blocks of all corners beside the origin, in the order of eta."""
+    found = frontiers.envelope(Divergence(KL, bell(4), bell(7)), 3.0)
+    (text,) = (text.get_text() for text in plots.envelope(found, column()).texts)
+    assert re.findall(r"\d+", text) == [str(corner.blocks) for corner in found.corners[1:]]
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, np.nan, np.inf, "wide"])
+def test_a_width_that_is_not_positive_is_refused(width, table):
+    """Each picture that takes a width says so."""
+    design = optimal_channel(UTILITY, LocalDP(1.0))
+    for draw in (
+        lambda: plots.gap_maps({"a": table}, "erased_optimum", width=width),
+        lambda: plots.bounds(compare(UTILITY, 1.0), width=width),
+        lambda: plots.bounds(compare(UTILITY, [1.0, 2.0]), width=width),
+        lambda: plots.design_picture(design, width=width),
+    ):
+        with pytest.raises(InvalidInput, match="width"):
+            draw()
 
 
 def test_an_envelope_is_its_corners_and_a_constant():

@@ -1,0 +1,136 @@
+"""The picture of a comparison: the optimum beside textbook mechanisms and published bounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ldpopt.frontiers import Frontier, FrontierRow
+from ldpopt.plots.figure import (
+    FIRST_COLOR,
+    SECOND_COLOR,
+    Axes,
+    axes_or_new,
+    inches_of,
+    is_narrow,
+    label_axes,
+    label_text,
+    log_ticks,
+    positive_width,
+    put_legend,
+)
+from ldpopt.plots.frontier import frontier
+from ldpopt.plots.maps import gap_map
+from ldpopt.values.distribution import Array
+
+if TYPE_CHECKING:
+    from ldpopt.bounds import Comparison
+
+
+MAX_RATIO = 1e200
+"""Bounds that are further off than this are left out, since no scale of floats shows them."""
+
+
+def bounds(comparison: Comparison, ax: Axes | None = None, *, width: float | None = None) -> Axes:
+    """Draw a `Comparison`: at one (epsilon, eta) the ratio of each bound to the optimum, on a logarithmic scale.
+
+    Of a question over several limits: the frontier, and below it the share of the optimum that the binary mechanism
+    misses beside the share of the tightest bound that no channel reaches; with `ax`, the frontier alone.
+
+    comparison : from `bounds.compare`. ax : matplotlib axes; without them a new figure is made.
+    width : of a new figure in inches; by default 8.5, or 9.5 over several limits.
+
+    Bounds that are 1e200 times off or more are left out. Returns the axes, of several the first.
+
+    Raises `InvalidInput` for a width that is not positive.
+
+    >>> from ldpopt.bounds import compare
+    >>> bounds(compare([0.9, 0.1], [0.4, 0.6], 1.0)).get_xlabel()
+    'times off the optimum'
+    """
+    if len(comparison.limits) > 1:
+        return _over_limits(comparison, ax, 9.5 if width is None else positive_width(width))
+    factors = [(row, row.looseness) for row in comparison.rows if (row.looseness or np.inf) < MAX_RATIO][::-1]
+    rows = [row for row, _ in factors]
+    inches = 8.5 if width is None else positive_width(width)
+    ax = axes_or_new(ax, inches, 1.0 + 0.21 * max(len(rows), 4))
+    heights = np.arange(len(rows))
+    ratios, is_upper = np.array([factor for _, factor in factors]), np.array([row.above for row in rows], dtype=bool)
+    ax.axvline(1.0, color="0.4", lw=0.9, zorder=0)
+    ax.plot(ratios[is_upper], heights[is_upper], "o", color=FIRST_COLOR, ms=4.5, label="upper bound")
+    ax.plot(ratios[~is_upper], heights[~is_upper], "s", color=SECOND_COLOR, ms=4, label="mechanism")
+    ax.set_xscale("log")
+    several = len({row.divergence for row in rows}) > 1
+    names = [f"{row.divergence}  {row.reference}" if several else row.reference for row in rows]
+    ax.set_ylim(-0.7, len(rows) - 0.3)
+    ax.tick_params(axis="y", length=0)
+    suffix = "" if several or not rows else f", {rows[0].divergence}"
+    if is_narrow(ax):
+        ax.set_yticks([])
+    else:
+        ax.set_yticks(heights, [label_text(name, 60, 1) for name in names], fontsize=7)
+    label_axes(ax, f"times off the optimum{suffix}", grid="x", left=not is_narrow(ax))
+    put_legend(ax, "above", *ax.get_legend_handles_labels(), size=8)
+    if is_narrow(ax):
+        _name_beside(ax, ratios, names)
+    log_ticks(ax)
+    return ax
+
+
+def _name_beside(ax: Axes, ratios: Array, names: list[str]) -> None:
+    """Name each row beside its mark, on the side where the axes have room."""
+    places = np.log(ratios)
+    low, high = float(places.min(initial=0.0)), float(places.max(initial=0.1))
+    pad, wide = 0.05 * (high - low), float(inches_of(ax)[0])
+    ax.set_xlim(np.exp(low - pad), np.exp(high + pad))
+    letter = 0.05  # inches
+    for height, (place, name) in enumerate(zip(places, names, strict=True)):
+        after = (high + pad - place) / (high - low + 2 * pad) * wide - 0.1
+        right = after >= min(letter * len(name), wide / 2)
+        room = after if right else wide - after - 0.2
+        text = ax.annotate(
+            label_text(name, max(8, int(room / letter)), 1), (float(ratios[height]), height), (5 if right else -5, 0),
+            textcoords="offset points", ha="left" if right else "right", va="center", fontsize=6.5,
+        )  # fmt: skip
+        text.set_in_layout(False)
+
+
+_COLUMNS = {
+    "binary mechanism": "binary_with_erasure",
+    "randomized response": "randomized_response_with_erasure",
+    "[GI, Thm 8]": "erased_optimum",
+    "[GI, Thm 5]": "tv_bound",
+    "[DJW, Thm 1; GI, Thm 6]": "thm6",
+    "[GI, Thm 7]": "thm7",
+}
+"""What a frontier calls a row of a comparison."""
+
+
+def _over_limits(comparison: Comparison, ax: Axes | None, width: float) -> Axes:
+    """The three pictures of a comparison over several limits, or the first of them on `ax`."""
+    rows, reached = [], []
+    for limits in comparison.points:
+        these = comparison.at(*limits)
+        first = these[0]
+        columns: dict[str, Any] = dict.fromkeys(_COLUMNS.values())
+        columns |= {_COLUMNS[row.reference]: row.value for row in these if row.reference in _COLUMNS}
+        columns |= {"lower_bound": first.optimum, "upper_bound": first.upper_bound, "certified": first.certified}
+        rows.append(FrontierRow(*limits, optimum=first.optimum, **columns))
+        reached.append(replace(rows[-1], optimum=first.value, erased_optimum=first.optimum))
+    table, to_bounds = (Frontier(tuple(part), comparison.designs[0].utility) for part in (rows, reached))
+    unit = comparison.rows[0].unit
+    if ax is None:
+        from ldpopt.plots.paper import PrintFigure
+
+        figure = PrintFigure(figsize=(width, 0.85 * width), layout="constrained")
+        rows_of_axes = figure.add_gridspec(2, 1)
+        ax = figure.add_subplot(rows_of_axes[0].subgridspec(1, 1)[0])
+        lower = rows_of_axes[1].subgridspec(1, 2)
+        missed, loose = (figure.add_subplot(lower[place]) for place in (0, 1))
+        gap_map(table, "binary_with_erasure", missed)
+        gap_map(to_bounds, "erased_optimum", loose, "share of the tightest bound\nthat no channel reaches")
+    ax = frontier(table, ax)
+    ax.set_ylabel(ax.get_ylabel().replace("(nats)", f"({unit})"))
+    return ax
