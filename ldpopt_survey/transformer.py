@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,39 +11,62 @@ import numpy.typing as npt
 
 from ldpopt.channel import Label
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.extras import need, pa
+from ldpopt.extras import need, pa, pc
 from ldpopt_survey.collect.batch import privatize_frame
 from ldpopt_survey.collect.coding import Coder
+from ldpopt_survey.collect.leaks import ROWS, find_leaks
 from ldpopt_survey.collect.randomness import Fresh, Randomness
+from ldpopt_survey.datafiles.pieces import values_hidden
 from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt_survey.plan.survey import plan_survey
 
 try:
-    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.exceptions import NotFittedError
 except ImportError:  # the class says so when one is made
-    BaseEstimator, TransformerMixin = type("BaseEstimator", (), {}), type("TransformerMixin", (), {})
+    BaseEstimator, OneToOneFeatureMixin, TransformerMixin, NotFittedError = (
+        type(name, (), {}) for name in ("BaseEstimator", "OneToOneFeatureMixin", "TransformerMixin", "NotFittedError")
+    )
+
+NO_ANSWER = "no answer"
+ANSWERS = "text, whole numbers or truth values"
+MISSING = ("refuse", "category", "left out")
 
 
-class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]
+    """A transformer was used before `fit`: an `InvalidInput`, and a `NotFittedError` for scikit-learn."""
+
+
+class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Designs a channel for every column, and replaces answers by reports that together are epsilon-LDP.
 
     It has the interface of scikit-learn: `fit` plans, `transform` draws, `get_feature_names_out` names the columns of
-    the reports, parameters are those of a pipeline. A frame of pandas gives one of pandas (with categories), one of
-    Polars one of Polars, an arrow table the same, and anything else (n, columns) an array of texts.
+    the reports, `set_output` chooses the kind of frame, parameters are those of a pipeline. A frame of pandas gives one
+    of pandas (with categories), one of Polars one of Polars, an arrow table the same, and anything else (n, columns) an
+    array of objects. Columns without names of text are x0, x1, ..., as everywhere in scikit-learn.
 
     Parameters
     ----------
-    epsilon : of the whole row, in nats. eta : a cap on total variation, for each column. categories : "observed", or
-        the answers of every column by its name, which are then not taken from the data. pilot : the expected shares of
-        the categories, by column; even where none are given. design : as `[budget] design` of a survey; by default
-        "split", a report in every column, where "booklets" asks each row one part and leaves the others empty.
+    epsilon : of the whole row, in nats. In a `ColumnTransformer` the epsilons of its privatizers add up.
+    eta : a cap on total variation, for each column.
+    categories : "observed", or the answers of every column by its name, which are then not taken from the data. Answers
+        are text, whole numbers or truth values; cut other numbers into ranges first (`KBinsDiscretizer`).
+    pilot : the expected shares of the categories, by column; even where none are given.
+    design : as `[budget] design` of a survey; by default "split", a report in every column, where "booklets" asks each
+        row one part and leaves the others empty.
     randomness : as in `privatize`; fresh words by default. `Simulated(rng)` protects nobody.
+    missing : what becomes of a missing answer (None, NaN). "refuse", the default, raises. "category" adds the answer
+        "no answer" to every column, so that whether somebody answered is protected as the answer is. "left out" leaves
+        the report empty, so that everybody sees who did not answer: epsilon does not cover that, and where it
+        would tell another answer, `transform` refuses.
 
     What is fitted (categories, pilot) is published with the plan: fit on a pilot, or give categories.
 
     >>> import numpy as np
-    >>> from ldpopt_survey.collect.randomness import Simulated
+    >>> from ldpopt_survey.collect.leaks import ROWS, find_leaks
+    from ldpopt_survey.collect.randomness import Simulated
     >>> from ldpopt_survey.transformer import PrivatizingTransformer
     >>> answers = np.array([["no", "red"], ["yes", "blue"], ["no", "blue"]])
     >>> privatizer = PrivatizingTransformer(2.0, randomness=Simulated(np.random.default_rng(0))).fit(answers)
@@ -57,15 +81,17 @@ class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
     def __init__(
         self, epsilon: float = 1.0, *, eta: float | None = None,
         categories: str | Mapping[str, Sequence[Label]] = "observed", pilot: Mapping[str, Any] | None = None,
-        design: str = "split", randomness: Randomness | None = None,
+        design: str = "split", randomness: Randomness | None = None, missing: str = "refuse",
     ) -> None:  # fmt: skip
         need("sklearn")
         self.epsilon, self.eta, self.categories = epsilon, eta, categories
-        self.pilot, self.design, self.randomness = pilot, design, randomness
+        self.pilot, self.design, self.randomness, self.missing = pilot, design, randomness, missing
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Plan the channels of the columns of X, (n, columns). `InvalidInput` for what no plan is made of."""
-        table = _table(X)
+        if self.missing not in MISSING:
+            raise invalid("missing", f"one of {', '.join(map(repr, MISSING))}", self.missing)
+        table = self._table(X, first=True)
         names, pilot = table.column_names, self.pilot or {}
         listed = {} if isinstance(self.categories, str) else self.categories
         if isinstance(self.categories, str) and self.categories != "observed":
@@ -73,67 +99,140 @@ class PrivatizingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
         for what, given in (("categories", listed), ("pilot", pilot)):
             if strange := sorted(set(given) - set(names)):
                 raise invalid(what, f"columns among {', '.join(names)}", ", ".join(strange))
+        own = self.missing == "category"
         questions = tuple(
-            QuestionSpec(name, tuple(listed.get(name) or _observed(table, name)), pilot=pilot.get(name), eta=self.eta)
+            QuestionSpec(
+                name,
+                tuple(listed.get(name) or _observed(table, name)) + (NO_ANSWER,) * own,
+                missing=NO_ANSWER if own else None,
+                pilot=pilot.get(name),
+                eta=self.eta,
+                reading=Reading(missing_answers=self.missing),
+            )
             for name in names
         )
         for question in questions:  # as `transform` does
             codes, absent = Coder(question).positions(table.column(question.name).combine_chunks())
-            if (codes < 0).any() or (absent is not None and absent.any()):
-                raise invalid(
-                    f"column {question.name!r}", "answers among its categories, none missing", Phrase("others")
-                )
+            unknown = codes < 0 if absent is None else (codes < 0) & ~absent
+            if unknown.any():
+                raise invalid(f"column {question.name!r}", "answers among its categories", Phrase("others"))
         self.plan_ = plan_survey(SurveySpec("transformer", questions, epsilon=self.epsilon, design=self.design)).plan
-        self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         return self
 
     def transform(self, X: Any) -> Any:
         """Reports for the rows of X, in a frame of its kind; drawing twice spends epsilon twice."""
-        table = _table(X)
-        plan = self._plan()
-        if table.column_names != list(self.feature_names_in_):
-            expected = f"the columns that were fitted, {', '.join(self.feature_names_in_)}"
-            raise invalid("X", expected, Phrase(f"{len(table.column_names)} columns, not the same"))
+        from sklearn.utils._set_output import _get_output_config
+
+        plan = self._plan("transform")
+        table = self._table(X, first=False)
+        if self.missing == "left out" and find_leaks(plan, table.slice(0, ROWS)):
+            expected = "missing answers that tell no other answer (missing='category' hides who answered)"
+            raise invalid("X", expected, Phrase("some that do"))
         reports = privatize_frame(plan, table, self.randomness or Fresh())[0]
-        return _like(X, reports.replace_schema_metadata(None))
+        reports = reports.replace_schema_metadata(None)
+        if hasattr(X, "to_pandas") and _get_output_config("transform", self)["dense"] == "pandas":
+            return reports.to_pandas()  # scikit-learn makes frames of pandas from arrays alone
+        return _like(X, reports)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """The columns of the reports."""
-        plan = self._plan()
-        booklet = ["booklet"] if plan.booklets else []
-        return np.array([*booklet, *(question.name for question in plan.questions)], dtype=object)
+        """The columns of the reports. input_features : the columns of the answers, for frames without names."""
+        plan = self._plan("get_feature_names_out")
+        names = super().get_feature_names_out(input_features)
+        return np.array([*(["booklet"] if plan.booklets else []), *names], dtype=object)
 
-    def _plan(self) -> Plan:
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may pass: categories as text or whole numbers, missing ones where `missing` allows them."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.categorical = tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing != "refuse"
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _plan(self, method: str) -> Plan:
         if not hasattr(self, "plan_"):
-            raise InvalidInput("PrivatizingTransformer: expected a fitted one, got one before fit()")
+            raise NotFitted(f"PrivatizingTransformer: expected a fitted one, got {method}() before fit()")
         return self.plan_
 
+    def _table(self, X: Any, first: bool) -> Any:
+        """X as an arrow table whose columns have the names of features, which are noted or compared."""
+        from sklearn.utils.validation import validate_data
 
-def _table(X: Any) -> Any:
-    """The frame as an arrow table; the columns of an array are called x0, x1, ..."""
-    if hasattr(X, "__arrow_c_stream__"):
-        table = pa.table(X)
+        table = _arrow(X)
+        named = X if hasattr(X, "iloc") else table if hasattr(X, "columns") else np.empty(table.shape)
+        validate_data(self, X=named, reset=first, skip_check_array=True)
+        names = getattr(self, "feature_names_in_", [f"x{number}" for number in range(self.n_features_in_)])
+        for name, column in zip(names, table.columns, strict=True):
+            if self.missing == "refuse" and pc.any(pc.is_null(column, nan_is_null=True)).as_py():
+                expected = "no missing answers (or missing='category' or 'left out')"
+                raise invalid(f"column {name!r}", expected, Phrase("some that are missing, None or NaN"))
+        return table.rename_columns(list(names))
+
+
+def _arrow(X: Any) -> Any:
+    """The answers as an arrow table; the columns of an array are called x0, x1, ... No message holds an answer."""
+    if hasattr(X, "toarray"):
+        raise invalid("X", "a dense array or frame (call .toarray())", Phrase("sparse data"))
+    framed = hasattr(X, "__arrow_c_stream__")
+    try:
+        array = X if framed or isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+    except ValueError:
+        raise invalid("X", "rows of one length", Phrase("several")) from None
+    if len(array.shape) != 2:
+        got = Phrase(f"shape {array.shape}. Reshape your data: .reshape(-1, 1) makes one column")
+        raise invalid("X", "a frame, or an array of shape (n, columns)", got)
+    if not array.shape[1]:
+        raise _none("feature", array.shape)
+    if framed:
+        heads = list(getattr(X, "column_names", getattr(X, "columns", [])))
+        if len(set(heads)) < len(heads):
+            raise invalid("X", "columns with names of their own", Phrase("a name twice"))
+        table = values_hidden("X, a frame of answers", pa.table, X)
+        wanted = [name for name in table.column_names if not name.startswith("__index_level_")]
+        table = table.select(wanted).replace_schema_metadata(None)
+    elif array.dtype.kind == "c":
+        raise invalid("X", ANSWERS, Phrase("complex numbers. Complex data not supported"))
     else:
-        array = np.asarray(X)
-        if array.ndim != 2:
-            raise invalid("X", "a frame, or an array of shape (n, columns)", Phrase(f"shape {array.shape}"))
-        table = pa.table({f"x{number}": pa.array(column.tolist()) for number, column in enumerate(array.T)})
-    wanted = [name for name in table.column_names if not name.startswith("__index_level_")]
-    return table.select(wanted).replace_schema_metadata(None)
+        table = pa.table({f"x{at}": _column(f"x{at}", column.tolist()) for at, column in enumerate(array.T)})
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
+            raise invalid(f"column {name!r}", ANSWERS, Phrase("infinity"))
+    return table
+
+
+def _column(name: str, values: list[Any]) -> Any:
+    """An array of arrow in which None, NaN and NA are null."""
+    return values_hidden(f"column {name!r}, answers of one type", partial(pa.array, from_pandas=True), values)
+
+
+def _none(what: str, shape: tuple[int, ...]) -> InvalidInput:
+    """The error for data without columns, or without rows, in scikit-learn's words."""
+    return invalid("X", "answers", Phrase(f"0 {what}(s) (shape={shape}) while a minimum of 1 is required."))
 
 
 def _observed(table: Any, name: str) -> list[Label]:
     """The answers of a column: the categories of a categorical, in their order, else the distinct values, sorted."""
     column = table.column(name).combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        values = column.dictionary.to_pylist()
-        return list(values)
-    values = [value for value in column.unique().to_pylist() if value is not None]
-    whole = all(isinstance(value, float) and value.is_integer() for value in values)
-    try:
-        return sorted(int(value) if whole else value for value in values)
-    except TypeError:
-        raise invalid(f"column {name!r}", "answers of one type", Phrase("several")) from None
+    categorical = pa.types.is_dictionary(column.type)
+    listed = column.dictionary if categorical else column
+    if pa.types.is_string_view(listed.type):  # whose distinct values hold '' in place of null
+        listed = pc.cast(listed, pa.large_string())
+    values: list[Any] = []
+    if not pa.types.is_nested(listed.type):
+        values = pc.drop_null(listed).unique().to_pylist()
+        values = [value for value in values if value == value]  # NaN
+    if all(isinstance(value, float) and value.is_integer() for value in values):
+        values = [int(value) for value in values]
+    texts, numbers = (all(isinstance(value, kind) for value in values) for kind in (str, int))
+    if pa.types.is_nested(listed.type) or not (texts or numbers):
+        expected = f"{ANSWERS} (cut other numbers into ranges first, as KBinsDiscretizer does)"
+        raise invalid(f"column {name!r}", expected, Phrase("others"))
+    if len(values) < 2:
+        expected = "at least two different answers (or `categories`, which names them)"
+        if not len(column):
+            raise _none("sample", table.shape)
+        raise invalid(f"column {name!r}", expected, Phrase(f"{len(values)} in n_samples = {len(column)}"))
+    return values if categorical else sorted(values)
 
 
 def _like(X: Any, reports: Any) -> Any:

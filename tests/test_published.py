@@ -2,6 +2,7 @@
 
 import email
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -16,8 +17,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+VERSION = re.search(r'__version__ = "(.*)"', (ROOT / "ldpopt" / "version.py").read_text("utf-8"))[1]
 source = pytest.mark.skipif(not (ROOT / "hatch_build.py").is_file(), reason="only beside the source")
-CONDA_NAMES = {"matplotlib": "matplotlib-base"}
+CONDA_NAMES = {"matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client", "dask": "distributed"}
+CONDA_EXTRAS = ("survey", "dask", "paper", "spss", "collect", "sklearn", "studio")
 WORKFLOW = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "owner/repo", "GITHUB_SHA": "a" * 40}
 PLACE = "https://github.com/owner/repo"
 URLS = {
@@ -209,6 +212,7 @@ def test_archives_and_wheels_carry_the_addresses(tmp_path, environ, urls):
     folder = tmp_path / "source"
     (folder / "ldpopt").mkdir(parents=True)
     (folder / "ldpopt" / "__init__.py").touch()
+    shutil.copy(ROOT / "ldpopt" / "version.py", folder / "ldpopt")
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     archive = _build("sdist", folder, tmp_path, environ)
@@ -255,14 +259,105 @@ def test_the_pythons_that_are_promised():
 def test_the_conda_recipe_needs_what_the_package_needs():
     """Version, licence, command and every requirement with its bounds, under conda's names."""
     recipe = (ROOT / "conda" / "recipe.yaml").read_text("utf-8")
-    assert f'version: "{PROJECT["version"]}"' in recipe
+    assert f'version: "{VERSION}"' in recipe
     assert f"license: {PROJECT['license']}" in recipe
     assert all(f"- {name} = {target}" in recipe for name, target in PROJECT["scripts"].items())
-    run = recipe.split("  run:\n")[1].split("\n\n")[0]
+    run = recipe.split("  run:\n")[1].split("  # Of the extras")[0]
     stated = {tuple(line.strip("- ").split(" ")) for line in run.splitlines()}
     needed = {tuple(re.match(r"([\w-]+)(.*)", one).groups()) for one in PROJECT["dependencies"]}
     renamed = {(CONDA_NAMES.get(name, name), bounds) for name, bounds in needed}
     assert stated == renamed | {("python", PROJECT["requires-python"])}
+
+
+@source
+def test_the_conda_recipe_bounds_what_the_extras_need():
+    """What an extra needs is not installed with the package, and where it is there it has the extra's bounds."""
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text("utf-8")
+    lines = recipe.split("  run_constraints:\n")[1].split("\n\n")[0].splitlines()
+    stated = {line.strip("- ").replace(" ", "", 1) for line in lines}
+    extras = PROJECT["optional-dependencies"]
+    asked = [one for name in CONDA_EXTRAS for one in extras[name] if not one.startswith("ldpopt[")]
+    parts = {re.match(r"([\w-]+)(?:\[.*\])?([^;]*)", one).groups() for one in asked}
+    assert stated == {f"{CONDA_NAMES.get(name, name)}{bounds.strip()}" for name, bounds in parts}
+
+
+@source
+def test_the_version_stands_in_one_place():
+    """What repeats it agrees with it."""
+    assert "version" in PROJECT["dynamic"]
+    assert "version" not in PROJECT
+    assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\n## {VERSION}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def satisfied(bounds: str, version: str) -> bool:
+    """Whether a plain version is within bounds such as `>=1.2,<3,!=1.16.0`."""
+    numbers = [int(part) for part in re.findall(r"\d+", version.split("+")[0])]
+    for sign, bound in re.findall(r"(>=|<|!=)\s*([\d.]+)", bounds):
+        limit = [int(part) for part in bound.split(".")]
+        width = max(len(numbers), len(limit))
+        left, right = (x + [0] * (width - len(x)) for x in (numbers, limit))
+        if not {">=": left >= right, "<": left < right, "!=": left != right}[sign]:
+            return False
+    return True
+
+
+@source
+def test_the_image_installs_what_is_pinned():
+    """Every requirement of the package and of its collector has one version with hashes, within its bounds."""
+    text = (ROOT / "docs" / "deploy" / "constraints.txt").read_text("utf-8")
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+?)(?: ;.*)? \\\n    --hash=sha256:[0-9a-f]{64}", text, re.MULTILINE))
+    assert len(pinned) == text.count("==") > 40
+    extras = PROJECT["optional-dependencies"]
+    for requirement in PROJECT["dependencies"] + extras["survey"] + extras["collect"]:
+        if not requirement.startswith("ldpopt["):
+            name, bounds = re.match(r"([\w-]+)(?:\[.*\])?([^;]*)", requirement).groups()
+            assert satisfied(bounds, pinned[name]), f"{requirement}: {pinned[name]}"
+    dockerfile = (ROOT / "docs" / "deploy" / "Dockerfile").read_text("utf-8")
+    assert "FROM ${BASE_IMAGE}\n" in dockerfile
+    assert re.findall(r"^FROM.*", dockerfile, re.MULTILINE) == ["FROM ${BASE_IMAGE}"]
+    assert "--require-hashes" in dockerfile
+
+
+@source
+@pytest.mark.skipif(not (ROOT / ".ci" / "release").is_file() or os.name == "nt", reason="only in a clone")
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("python:3.12-slim", 2), ("python@sha256:", 2), ("python:3.12-slim@sha256:FILL-IN", 2), ("", 2),
+        (f"python:3.12-slim@sha256:{'0a' * 32}", 0), (f"python@sha256:{'0a' * 31}", 2),
+    ],
+)  # fmt: skip
+def test_an_image_without_a_digest_is_refused(tmp_path, line, code):
+    """The base is named with a digest, or nothing is built."""
+    for place in (".ci/release", "ldpopt/version.py"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / place, tmp_path / place)
+    (tmp_path / "docs" / "deploy").mkdir(parents=True)
+    (tmp_path / "docs" / "deploy" / "base-image").write_text(f"# a comment\n{line}\n", "utf-8")
+    done = subprocess.run(["bash", ".ci/release", "base"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stdout == (f"{line}\n" if code == 0 else "")
+
+
+@source
+@pytest.mark.skipif(not (ROOT / ".ci" / "release").is_file() or os.name == "nt", reason="only in a clone")
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, 0),
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1"}]}, {"name": "b"}]}, 1),
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": []}, {"name": "b", "skip_reason": "not found"}]}, 3),
+        ({"dependencies": []}, 3), ({}, 3), ([], 3), (None, 3),
+    ],
+)  # fmt: skip
+def test_no_answer_about_advisories_is_no_pass(tmp_path, answer, code):
+    """A package that a service does not know was not scanned, whatever the scanner's own code is."""
+    found = tmp_path / "found.json"
+    if answer is not None:
+        found.write_text(json.dumps(answer), "utf-8")
+    done = subprocess.run(["bash", ".ci/release", "judge", str(found)], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == code
 
 
 @source

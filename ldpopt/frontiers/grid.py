@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files.atomic import PathLike
+from ldpopt.frontiers.baselines import NONE, Baselines, Values, applied, at_point, checked_baselines
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 from ldpopt.values.deadline import Progress
@@ -40,6 +42,7 @@ class FrontierRow(Result):
     erased_optimum : the value of the best epsilon-LDP channel, whose reports are erased until it is eta-TV [GI, Thm 8].
     tv_bound : eta TV(P0, P1) [GI, Thm 5], for the total variation.
     thm6, thm7 : the bounds of [GI, Thm 6 and 7], for the Jeffreys divergence and the two KL divergences below it.
+    baselines : the values of a user's own mechanisms, by name.
 
     A value that does not apply is None. The binary mechanism and the bounds need one pair of finite hypotheses. Erased
     mechanisms are compared for a `Divergence` and other utilities that are sums over reports.
@@ -57,6 +60,7 @@ class FrontierRow(Result):
     tv_bound: float | None
     thm6: float | None
     thm7: float | None
+    baselines: Values = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def of_design(cls, design: Design, epsilon: float, eta: float, pure: float | None) -> FrontierRow:
@@ -83,23 +87,36 @@ class Frontier(Rows[FrontierRow], Pictured):
 
     _picture = "frontier"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of a user's own mechanisms."""
+        return tuple(self.rows[0].baselines) if self.rows else ()
+
     def column(self, name: str) -> Array:
         """A column as a float64 array, shape (rows,); NaN where its value is None."""
-        if name not in {field.name for field in fields(FrontierRow)}:
-            raise invalid("column", f"one of {', '.join(field.name for field in fields(FrontierRow))}", name)
-        return np.array([math.nan if (v := getattr(row, name)) is None else v for row in self.rows], dtype=np.float64)
+        known = (*_FIELDS, *self.names)
+        if name not in known:
+            raise invalid("column", f"one of {', '.join(known)}", name)
+        values = [row.baselines[name] if name in self.names else getattr(row, name) for row in self.rows]
+        return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
     def gap(self, name: str) -> Array:
-        """The gap 1 - column / optimum, shape (rows,): negative for an upper bound, 0 where the optimum is 0."""
-        optimum = self.column("optimum")
-        kept = self.column(name)
-        return np.asarray(1 - np.divide(kept, optimum, out=np.ones_like(kept), where=optimum > 0))
+        """The gap 1 - column / optimum, shape (rows,): negative for an upper bound, 0 where the optimum is 0.
+
+        For an error, of which less is better, it is 1 - optimum / column: negative for a lower bound.
+        """
+        part, whole = self.column(name), self.column("optimum")
+        if self.utility.error:
+            part, whole = whole, part
+        return np.asarray(1 - np.divide(part, whole, out=np.ones_like(part), where=(whole > 0) | np.isnan(whole)))
 
     def _columns(self) -> dict[str, list[Any]]:
         table = super()._columns()
         del table["upper_bound" if self.utility.error else "lower_bound"]  # the optimum itself
+        del table["baselines"]
         compared = (*BASELINES, *BOUNDS)
-        shown = [name for name in compared if any(value is not None for value in table[name])]
+        shown = [name for name in compared if any(value is not None for value in table[name])] + list(self.names)
+        table |= {name: [row.baselines[name] for row in self.rows] for name in self.names}
         return table | {f"gap_{name}": self.gap(name).tolist() for name in shown}
 
     def _title(self) -> str:
@@ -107,20 +124,25 @@ class Frontier(Rows[FrontierRow], Pictured):
 
     def __repr__(self) -> str:
         known = [(head, self.gap(name)) for head, name in zip(_HEADS, BASELINES, strict=True) if self._has(name)]
+        known += [(name, self.gap(name)) for name in self.names]
         told = "; what each mechanism loses" if known else ""
         heads = ["epsilon", "eta", "optimum", *(head for head, _ in known)]
-        # Adding zero turns a loss of -0.0 % into 0.0 %.
-        return table_text(
-            [f"Frontier of {self.utility!r}{told}", "".join(f"{head:>10}" for head in heads)],
-            [f"{row.epsilon:>10.4g}{row.eta:>10.4g}{row.optimum:>10.4g}"
-             + "".join(f"{round(gap[i], 4) + 0.0:>10.1%}" for _, gap in known) for i, row in enumerate(self.rows)],
-        )  # fmt: skip
+        widths = [max(10, 2 + len(head)) for head in heads]
+        lines = []
+        for i, row in enumerate(self.rows):
+            # Adding zero turns a loss of -0.0 % into 0.0 %.
+            losses = ["" if math.isnan(gap[i]) else f"{round(gap[i], 4) + 0.0:.1%}" for _, gap in known]
+            cells = [*(f"{value:.4g}" for value in (row.epsilon, row.eta, row.optimum)), *losses]
+            lines.append("".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)))
+        title = f"Frontier of {self.utility!r}{told}"
+        return table_text([title, "".join(head.rjust(width) for head, width in zip(heads, widths, strict=True))], lines)
 
     def _has(self, name: str) -> bool:
         return any(getattr(row, name) is not None for row in self.rows)
 
 
 _HEADS = ("binary", "k-RR", "erased")
+_FIELDS = tuple(one.name for one in fields(FrontierRow) if one.name != "baselines")
 
 Factory: TypeAlias = Utility | Callable[[float, float], Utility]
 
@@ -133,6 +155,7 @@ def frontier(
     epsilons: Iterable[float] | float,
     etas: Iterable[float] | float,
     *,
+    baselines: Baselines = NONE,
     each: Callable[[FrontierRow], object] | None = None,
     jobs: int = 1,
     resume: PathLike | None = None,
@@ -146,6 +169,10 @@ def frontier(
     utility : any utility that `optimal_channel` takes, or a function from (epsilon, eta) to one.
     epsilons : limits of local differential privacy, in nats; one number or several. etas : limits of total variation,
         in [0, 1], one or several; a value above tanh(epsilon/2) limits nothing. For other constraints, use `sweep`.
+    baselines : mechanisms of your own by name, for the table and the picture: a function from epsilon, or from epsilon
+        and eta, to a channel, or one channel for all points. Each is measured at each point. What does not know eta is
+        erased until it is within eta, as the textbook's are. A channel for all points is compared where it is within
+        epsilon, and None elsewhere.
     each : a function that is called with every row, when the part of the grid that contains it is finished.
     jobs : the number of processes on this machine, or -1 for one on each core. They are joblib's, so that within
         ``joblib.parallel_config("dask")`` the workers of a cluster take their place. The rows do not depend on it.
@@ -156,7 +183,8 @@ def frontier(
     progress : True shows a bar on standard error; a function is called with the share in [0, 1] that is done, and what
         it raises ends the work.
 
-    Raises `InvalidInput` for an empty grid, for something that is not a utility, and for a folder of another problem.
+    Raises `InvalidInput` for an empty grid, for something that is not a utility, for a baseline that is measured beyond
+    the epsilon, or the eta, that it was called with, and for a folder of another problem.
 
     >>> from ldpopt import Divergence, MutualInformation
     >>> from ldpopt.divergences import KL
@@ -165,6 +193,10 @@ def frontier(
     (4, True)
     >>> frontier(MutualInformation([0.5, 0.3, 0.2]), [1.0], [0.2, 0.4]).column("optimum").round(4)
     array([0.0627, 0.1141])
+    >>> from ldpopt.mechanisms import subset_selection
+    >>> own = {"pairs": lambda epsilon: subset_selection(3, epsilon, 2)}
+    >>> frontier(MutualInformation([0.5, 0.3, 0.2]), 1.0, [0.2, 1.0], baselines=own).gap("pairs").round(3)
+    array([0.089, 0.332])
     """
     if callable(epsilons):
         raise invalid("epsilons", "numbers (sweep takes a family of constraints)", epsilons)
@@ -177,7 +209,21 @@ def frontier(
         for epsilon in listed
         for start in range(0, len(caps), CHAIN)
     ]
-    rows = run(Work(parts, _chain, _unpack, len), each, jobs, resume, progress, time_limit)
+    own = checked_baselines(baselines, _FIELDS)
+    values: dict[Any, Values] = {
+        (id(posed), epsilon, eta): MappingProxyType(
+            {name: at_point(name, mechanism, epsilon, eta, posed) for name, mechanism in own.items()}
+        )
+        for part in parts
+        for posed, epsilon, eta in part
+    }
+    applied(values.values(), own)
+
+    def compared(part: Part, position: int, row: FrontierRow) -> FrontierRow:
+        posed, epsilon, eta = part[position]
+        return replace(row, baselines=values[id(posed), epsilon, eta])
+
+    rows = run(Work(parts, _chain, _unpack, len, compared), each, jobs, resume, progress, time_limit)
     return Frontier(rows, parts[0][0][0])
 
 
@@ -208,7 +254,7 @@ def _chain(part: Part, time_limit: float | None, progress: Callable[[float], obj
 
 
 def _unpack(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
-    if set(saved) != {field.name for field in fields(FrontierRow)}:
+    if set(saved) != set(_FIELDS):
         raise invalid("row", "the columns of a frontier", Phrase("others"))
     optional = (*BASELINES, *BOUNDS)
     numbers: dict[str, Any] = {

@@ -222,13 +222,15 @@ class Work(Generic[Part, Row]):
 
     compute : gives the rows of a part, from the part, the seconds for each design (None for no limit), and a function
     to call with the share of the part that is done. unpack : turns a row of JSON values back, for a part and the row's
-    place in it; `row_to_json` made them. size : the number of rows of a part.
+    place in it; `row_to_json` made them. size : the number of rows of a part. beside : gives the row with what is
+    known beside its design, for a part and the row's place in it; it is neither saved nor computed by workers.
     """
 
     parts: Sequence[Part]
     compute: Callable[..., list[Row]]
     unpack: Callable[[Part, int, Any], Row]
     size: Callable[[Part], int]
+    beside: Callable[[Part, int, Row], Row] = lambda _part, _position, row: row
 
 
 def run(
@@ -255,6 +257,7 @@ def run(
             return work.compute(part, time_limit, lambda share: told(share * work.size(part)))
 
         def finish(number: int, rows: list[Row]) -> None:
+            rows = [work.beside(work.parts[number], position, row) for position, row in enumerate(rows)]
             done[number] = rows
             told()
             for row in rows:
@@ -296,7 +299,7 @@ def row_to_json(row: Any) -> dict[str, Any]:
     return {field.name: _to_json(getattr(row, field.name)) for field in fields(row) if field.name not in DERIVED}
 
 
-DERIVED = ("parameter", "guarantees")
+DERIVED = ("parameter", "guarantees", "baselines")
 """Fields of rows that are known from the problem, or measured again."""
 
 

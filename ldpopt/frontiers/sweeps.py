@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import PathLike
+from ldpopt.frontiers.baselines import NONE, Baselines, Values, applied, at_parameter, checked_baselines
 from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
 from ldpopt.privacy import Guarantee
 from ldpopt.values.deadline import Progress
@@ -39,6 +41,7 @@ class SweepRow(Result):
     relative_gap, method, note : as in `Design`.
     certified : whether the gap is within the tolerance of the design.
     channel : the designed mechanism. guarantees : its measured guarantees, one for each constraint, within its limit.
+    baselines : the values of a user's own mechanisms, by name.
     """
 
     parameter: Parameter
@@ -51,6 +54,7 @@ class SweepRow(Result):
     note: str
     channel: Channel
     guarantees: tuple[Guarantee, ...]
+    baselines: Values = field(default_factory=lambda: MappingProxyType({}))
 
     def __repr__(self) -> str:
         proved = "certified" if self.certified else "not certified"
@@ -71,13 +75,24 @@ class Sweep(Rows[SweepRow], Pictured):
     _named = ("parameter", "value", "lower_bound", "upper_bound", "relative_gap", "certified")
 
     def _is_limit(self, name: str) -> bool:
-        # Columns that are not fields of the row hold guarantees.
-        return super()._is_limit(name) or name not in {field.name for field in fields(SweepRow)} | {"outputs"}
+        # Columns that are not fields of the row hold guarantees, or the values of baselines.
+        return super()._is_limit(name) or name not in {*_FIELDS, "outputs", *self.names}
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters with which the family was called."""
         return tuple(row.parameter for row in self.rows)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of a user's own mechanisms."""
+        return tuple(self.rows[0].baselines) if self.rows else ()
+
+    def baseline(self, name: str) -> Array:
+        """The values of one of a user's own mechanisms, shape (rows,); NaN where it is not within the constraints."""
+        if name not in self.names:
+            raise invalid("baseline", f"one of {', '.join(self.names) or 'none'}", name)
+        return np.array([math.nan if row.baselines[name] is None else row.baselines[name] for row in self.rows])
 
     @property
     def value(self) -> Array:
@@ -108,18 +123,31 @@ class Sweep(Rows[SweepRow], Pictured):
         for position, row in enumerate(self.rows):
             for guarantee in row.guarantees:
                 table[guarantee.notion][position] = guarantee.value
-        return table | {"outputs": [row.channel.shape[1] for row in self.rows]}
+        table["outputs"] = [row.channel.shape[1] for row in self.rows]
+        return table | {name: [row.baselines[name] for row in self.rows] for name in self.names}
 
     def _title(self) -> str:
         return f"Sweep of {self.utility.name}, {len(self)} designs"
 
     def __repr__(self) -> str:
-        heads = f"{'parameter':>18}{'value':>14}{'gap':>10}  certified"
+        own = [(name, max(14, 2 + len(name))) for name in self.names]
+        heads = f"{'parameter':>18}{'value':>14}{'gap':>10}  certified" + "".join(
+            name.rjust(wide) for name, wide in own
+        )
         lines = [
-            f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {('no', 'yes')[row.certified]}"
+            f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {('no', 'yes')[row.certified]:9}"
+            + "".join(_cell(row.baselines[name]).rjust(wide) for name, wide in own)
             for row in self.rows
         ]
+        lines = [line.rstrip() for line in lines]
         return table_text([self._title(), heads], lines)
+
+
+_FIELDS = tuple(one.name for one in fields(SweepRow) if one.name != "baselines")
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.7g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +165,7 @@ def sweep(
     family: Family,
     parameters: Iterable[Parameter],
     *,
+    baselines: Baselines = NONE,
     each: Callable[[SweepRow], object] | None = None,
     method: Method | None = None,
     jobs: int = 1,
@@ -151,10 +180,12 @@ def sweep(
     utility : any utility that `optimal_channel` takes, or a function from the parameter to one.
     family : a function from a parameter to a constraint or a list of them, such as `LocalDP`.
     parameters : numbers, or tuples of numbers. method : as for `optimal_channel`.
+    baselines : mechanisms of your own by name, for the table and the picture: a function from the parameter to a
+        channel that is within the family's constraints, or one channel for all parameters, compared where it is.
     each, jobs, resume, time_limit, progress : as for `frontier`.
 
-    Raises `InvalidInput` if there are no parameters, for something that is not a utility or a constraint, and for a
-    folder of another problem.
+    Raises `InvalidInput` if there are no parameters, for something that is not a utility or a constraint, for a
+    baseline that is measured beyond the constraints, and for a folder of another problem.
 
     >>> from ldpopt import Divergence, RenyiLDP
     >>> from ldpopt.divergences import KL
@@ -173,7 +204,23 @@ def sweep(
         points.append(Point(posed, parameter, listed(family(parameter)), method))
     if not points:
         raise invalid("sweep", "at least one parameter", "none")
-    rows = run(Work(points, _design, _unpack, lambda _: 1), each, jobs, resume, progress, time_limit)
+    own = checked_baselines(baselines, (*_FIELDS, "outputs"))
+    values = [
+        MappingProxyType(
+            {
+                name: at_parameter(name, mechanism, at.parameter, at.constraints, at.utility)
+                for name, mechanism in own.items()
+            }
+        )
+        for at in points
+    ]
+    applied(values, own)
+    known = {id(at): row for at, row in zip(points, values, strict=True)}
+
+    def compared(point: Point, _: int, row: SweepRow) -> SweepRow:
+        return replace(row, baselines=known[id(point)])
+
+    rows = run(Work(points, _design, _unpack, lambda _: 1, compared), each, jobs, resume, progress, time_limit)
     return Sweep(rows, points[0].utility)
 
 

@@ -20,11 +20,11 @@ __all__ = [
     "NEWTON_EPSILON_CAPPED", "NOISE_SHARE", "NOISE_SIZE", "NOTHING", "NULL_SPACE", "ON_LATTICE", "ORDER_PAID",
     "OTHER_PROCESSOR", "OUTER_SHARE", "PAIRED_GAIN", "PAIRED_GAP", "PLANNED_EPSILON", "POSTERIOR_ROUNDING",
     "QUERY_RANK", "RAKED", "RANGE_END", "RARE_SHARES", "RATIO", "REDUNDANT", "REGULAR", "REPAIR_LOSS",
-    "ROUGH_SPREAD", "ROW_GAP", "ROW_ROUNDING", "ROW_SUM", "SAME_END", "SAME_ENTRY", "SAME_KAPPA", "SAME_OPTIMUM",
-    "SAME_ORDER", "SAME_PATH", "SAME_TANGENT", "SEARCHED_PAIR", "SEEN_MASS", "SERIES_RATIO", "SETTLED_PRICE",
-    "SHUFFLED_GAP", "SILENT", "SMALL_SETS_GAP", "SPANNED", "SPLIT_RESPONDENTS", "STEP_ROUNDING",
-    "STEP_SMALL", "SUM_ORDER", "SUPREMUM_GAP", "TANGENT_GAP", "TIE", "TIGHT_LIMIT", "TRACE", "TURN", "UNSEEN",
-    "UNTOLD_LOSSES", "VERTEX_GAIN", "VIOLATED", "WIDER_POINTS", "ZERO_LOSS",
+    "ROUGH_SPREAD", "ROUNDED_BASELINE", "ROW_GAP", "ROW_ROUNDING", "ROW_SUM", "SAME_END", "SAME_ENTRY",
+    "SAME_KAPPA", "SAME_OPTIMUM", "SAME_ORDER", "SAME_PATH", "SAME_TANGENT", "SEARCHED_PAIR", "SEEN_MASS",
+    "SERIES_RATIO", "SETTLED_PRICE", "SHUFFLED_GAP", "SILENT", "SMALL_SETS_GAP", "SPANNED", "SPLIT_RESPONDENTS",
+    "STEP_ROUNDING", "STEP_SMALL", "SUM_ORDER", "SUPREMUM_GAP", "TANGENT_GAP", "TIE", "TIGHT_LIMIT", "TRACE",
+    "TURN", "UNSEEN", "UNTOLD_LOSSES", "VERTEX_GAIN", "VIOLATED", "WIDER_POINTS", "ZERO_LOSS",
 ]  # fmt: skip
 
 ROW_SUM = 1e-9
@@ -32,6 +32,9 @@ ROW_SUM = 1e-9
 
 TIE = 1e-9
 """Candidates whose values differ by no more than this share of the largest are tied: the first of them is named."""
+
+ROUNDED_BASELINE = 1e-9
+"""A user's mechanism beyond a limit by no more than this share is so by rounding: it is mended, and measured again."""
 
 GARBLED = 1e-12
 """Two channels of floats are one garbling of the other if no row is off by more than this total variation."""

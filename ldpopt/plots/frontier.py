@@ -18,6 +18,7 @@ from ldpopt.plots.figure import (
     inches_of,
     is_narrow,
     label_axes,
+    label_text,
     legend_above,
     put_legend,
     shade,
@@ -45,12 +46,17 @@ def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     bound = (sweep.lower_bound if sweep.utility.error else sweep.upper_bound)[order]
     proved = np.array([row.certified for row in sweep.rows])[order]
     ax.plot(x, value, "o-" if single else "o", color=FIRST_COLOR, lw=1.8, ms=4, label="optimal channel")
+    for i, name in enumerate(sweep.names):
+        own = sweep.baseline(name)[order]
+        ax.plot(x, own, "s", ls=OWN[i % len(OWN)] if single else "", color="0.35", lw=1.4, ms=3, label=label_text(name))
     loose = ~proved & np.isfinite(bound)
     if loose.any():
         low, high = np.minimum(value, bound)[loose], np.maximum(value, bound)[loose]
         ax.vlines(
             x[loose], low, high, color=SECOND_COLOR, lw=3, alpha=0.6, label="up to the proven bound, not certified"
         )
+        legend_above(ax)
+    if sweep.names and not loose.any():
         legend_above(ax)
     if not single:
         names = [", ".join(f"{part:g}" for part in np.atleast_1d(parameter)) for parameter in sweep.parameters]
@@ -65,6 +71,8 @@ STYLES = {
     "binary_with_erasure": (BASELINES["binary_with_erasure"], "--", 1.7),
     "randomized_response_with_erasure": (BASELINES["randomized_response_with_erasure"], ":", 1.9),
 }
+OWN: tuple[Any, ...] = ("-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 3)))
+"""The lines of a user's own mechanisms, in turn."""
 _DOTTED = (0, (1, 1, 5, 1))
 BOUNDS: dict[str, tuple[str, Any]] = {
     "tv_bound": ("bound η·TV(P0, P1) [GI, Thm 5]", _DOTTED),
@@ -83,10 +91,11 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str 
     corners : whether the optimum of two finite hypotheses bends at its own corners (`frontiers.envelope`) between the
         caps of the table. Without them, and for other utilities, straight lines join the caps.
 
-    Mechanisms that are not known for the utility are left out. The band above an optimum reaches to its proven upper
-    bound; a certified design has a band without width. Erased mechanisms and bounds bend where eta stops binding. A
-    bound is a thin line at every epsilon at which some of it stays within the picture; the legend names these values
-    where they are not all. Returns the axes. Raises `InvalidInput` for another place of the legend.
+    Mechanisms that are not known for the utility are left out, and a user's own are drawn under their names. The
+    band above an optimum reaches to its proven upper bound; a certified design has a band without width. Erased
+    mechanisms and bounds bend where eta stops binding. A bound is a thin line at every epsilon at which some of it
+    stays within the picture; the legend names these values where they are not all. Returns the axes. Raises
+    `InvalidInput` for another place of the legend.
 
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
@@ -103,7 +112,10 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str 
     colours = shade(np.linspace(0, 1, len(epsilons)) if len(epsilons) > 1 else np.array([0.4]))
     error = frontier.utility.error
     proved = "lower_bound" if error else "upper_bound"
-    known = {name: style for name, style in STYLES.items() if not np.isnan(frontier.column(name)).all()}
+    named = {name: (label_text(name), OWN[i % len(OWN)], 1.7) for i, name in enumerate(frontier.names)}
+    known: dict[str, tuple[str, Any, float]] = {
+        name: style for name, style in (STYLES | named).items() if not np.isnan(frontier.column(name)).all()
+    }
     reach = np.concatenate([frontier.column(proved), frontier.column("optimum")])
     top = 1.12 * float(reach[np.isfinite(reach)].max(initial=0.0))
     fitting: dict[str, list[float]] = {}
@@ -116,10 +128,12 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str 
         marker = "o" if len(chosen) == 1 else ""
         for name, (_, style, width) in reversed(known.items()):
             values = frontier.column(name)[chosen]
-            bends = (
-                _bend(eta, values) if name != "optimum" else _corners(frontier, epsilon, eta, values) if corners else []
-            )
-            ax.plot(*_with_bends(eta, values, bends), style, color=colour, lw=width, marker=marker, ms=4)
+            bends: list[Point] = []
+            if name == "optimum":
+                bends = _corners(frontier, epsilon, eta, values) if corners else []
+            elif name not in named:
+                bends = _bend(eta, values)
+            ax.plot(*_with_bends(eta, values, bends), ls=style, color=colour, lw=width, marker=marker, ms=4)
         open_gap = (bound != optimum) & np.isfinite(bound) & (frontier.column("certified")[chosen] == 0)
         if open_gap.any():
             uncertain = True

@@ -126,7 +126,7 @@ def missed_by(baseline: str) -> str:
     >>> missed_by("binary_with_erasure")
     'share of the optimum missed by\\nbinary with erasure'
     """
-    return f"share of the optimum missed by\n{STYLES.get(baseline, (baseline.replace('_', ' '),))[0]}"
+    return f"share of the optimum missed by\n{STYLES.get(baseline, (label_text(baseline.replace('_', ' ')),))[0]}"
 
 
 def draw_shares_bar(mesh: Any, ax: Any, label: str) -> None:

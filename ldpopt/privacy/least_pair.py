@@ -16,6 +16,7 @@ from ldpopt.errors import invalid
 from ldpopt.numbers.rounding import ULP
 from ldpopt.numbers.tolerances import MAXIMUM_EPSILON
 from ldpopt.values.distribution import Array, between, distribution, unit_interval
+from ldpopt.values.labels import together
 
 
 def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:
@@ -68,6 +69,7 @@ def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
     >>> np.unique(np.log(split_p[used] / split_q[used]).round(6))
     array([-0.405465,  0.      ,  0.405465])
     """
+    (p, q), _ = together([("p", p), ("q", q)])
     p = distribution(p, "p")
     q = distribution(q, "q", size=len(p))
     if ((p > 0) != (q > 0)).any():

@@ -216,10 +216,12 @@ def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
 
 
 def vectors(values: Any) -> list[Any]:
-    """One vector or several, as a list. A pandas frame gives its rows, which carry the names of its columns."""
-    pandas = sys.modules.get("pandas")
+    """One vector or several, as a list. A frame gives its rows; those of pandas carry its column names."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(values, pandas.DataFrame):
         return [values.iloc[place] for place in range(len(values))]
+    if polars is not None and isinstance(values, polars.DataFrame):  # which is iterated by its columns
+        return list(values.to_numpy())
     if pandas is not None and isinstance(values, pandas.Series):
         return [values]
     several = list(values) if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]

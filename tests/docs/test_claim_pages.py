@@ -26,4 +26,4 @@ def test_an_experiment_has_a_card_and_a_page(name):
     assert EXPERIMENTS[name].source in page
     assert f"python -m experiments.papers {name} --quick" in page
     assert "```{literalinclude} ../../experiments/papers/claims/" in page
-    assert f":link: claims/{name}\n" in CARDS
+    assert f":link: /claims/{name}\n" in CARDS

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from design_problems import constraints, utility
 from scipy.stats import norm
 
 from ldpopt import (
+    Channel,
     Divergence,
     ExpectedLoss,
     FisherInformation,
     InvalidInput,
     LocalDP,
     MutualInformation,
+    RenyiLDP,
     bounds,
     frontier,
     optimal_channel,
@@ -148,3 +151,91 @@ def test_one_number_is_a_grid_of_one_point():
     ):
         with pytest.raises(InvalidInput, match="expected"):
             call()
+
+
+def rotated(epsilon: float, k: int = 3) -> np.ndarray:
+    """Randomized response written down by hand, in floats whose rounding knows no epsilon."""
+    table = np.ones((k, k)) + np.eye(k) * math.expm1(epsilon)
+    return table / table.sum(axis=1, keepdims=True)
+
+
+THREE = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+
+
+def test_an_own_mechanism_stands_beside_the_optimum():
+    """By name in every form of the table, with the value of the very channel that was measured, erased for eta."""
+    own = {"by hand": rotated, "fixed, $1": Channel(rotated(0.9)), "both": lambda epsilon, eta: np.full((3, 1), 1.0)}
+    table = frontier(THREE, [0.5, 1.0, 2.0], [0.0, 1e-12, 0.1, 0.3, 1.0], baselines=own)
+    assert table.names == tuple(own)
+    np.testing.assert_allclose(table.gap("by hand")[1:], table.gap("randomized_response_with_erasure")[1:], atol=1e-2)
+    np.testing.assert_allclose(
+        table.column("by hand"), table.column("randomized_response_with_erasure"), rtol=2e-3, atol=0
+    )
+    for name in own:
+        assert (table.gap(name)[~np.isnan(table.gap(name))] >= -1e-9).all()
+    assert [row.baselines["fixed, $1"] is None for row in table] == [row.epsilon < 0.9 for row in table]
+    assert (table.column("both") == 0).all()
+    rows = list(csv.DictReader(io.StringIO(table.to_csv())))
+    assert float(rows[-1]["by hand"]) == table.rows[-1].baselines["by hand"] == table.to_pandas()["by hand"].iloc[-1]
+    assert float(rows[-1]["gap_fixed, $1"]) == table.gap("fixed, $1")[-1]
+    assert "fixed, $1" in repr(table)
+    assert table.to_dict()["rows"][0]["baselines"]["by hand"] == 0
+    legend = [text.get_text() for text in table.plot().get_legend().get_texts()]
+    assert {"by hand", "fixed, \\$1", "both"} <= set(legend)
+    assert "by hand" in plots.gap_maps({"x": table}, "by hand")[0].figure.axes[-1].get_ylabel()
+    assert pickle.loads(pickle.dumps(table)) == table
+
+
+def test_an_own_mechanism_is_measured(tmp_path):
+    """What it is said to guarantee does not matter: beyond the limits it is refused before anything is designed."""
+    designed = []
+    leaky = {
+        "a little": lambda epsilon: rotated(epsilon * (1 + 1e-6)),
+        "much": lambda epsilon: np.eye(3),
+        "of both": lambda epsilon, eta: rotated(epsilon),
+        "nowhere": Channel(rotated(3.0)),
+        "of four": lambda epsilon: rotated(epsilon, 4),
+        "nothing": lambda epsilon: None,
+    }
+    for name, mechanism in leaky.items():
+        with pytest.raises(InvalidInput, match=f"baseline '{name}'"):
+            frontier(THREE, [1.0], [0.3], baselines={name: mechanism}, each=designed.append, resume=tmp_path / name)
+    for name in ("optimum", "gap_mine", "", "a\nb", 3):
+        with pytest.raises(InvalidInput, match="baselines"):
+            frontier(THREE, [1.0], [0.3], baselines={name: rotated})
+    for others in ([rotated], rotated, None, {"x": 3}):
+        with pytest.raises(InvalidInput, match="baseline"):
+            frontier(THREE, [1.0], [0.3], baselines=others)
+    assert not designed
+
+
+def test_a_resumed_frontier_takes_other_mechanisms(tmp_path):
+    """They are measured again, not read: one folder serves any, with the same rows as without it."""
+    grid = ([1.0], [0.1, 0.3])
+    frontier(THREE, *grid, resume=tmp_path / "kept")
+    again = frontier(THREE, *grid, resume=tmp_path / "kept", baselines={"mine": rotated}, jobs=2)
+    assert again == frontier(THREE, *grid, baselines={"mine": rotated})
+
+
+def test_a_sweep_takes_own_mechanisms():
+    """Under the constraints of each parameter, whatever they are."""
+    own = {"by hand": rotated, "fixed": Channel(rotated(0.5))}
+    table = sweep(THREE, LocalDP, [0.4, 1.0], baselines=own)
+    assert list(table.to_pandas()["by hand"]) == list(table.baseline("by hand"))
+    assert np.isnan(table.baseline("fixed")).tolist() == [True, False]
+    assert (table.baseline("by hand") <= table.value).all()
+    assert "by hand" in repr(table)
+    assert {"by hand", "fixed"} <= {text.get_text() for text in table.plot().get_legend().get_texts()}
+    renyi = sweep(THREE, lambda epsilon: RenyiLDP(2.0, epsilon), [0.4], baselines={"erased": lambda e: np.ones((3, 1))})
+    assert renyi.baseline("erased")[0] == 0
+    with pytest.raises(InvalidInput, match="baseline 'x': expected a channel that meets RenyiLDP"):
+        sweep(THREE, lambda epsilon: RenyiLDP(2.0, epsilon), [0.4], baselines={"x": lambda e: rotated(3 * e)})
+    with pytest.raises(InvalidInput, match="no columns"):
+        sweep(THREE, LocalDP, [1.0], baselines={"local_dp": rotated})
+
+
+def test_what_an_error_loses_is_a_share_too():
+    """Of an error less is better: the gap of a worse mechanism is positive as well."""
+    table = frontier(FisherInformation([0.5, 0.3, 0.2]), [1.0], [0.3, 1.0], baselines={"by hand": rotated})
+    assert (table.gap("by hand") >= -1e-8).all()  # the accuracy of its search
+    assert (table.gap("lower_bound") <= 1e-8).all()
