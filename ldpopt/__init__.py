@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
     if name[:1].isupper():
         from ldpopt.design import constraints, registry, utilities
 
-        if kind := registry.kind(name, utilities, constraints):
+        if kind := registry.registered_type(name, utilities, constraints):
             return kind
     raise AttributeError(f"module 'ldpopt' has no attribute {name!r}")
 
@@ -76,7 +76,7 @@ def _posing() -> dict[str, type]:
     """The utilities and the constraints, and what they take."""
     from ldpopt.design import constraints, registry, utilities
 
-    return dict(registry.kinds(utilities, constraints))
+    return dict(registry.registered_types(utilities, constraints))
 
 
 def __dir__() -> list[str]:

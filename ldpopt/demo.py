@@ -185,7 +185,8 @@ def _section(question: Answered, pictures: Mapping[str, bytes], designs: list[di
     ).format(*question.names)
     parts = [
         f"<h2>{escape(title)}: {len(question.utility.p0)} answers</h2>",
-        f"<p>Without any privacy the answers of the two groups are {question.utility.unprivate:.4g} nats apart.</p>",
+        "<p>Without any privacy the answers of the two groups are "
+        f"{question.utility.value_without_privacy:.4g} nats apart.</p>",
         _table(["ε", "cap η", "reports", "kept (nats)", "verdict", *heads], rows,
                "The optimal channels, and what the textbook mechanisms miss of them.", (0, 1, 2, 3, 5, 6, 7)),
         _figure(pictures["frontier"], f"Divergence kept against the cap on total variation, {title}",
@@ -196,12 +197,12 @@ def _section(question: Answered, pictures: Mapping[str, bytes], designs: list[di
         f"<h3>One design close up: ε = {epsilon:g}, η = {eta:g}</h3>",
         _figure(pictures["design"], f"Blocks of answers, and the channel as a heat map, {title}", sorted_answers),
         "<h3>Every design in words</h3>",
-        *(_in_words(shown, question.utility.unprivate) for shown in designs),
+        *(_in_words(shown, question.utility.value_without_privacy) for shown in designs),
     ]  # fmt: skip
     return "\n".join(parts)
 
 
-def _in_words(shown: Mapping[str, Any], unprivate: float) -> str:
+def _in_words(shown: Mapping[str, Any], full_value: float) -> str:
     """One design: what it promises, what it keeps, and what each of its reports says."""
     design: Design = shown["design"]
     cap = "no cap" if shown["cap"] == "none" else f"η = {shown['cap']}"
@@ -209,7 +210,7 @@ def _in_words(shown: Mapping[str, Any], unprivate: float) -> str:
     missed = "; ".join(f"{name} {gap}" for name, gap in zip(_TEXTBOOK.values(), shown["missed"], strict=True))
     argument = design.certificate.argument if design.certificate else "none"
     kept = (
-        f"Keeps {design.value:.6g} nats, {100 * design.value / unprivate:.1f}% of what the answers carry; no channel "
+        f"Keeps {design.value:.6g} nats, {100 * design.value / full_value:.1f}% of what the answers carry; no channel "
         f"within these limits keeps more than {ceil_digits(design.upper_bound)}. Found by {design.method}; proved by "
         f"{argument}. Missed of the optimum: {missed}."
     )

@@ -213,7 +213,7 @@ def _tell_values(state: State) -> dict[str, Any]:
         "names": names,
         "design": design,
         "caps": zip(design.guarantees, design.constraints, strict=True),
-        "whole": utility.unprivate if 0 < utility.unprivate < math.inf else None,
+        "whole": utility.value_without_privacy if 0 < utility.value_without_privacy < math.inf else None,
         "judged": verdict(design),
         "people": respondents(state, design),
         "drawn": design_picture(design, names) if len(utility.p0) <= MAX_DRAWN else b"",

@@ -109,7 +109,7 @@ def limits_of(state: State) -> tuple[Constraint, ...]:
     kinds: Any = types_with_parameters(constraints, values)
     for kind in kinds:
         try:
-            limits.append(kind.made(values))
+            limits.append(kind.from_values(values))
         except InvalidInput as error:
             named = str(error).partition(":")[0]
             name = next((field.name for field in kind.asks if named in (field.name, field.field)), kind.asks[-1].name)
@@ -147,7 +147,7 @@ def _shown(state: State, solution: Solved) -> dict[str, Any]:
     p0, p1 = np.asarray(utility.p0), np.asarray(utility.p1)
     ratios, order = ratio_order(p0, p1)
     m0, m1 = design.channel.push(p0), design.channel.push(p1)
-    whole_value = float(utility.unprivate)
+    whole_value = float(utility.value_without_privacy)
     told = reports_in_words(design.channel, p0, p1, names)
     return {
         "names": names,

@@ -38,7 +38,7 @@ survey
 p0, p1 = survey.conditional("income", given="vote")
 incomes = survey.labels("income")
 utility = Divergence(KL, p0, p1, inputs=incomes)
-print(f"{utility.unprivate:.4f} nats of KL divergence between the two electorates, without any privacy")
+print(f"{utility.value_without_privacy:.4f} nats of KL divergence between the two electorates, without any privacy")
 
 # %% [markdown]
 # ## The optimal channel
@@ -83,7 +83,7 @@ mechanisms = {
 }
 for name, channel in mechanisms.items():
     kept = utility.value(channel)
-    print(f"{name:28} {kept:.6f} nats, {kept / utility.unprivate:6.2%} of what an open question keeps")
+    print(f"{name:28} {kept:.6f} nats, {kept / utility.value_without_privacy:6.2%} of what an open question keeps")
 
 # %% [markdown]
 # ## How many respondents?

@@ -23,7 +23,7 @@ CLASSES = {"Channel", "Design", "Guarantee", "Ledger"}
 
 def test_the_root_offers_all_that_a_problem_is_posed_with():
     """Utilities with what they take, constraints, divergences, mechanisms, measures, what work begins with, errors."""
-    posing = set(registry.kinds(utilities, constraints))
+    posing = set(registry.registered_types(utilities, constraints))
     assert len(posing) > 25
     named = {name for name in divergences.__all__ if name.isupper()} - {"NAMED"}
     made = {name for name in mechanisms.__all__ if name.islower()} - {"dominating_pair"}
@@ -52,7 +52,7 @@ def test_every_root_name_is_the_one_of_its_module():
 def test_a_kind_is_one_file():
     """Every concrete class of a room registers itself, by a name of its own, and is offered by `ldpopt.design`."""
     for room, base in ((utilities, Utility), (constraints, Measured), (registry.CERTIFICATE_MODULES, Certificate)):
-        found = {name for name, kind in registry.kinds(room).items() if issubclass(kind, base)}
+        found = {name for name, kind in registry.registered_types(room).items() if issubclass(kind, base)}
         source = "".join(inspect.getsource(importlib.import_module(name)) for name in registry.modules_of(room))
         assert len(found) > 7
         assert all(re.search(rf"^class {name}\b", source, re.MULTILINE) for name in found)
@@ -66,12 +66,12 @@ def test_a_class_of_ones_own_does_not_register():
 
     class Mine(Utility):
         size = 2
-        unprivate = 1.0
+        value_without_privacy = 1.0
 
         def value(self, channel):
             return 0.0
 
-    assert "Mine" not in registry.kinds(utilities)
+    assert "Mine" not in registry.registered_types(utilities)
 
 
 ASKED = 105
@@ -80,7 +80,9 @@ ASKED = 105
 
 def test_fewer_and_fewer_questions_of_kind():
     """`isinstance` on a utility, constraint, term or certificate: a new kind would have to be added there."""
-    kinds = {name for name, kind in registry.kinds(utilities, constraints, registry.CERTIFICATE_MODULES).items()}
+    kinds = {
+        name for name, kind in registry.registered_types(utilities, constraints, registry.CERTIFICATE_MODULES).items()
+    }
     kinds |= {term.__name__ for term in _below(Term)} | {"Ratio"}
     found = 0
     for path in Path(design.__file__).parent.rglob("*.py"):

@@ -15,7 +15,7 @@ from latex_papers import links
 from survey_keys import survey_keys
 
 from ldpopt.design import METHODS, constraints, utilities
-from ldpopt.design.registry import CERTIFICATE_MODULES, METHOD_MODULES, kinds
+from ldpopt.design.registry import CERTIFICATE_MODULES, METHOD_MODULES, registered_types
 from ldpopt.values.references import REFERENCES
 
 DOCS = Path(__file__).resolve().parent.parent
@@ -35,7 +35,7 @@ def make(app: Any = None) -> None:
     made["survey-keys.md"] = survey_keys()
     made["methods.md"] = kinds_table(METHODS, papers=True)
     made["classes.md"] = classes()
-    made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(kinds(room).values()) for room in ROOMS}
+    made |= {f"{room.__name__.rpartition('.')[2]}.md": kinds_table(registered_types(room).values()) for room in ROOMS}
     _fill(DOCS / "made", made | {"papers.md": links(DOCS / "made/papers")})
 
 
@@ -80,7 +80,7 @@ def classes() -> str:
         title, _, doc = inspect.cleandoc(import_module(f"ldpopt.design.{folder}").__doc__ or "").partition("\n\n")
         parts += [f"## `{folder}`", "", f"**{title}**", "", *map(_block, doc.split("\n\n"))]
         for what, room in (("Methods", METHOD_MODULES), ("Certificates", CERTIFICATE_MODULES)):
-            known = [kind for kind in kinds(room).values() if kind.__module__.split(".")[2] == folder]
+            known = [kind for kind in registered_types(room).values() if kind.__module__.split(".")[2] == folder]
             links = ", ".join(f"{{py:obj}}`{kind.__name__} <ldpopt.design.{kind.__name__}>`" for kind in known)
             parts += [f"{what}: {links}.", ""] if known else []
     return "\n".join(parts)

@@ -141,7 +141,7 @@ def forged(
 ) -> tuple[str, Design]:
     """A file about two laws: (how it was made, the design)."""
     how, cuts, given = side
-    blocks = Blocks(f, Pair.of(*given.T), epsilon)
+    blocks = Blocks(f, Pair.from_distributions(*given.T), epsilon)
     price = blocks.coin(None).price
     potentials = blocks.paying(price, 2.0**-49) * (1 + rng.choice([0.0, 1e-9, 1e-3]))
     level = price / blocks.level * (1 + RAISED)

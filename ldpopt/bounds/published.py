@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.design.constraints.base import tanh_of_half
 from ldpopt.design.kernel.sets import best_mass, level_of
-from ldpopt.design.utilities.laws import Laws, f_divergence, labelled_laws
+from ldpopt.design.utilities.laws import LawPair, f_divergence, labeled_distributions
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -61,17 +61,17 @@ def reach(epsilon: float, eta: float) -> float:
     return float(_reach(epsilon, eta).upper)
 
 
-def _laws(p0: Any, p1: Any) -> Laws:
+def _laws(p0: Any, p1: Any) -> LawPair:
     """The two populations as exact laws, enclosed; equal ones are exactly 0 apart."""
-    (first, second), _ = labelled_laws((("p0", p0), ("p1", p1)), None, least=1)
-    laws = Laws.of(first, second, FLOAT)
-    return replace(laws, apart=FLOAT.zeros(first.shape)) if np.array_equal(first, second) else laws
+    (first, second), _ = labeled_distributions((("p0", p0), ("p1", p1)), None, min_entries=1)
+    laws = LawPair.of(first, second, FLOAT)
+    return replace(laws, difference=FLOAT.zeros(first.shape)) if np.array_equal(first, second) else laws
 
 
 def _whole(divergence: FDivergence, p0: Any, p1: Any) -> Enclosure:
     """D_f(P0 || P1), enclosed."""
     laws = _laws(p0, p1)
-    return enclosed_excess(f_divergence(divergence, "f"), laws.apart, laws.p1, laws.p0).sum()
+    return enclosed_excess(f_divergence(divergence, "f"), laws.difference, laws.p1, laws.p0).sum()
 
 
 def binary_share_kairouz(epsilon: float) -> float:
@@ -141,9 +141,9 @@ def kept_by_binary(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) ->
     0.231059
     """
     laws, share, total = _laws(p0, p1), 1 / _growth(epsilon), FLOAT.of(0.0)
-    first = np.asarray(laws.apart.midpoint) >= 0
+    first = np.asarray(laws.difference.midpoint) >= 0
     for side in (first, ~first):
-        merged = laws.apart[side].sum(), laws.p1[side].sum() + share, laws.p0[side].sum() + share
+        merged = laws.difference[side].sum(), laws.p1[side].sum() + share, laws.p0[side].sum() + share
         total = total + enclosed_excess(f_divergence(divergence, "f"), *merged)
     return _upper(tanh_of_half(FLOAT.of(epsilon)) * total)
 
@@ -253,32 +253,32 @@ def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, et
     if float(reach.upper) == 0:
         return 0.0
     share, alone, total = 1 / _growth(epsilon), np.ones(laws.p0.shape, dtype=np.bool_), FLOAT.of(0.0)
-    for one in (laws, Laws(laws.p1, laws.p0, -laws.apart)):
+    for one in (laws, LawPair(laws.p1, laws.p0, -laws.difference)):
         end = _merged(one, share)
         alone &= ~end
-        merged = laws.apart[end].sum(), laws.p1[end].sum() + share, laws.p0[end].sum() + share
+        merged = laws.difference[end].sum(), laws.p1[end].sum() + share, laws.p0[end].sum() + share
         total = total + enclosed_excess(f, *merged)
-    total = total + enclosed_excess(f, laws.apart[alone], laws.p1[alone], laws.p0[alone]).sum()
+    total = total + enclosed_excess(f, laws.difference[alone], laws.p1[alone], laws.p0[alone]).sum()
     return max(_upper(reach * total), 0.0)
 
 
-def _merged(laws: Laws, share: Enclosure) -> npt.NDArray[np.bool_]:
+def _merged(laws: LawPair, share: Enclosure) -> npt.NDArray[np.bool_]:
     """The inputs A of `bound_by_tests`, whose ratios are at least 1 + x, where sum (p0 - (1 + x) p1)_+ <= share x.
 
     More inputs could break the bound, so that x, found in floats, is raised until this is proved; fewer only weaken it.
     """
     above = np.asarray(laws.p1.upper) > 0
-    odds = laws.apart / FLOAT.where(above, laws.p1, 1.0)
-    ratios = np.where(above, np.asarray(odds.midpoint), np.where(np.asarray(laws.apart.lower) > 0, np.inf, 0.0))
+    odds = laws.difference / FLOAT.where(above, laws.p1, 1.0)
+    ratios = np.where(above, np.asarray(odds.midpoint), np.where(np.asarray(laws.difference.lower) > 0, np.inf, 0.0))
     order = np.argsort(-ratios, kind="stable")
-    apart, mass = (np.cumsum(np.asarray(part.midpoint)[order]) for part in (laws.apart, laws.p1))
+    apart, mass = (np.cumsum(np.asarray(part.midpoint)[order]) for part in (laws.difference, laws.p1))
     with np.errstate(all="ignore"):
         found = float(np.max(apart / (mass + float(share.midpoint))))
     for power in (-44, -40, -30, -20):
         x = FLOAT.of(found * (1 + 2.0**power)) if 0 < found < 1e300 else FLOAT.of(np.inf)
-        left = (laws.apart - x * laws.p1).positive().sum()
+        left = (laws.difference - x * laws.p1).positive().sum()
         if float(left.upper) <= float((share * x).lower) < np.inf:
-            return np.asarray((laws.apart - x * laws.p1).lower >= 0) & (np.asarray(laws.apart.lower) > 0)
+            return np.asarray((laws.difference - x * laws.p1).lower >= 0) & (np.asarray(laws.difference.lower) > 0)
     return np.zeros(laws.p0.shape, dtype=np.bool_)
 
 

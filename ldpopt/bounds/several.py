@@ -37,7 +37,7 @@ from scipy.optimize import minimize_scalar
 from ldpopt.bounds.comparison import limits_of
 from ldpopt.channel import Channel
 from ldpopt.design import Constraint, Divergence, WeightedSum, optimal_channel
-from ldpopt.design.solve import solve_real
+from ldpopt.design.solve import solve_linear
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.divergences.named import alpha as alpha_divergence
 from ldpopt.errors import Phrase, invalid
@@ -130,7 +130,7 @@ class _Columns:
         self.masses = []
         for part in parts:
             laws = part.laws(FLOAT)
-            apart, p1, p0 = (FLOAT.of(self.sets) @ law for law in (laws.apart, laws.p1, laws.p0))
+            apart, p1, p0 = (FLOAT.of(self.sets) @ law for law in (laws.difference, laws.p1, laws.p0))
             self.masses.append((apart, p1 + self.share, p0 + self.share))
         self._mass = np.array([np.asarray(b.midpoint) for _, b, _ in self.masses])
         self._logs = np.array([np.asarray((d / b).log1p().midpoint) for d, b, _ in self.masses])
@@ -214,7 +214,7 @@ def _solved(columns: _Columns, box: Sequence[tuple[float, float]], wherever: boo
     rows[0, n] = 1.0
     rows[1:, :n] = (columns.sets[:, 1:] - columns.sets[:, :1]).T
     wanted, right = np.append(np.zeros(n + 1), 1.0), np.append(1.0, np.zeros(k - 1))
-    weights, _, prices, charges = solve_real(wanted, rows, right, np.vstack(limits), most, "the exponent of several")
+    weights, _, prices, charges = solve_linear(wanted, rows, right, np.vstack(limits), most, "the exponent of several")
     charges = np.maximum(charges, 0.0)
     mix, charges = charges[: 2 * pairs] / lowered, charges[2 * pairs :]
     signs, caps = (
@@ -361,7 +361,7 @@ def _mixed(gains: Array) -> Array:
     n, columns = gains.shape
     above = np.hstack([-gains.T / max(float(np.abs(gains).max()), 1e-300), np.ones((columns, 1))])
     wanted, total = np.append(np.zeros(n), 1.0), np.append(np.ones(n), 0.0)[None]
-    weights, *_ = solve_real(wanted, total, np.ones(1), above, np.zeros(columns), "the game of hypotheses")
+    weights, *_ = solve_linear(wanted, total, np.ones(1), above, np.zeros(columns), "the game of hypotheses")
     shares = np.maximum(weights[:n], 0.0)
     return np.asarray(shares / shares.sum())
 

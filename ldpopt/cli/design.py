@@ -21,7 +21,7 @@ from ldpopt.files import strict
 if TYPE_CHECKING:
     from ldpopt.bounds import Comparison
     from ldpopt.design import Constraint, Design, Verification
-    from ldpopt.design.registry import Asked
+    from ldpopt.design.registry import Parameter
     from ldpopt.frontiers import Frontier
 
 
@@ -104,7 +104,7 @@ class Limited(Command):
         return declared("\n".join(["# Other limits", *lines]), types)
 
 
-def _units(asked: tuple[Asked, ...]) -> str:
+def _units(asked: tuple[Parameter, ...]) -> str:
     """The value of an option in the help: ``ORDER:NATS`` where it joins several numbers."""
     return ":".join(part.unit for part in asked)
 
@@ -131,7 +131,7 @@ def _limits(**given: str | int | None) -> list[Constraint]:
 def _made(kind: Any, values: Mapping[str, Any]) -> Constraint:
     """A constraint with the values of its options; an error names the option instead of the field."""
     try:
-        made: Constraint = kind.made(values)
+        made: Constraint = kind.from_values(values)
     except InvalidInput as error:
         field, colon, rest = str(error).partition(":")
         option = next((asked.name for asked in kind.asks if asked.field == field), None)
@@ -141,7 +141,7 @@ def _made(kind: Any, values: Mapping[str, Any]) -> Constraint:
 
 def _as_json(design: Design, paths: list[Path]) -> None:
 
-    unprivate = design.utility.unprivate
+    full_value = design.utility.value_without_privacy
     bounds = {type(constraint).__name__: constraint.bound for constraint in design.constraints}
     document = {
         "command": "design",
@@ -149,7 +149,7 @@ def _as_json(design: Design, paths: list[Path]) -> None:
         "eta": bounds.get("TotalVariation"),
         "limits": bounds,
         **design.to_dict(),
-        "without_privacy": "inf" if math.isinf(unprivate) else unprivate,
+        "without_privacy": "inf" if math.isinf(full_value) else full_value,
         "verified": (verification := design.verify()).proved,
         "outcome": verification.outcome,
         "files": [str(path) for path in paths],
@@ -166,7 +166,7 @@ def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: P
 
     k, m = design.channel.shape
     say(f"{k} answers -> {m} reports, {design.method}")
-    whole = design.utility.unprivate
+    whole = design.utility.value_without_privacy
     share = f", {design.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
     say(f"{utility_name(design.utility)} kept: {design.value:.6g}{share}")
     proved = "" if design.certificate is None else f"{verdict(design)} ({design.certificate.argument})"

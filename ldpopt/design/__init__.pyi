@@ -62,7 +62,7 @@ from ldpopt.design.patterns.method import LevelLP as LevelLP
 from ldpopt.design.patterns.method import PatternLP as PatternLP
 from ldpopt.design.patterns.method import PolicyLP as PolicyLP
 from ldpopt.design.patterns.method_cvxpy import ConvexProgram as ConvexProgram
-from ldpopt.design.patterns.method_cvxpy import PosedProgram as PosedProgram
+from ldpopt.design.patterns.method_cvxpy import DesignProgram as DesignProgram
 from ldpopt.design.patterns.method_cvxpy import problem as problem
 from ldpopt.design.patterns.proof import PatternDual as PatternDual
 from ldpopt.design.patterns.proof import PolicyDual as PolicyDual
@@ -144,6 +144,7 @@ __all__ = [
     "DecisionProgram",
     "Denominator",
     "Design",
+    "DesignProgram",
     "Divergence",
     "Dominated",
     "EntryBoxes",
@@ -188,7 +189,6 @@ __all__ = [
     "PatternLP",
     "PolicyDual",
     "PolicyLP",
-    "PosedProgram",
     "PrivateSampling",
     "Relaxed",
     "RenyiLDP",

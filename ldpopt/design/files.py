@@ -1,6 +1,6 @@
 """Write a design and its certificate: schema ``ldpopt-design``, version 1 (docs/reference/formats/design-file.md).
 
-A bound on respondents is a file of its own: schema ``ldpopt-respondents``, version 1.
+A bound on respondents has another schema: ``ldpopt-respondents``, version 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ldpopt.design.codec.records import certificate, encode, problem_part, recor
 
 
 def design_text(design: Any) -> str:
-    """The contents of a design's file, one line for each of its parts."""
+    """Encode a design as the contents of its file, one line per part."""
     parts = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -32,12 +32,11 @@ def design_text(design: Any) -> str:
 
 
 def respondents_text(bound: Any) -> str:
-    """The contents of the file of a bound on respondents."""
+    """Encode a bound on respondents as the contents of its file."""
     return _lines({"schema": RESPONDENTS, "version": VERSION, **record(bound, "bound")})
 
 
 def _lines(parts: dict[str, Any]) -> str:
-    """A JSON object with a line for each of its parts."""
     lines = (
         f"{json.dumps(key)}: {json.dumps(part, allow_nan=False, ensure_ascii=False)}" for key, part in parts.items()
     )

@@ -1,6 +1,6 @@
-"""From a candidate to a design: repair, measure, prove, judge. Every design is made here, and nowhere else.
+"""Turn a candidate into a design: repair, measure, prove, judge. Every design is made here, and nowhere else.
 
-`proofs` lists the certificates that a problem admits for a channel, in the order in which they are tried.
+`list_proofs` lists the certificates that a problem admits for a channel, in the order of their trial.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ldpopt.design.arrange import Arranged, arrange, rearranged
-from ldpopt.design.candidate import Ask, Candidate, declared, refusal
+from ldpopt.design.arrange import Arranged, arrange, rearrange
+from ldpopt.design.candidate import Ask, Candidate, declared_methods, refusal
 from ldpopt.design.constraints.base import plain_of, stated_guarantees, within
 from ldpopt.design.design import Design, is_certified, relative_gap
 from ldpopt.design.kernel.certificate import Certificate, Unbounded, believed
@@ -25,135 +25,154 @@ from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.numbers.tolerances import BRACKET_GAP, CERTIFIED_GAP, OTHER_PROCESSOR
 from ldpopt.privacy import Guarantee
 
-LISTED = ("PatternLP", "MarginalPatterns", "LevelLP", "BalancedSets", "PolicyLP")
-"""The methods whose certificates are prices that hold for every column that the constraints allow."""
+METHODS_WITH_COLUMN_PRICES = ("PatternLP", "MarginalPatterns", "LevelLP", "BalancedSets", "PolicyLP")
+"""Methods whose certificates are prices that are valid for every column within the constraints."""
 
 
 Proofs = Iterator[Certificate | str]
-"""Certificates, and for a proof that could not be made the reason."""
+"""Certificates, and the reasons for proofs that could not be computed."""
 
 
-def proofs(problem: Problem, candidate: Candidate, arranged: Arranged, near: Certificate | None, ask: Ask) -> Proofs:
-    """Certificates for the arranged channel, computed one by one as they are asked for. near : the certificate of a
-    neighbouring problem, whose numbers are tried first. Between two break points in eta, one set of multipliers proves
-    every optimum.
+def list_proofs(
+    problem: Problem, candidate: Candidate, arranged: Arranged, starting_certificate: Certificate | None, ask: Ask
+) -> Proofs:
+    """Generate certificates for the arranged channel, each computed when it is requested.
+
+    starting_certificate : the certificate of a neighboring problem, whose numbers are tried first. Between two break
+    points in eta, one set of multipliers proves every optimum.
     """
-    fields = (problem.whole, problem.constraints, arranged.channel)
-    if near is not None:
-        yield near.of(*fields, edges=arranged.edges)
+    fields = (problem.original_utility, problem.constraints, arranged.channel)
+    if starting_certificate is not None:
+        yield starting_certificate.of(*fields, edges=arranged.edges)
     if candidate.prove is not None:
         yield from candidate.prove(problem, arranged.channel)
-    if inherits(problem.whole, "FisherInformation"):
+    if inherits(problem.original_utility, "FisherInformation"):
         from ldpopt.design.estimation.proof import SharedInformation
 
         yield SharedInformation(*fields)
-    if problem.whole.contracts and not problem.whole.continuous:
+    if problem.original_utility.contracts and not problem.original_utility.continuous:
         yield Contraction(*fields)
-    if problem.whole.information:
-        yield from _by_capacity(problem, arranged)
-    if problem.plain and problem.utility.pair is not None and math.isfinite(problem.epsilon):
+    if problem.original_utility.information:
+        yield from _capacity_proofs(problem, arranged)
+    if problem.has_only_ldp_and_tv and problem.utility.pair is not None and math.isfinite(problem.epsilon):
         from ldpopt.design.two_hypotheses.method import envelope_duals
 
         yield from envelope_duals(problem, candidate, arranged)
-    if problem.known is not None:
-        yield from _without(problem, problem.known, arranged, ask)
+    if problem.without_user_constraints is not None:
+        yield from _relaxation_proofs(problem, problem.without_user_constraints, arranged, ask)
         return
-    if problem.given:
-        yield from _without(problem, problem.free, arranged, ask)
+    if problem.output_constraints:
+        yield from _relaxation_proofs(problem, problem.without_output_constraints, arranged, ask)
         return
     if candidate.prove is None and isinstance(problem.utility, ColumnUtility) and problem.utility.pair is None:
-        yield from _by_fewer(problem, arranged, ask)
+        yield from _fewer_constraints_proofs(problem, arranged, ask)
     if problem.utility.parts():
-        yield from _by_parts(problem, arranged, ask)
+        yield from _part_proofs(problem, arranged, ask)
 
 
-def _by_capacity(problem: Problem, arranged: Arranged) -> Proofs:
-    """Certificates of mutual information by the capacity that the constraints leave."""
+def _capacity_proofs(problem: Problem, arranged: Arranged) -> Proofs:
+    """Generate certificates of mutual information from the capacity that the constraints leave."""
     from ldpopt.design.information.program import pairwise_weights
     from ldpopt.design.information.proof_capacity import InformationCapacity, PairwiseInformation
 
-    fields = (problem.whole, problem.constraints, arranged.channel)
+    fields = (problem.original_utility, problem.constraints, arranged.channel)
     yield InformationCapacity(*fields)
-    if not problem.plain:
-        for paid in pairwise_weights(problem.whole.prior, problem.constraints):
+    if not problem.has_only_ldp_and_tv:
+        for weights in pairwise_weights(problem.original_utility.prior, problem.constraints):
             yield PairwiseInformation(
-                *fields, paid.orders, paid.weights, paid.reaches, paid.above, paid.below, paid.slope
+                *fields, weights.orders, weights.weights, weights.reaches, weights.above, weights.below, weights.slope
             )
 
 
-def _without(problem: Problem, fewer: Problem | None, arranged: Arranged, ask: Ask) -> Proofs:
-    """The certificate of the problem with fewer constraints, whose optimum is at least as good."""
-    if fewer is None or problem.deadline.over():
+def _relaxation_proofs(problem: Problem, relaxed_problem: Problem | None, arranged: Arranged, ask: Ask) -> Proofs:
+    """Generate the certificate of the problem with fewer constraints, whose optimum is at least as good."""
+    if relaxed_problem is None or problem.deadline.over():
         return
-    # Where that problem has no finite answer, or no solver finds it, this proof is lost, not the design.
-    known = _certificate(ask, problem.whole, fewer.constraints)
-    yield known if isinstance(known, str) else Relaxed(problem.whole, problem.constraints, arranged.channel, known)
+    # If that problem has no finite solution, or no solver finds it, only this proof is lost, not the design.
+    certificate = _certificate_of(ask, problem.original_utility, relaxed_problem.constraints)
+    yield (
+        certificate
+        if isinstance(certificate, str)
+        else Relaxed(problem.original_utility, problem.constraints, arranged.channel, certificate)
+    )
 
 
-def _certificate(ask: Ask, *problem: Any, **how: Any) -> Certificate | str:
-    """The certificate of another problem's design, or why there is none."""
+def _certificate_of(ask: Ask, *problem: Any, **options: Any) -> Certificate | str:
+    """Return the certificate of the design of another problem, or the reason why there is none."""
     try:
-        design = ask(*problem, **how)
+        design = ask(*problem, **options)
     except (SolverError, InvalidInput) as error:
         return str(error)
     return str(design.note) if design.certificate is None else design.certificate
 
 
-def _by_fewer(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
-    """Certificates of the problem with fewer constraints, where `LISTED` has a method for it. Leaving constraints out
-    makes the optimum no worse, so that the bounds hold for all constraints.
+def _fewer_constraints_proofs(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
+    """Generate certificates of the problem with fewer constraints.
+
+    Only methods of `METHODS_WITH_COLUMN_PRICES` are used. Without some constraints the optimum is at least as good, so
+    the bounds hold for all constraints.
     """
-    plain = tuple(c for c in problem.constraints if plain_of(c) is not None)
-    for kept in ((plain,) if plain else ()) + tuple((c,) for c in problem.constraints if c not in plain):
-        if len(kept) == len(problem.constraints):
+    pure_constraints = tuple(c for c in problem.constraints if plain_of(c) is not None)
+    for subset in ((pure_constraints,) if pure_constraints else ()) + tuple(
+        (c,) for c in problem.constraints if c not in pure_constraints
+    ):
+        if len(subset) == len(problem.constraints):
             continue
         if problem.deadline.over():
             return
-        fewer = replace(problem, constraints=kept)
-        listed = (known for known in declared(METHOD_MODULES) if known.name in LISTED and known.may_apply(fewer))
-        method = next((known.method for known in listed if not refusal(known.method, fewer)), None)
+        relaxed_problem = replace(problem, constraints=subset)
+        listed = (
+            entry
+            for entry in declared_methods(METHOD_MODULES)
+            if entry.name in METHODS_WITH_COLUMN_PRICES and entry.may_apply(relaxed_problem)
+        )
+        method = next((entry.method for entry in listed if not refusal(entry.method, relaxed_problem)), None)
         if method is not None:
-            known = _certificate(ask, problem.whole, kept, method=method)
-            fields = (problem.whole, problem.constraints, arranged.channel)
-            yield known if isinstance(known, str) else known.of(*fields)
+            entry = _certificate_of(ask, problem.original_utility, subset, method=method)
+            fields = (problem.original_utility, problem.constraints, arranged.channel)
+            yield entry if isinstance(entry, str) else entry.of(*fields)
 
 
-def _by_parts(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
-    """A bound from the optimum of each part alone."""
+def _part_proofs(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
+    """Generate a bound from the optimum of each part alone."""
     certificates = []
-    for part in problem.whole.parts():
+    for part in problem.original_utility.parts():
         if problem.deadline.over():
             return
-        known = _certificate(ask, part, problem.constraints)
-        if isinstance(known, str):
-            yield known
+        certificate = _certificate_of(ask, part, problem.constraints)
+        if isinstance(certificate, str):
+            yield certificate
             return
-        certificates.append(known)
-    yield PartsBound(problem.whole, problem.constraints, arranged.channel, tuple(certificates))
+        certificates.append(certificate)
+    yield PartsBound(problem.original_utility, problem.constraints, arranged.channel, tuple(certificates))
 
 
-ENOUGH_GAP = 0.2  # No further proof is looked for once the relative gap is within this share of the tolerance.
-NO_FORM = "no constraint has a column form"
+GAP_FRACTION = 0.2  # No further proof is computed once the relative gap is within this fraction of the tolerance.
+NO_COLUMN_FORM = "no constraint has a column form"
 
 
-def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certificate | None, ask: Ask) -> Design:
-    """The design of a candidate's channel, with the best of the proofs that the problem admits."""
-    utility, constraints, arranged = problem.whole, problem.constraints, arrange(problem, candidate)
+def finish(
+    problem: Problem, candidate: Candidate, certify: bool, starting_certificate: Certificate | None, ask: Ask
+) -> Design:
+    """Repair, measure and certify the channel of a candidate, with the best of the proofs that the problem admits."""
+    utility, constraints, arranged = problem.original_utility, problem.constraints, arrange(problem, candidate)
     if not within(arranged.channel, constraints):
-        arranged = rearranged(problem, arranged)
+        arranged = rearrange(problem, arranged)
     guarantees = stated_guarantees(arranged.channel, constraints)
     channel = arranged.channel
-    nothing = Unbounded(utility, constraints, channel, edges=arranged.edges)
-    value = _stated_value(nothing.enclosed_value(FLOAT), utility.error)
+    no_bound = Unbounded(utility, constraints, channel, edges=arranged.edges)
+    value = _stated_value(no_bound.enclosed_value(FLOAT), utility.error)
     tolerance = candidate.tolerance or (BRACKET_GAP if problem.cells is not None else CERTIFIED_GAP)
-    best, bound, why = None, nothing.bound, ""
+    best, bound, reason = None, no_bound.bound, ""
     if certify:
-        best, bound, why = _best(problem, candidate, arranged, value, tolerance, near, ask)
+        best, bound, reason = _best_certificate(
+            problem, candidate, arranged, value, tolerance, starting_certificate, ask
+        )
         if best is not None:
             bound -= math.copysign(abs(bound) * max(best.room, OTHER_PROCESSOR), 1 if utility.error else -1)
     certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
     lower, upper = (bound, value) if utility.error else (value, bound)
-    note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, why, certify, certified))
+    note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, reason, certify, certified))
     return Design(
         utility, constraints, channel, value, lower, upper, guarantees, candidate.method, best, certified, tolerance,
         note, arranged.edges,
@@ -161,35 +180,40 @@ def finish(problem: Problem, candidate: Candidate, certify: bool, near: Certific
 
 
 def _stated_value(enclosure: Enclosure, error: bool) -> float:
-    """The worse end, and by the width of the enclosure worse: where another processor rounds otherwise, its enclosure
-    holds the same number and is about as wide, so that it proves what is stated.
+    """Return the worse endpoint of the enclosure, made worse by the width of the enclosure.
+
+    Another processor that rounds differently computes an enclosure of the same number of about the same width. So it
+    proves the stated value.
     """
     lower, upper = float(enclosure.lower), float(enclosure.upper)
-    worse, away = (upper, 1.0) if error else (lower, -1.0)
-    if math.isnan(worse):
-        return away * math.inf
-    room = min(upper - lower, 16 * OTHER_PROCESSOR * abs(worse))
-    return worse + away * room if math.isfinite(room) else worse
+    worse_end, direction = (upper, 1.0) if error else (lower, -1.0)
+    if math.isnan(worse_end):
+        return direction * math.inf
+    margin = min(upper - lower, 16 * OTHER_PROCESSOR * abs(worse_end))
+    return worse_end + direction * margin if math.isfinite(margin) else worse_end
 
 
-def _best(
+def _best_certificate(
     problem: Problem, candidate: Candidate, arranged: Arranged, value: float, tolerance: float,
-    near: Certificate | None, ask: Ask,
+    starting_certificate: Certificate | None, ask: Ask,
 ) -> tuple[Certificate | None, float, str]:  # fmt: skip
-    """The certificate with the best bound, that bound, and why there is none: proofs are tried until one is tight."""
-    utility = problem.whole
+    """Return the certificate with the best bound, that bound, and the reason if there is none.
+
+    Proofs are tried until one is tight.
+    """
+    utility = problem.original_utility
     best, bound = None, -math.inf if utility.error else math.inf
     reasons: list[str] = []
-    for certificate in proofs(problem, candidate, arranged, near, ask):
+    for certificate in list_proofs(problem, candidate, arranged, starting_certificate, ask):
         if isinstance(certificate, str):
             reasons.append(certificate)
             continue
-        proved = certificate.bound_in(FLOAT)
-        if proved.why:
-            reasons.append(proved.why)
-        elif best is None or (proved.value > bound if utility.error else proved.value < bound):
-            best, bound = certificate, proved.value
-        if relative_gap(value, bound, utility.logarithmic) <= min(ENOUGH_GAP * tolerance, CERTIFIED_GAP):
+        result = certificate.bound_in(FLOAT)
+        if result.why:
+            reasons.append(result.why)
+        elif best is None or (result.value > bound if utility.error else result.value < bound):
+            best, bound = certificate, result.value
+        if relative_gap(value, bound, utility.logarithmic) <= min(GAP_FRACTION * tolerance, CERTIFIED_GAP):
             break
         if best is not None and best.tight and problem.deadline.over():
             break
@@ -198,9 +222,9 @@ def _best(
 
 def _notes(
     problem: Problem, candidate: Candidate, guarantees: Sequence[Guarantee], value: float, bound: float,
-    best: Certificate | None, why: str, certify: bool, certified: bool,
+    best: Certificate | None, reason: str, certify: bool, certified: bool,
 ) -> list[str]:  # fmt: skip
-    """The notes of a design, half a sentence each."""
+    """List the notes of a design, half a sentence each."""
     notes = [candidate.note] if candidate.note else []
     if problem.deadline.late:
         notes.append(f"the time limit of {problem.deadline.seconds:g} s ended the search or its proof")
@@ -209,18 +233,20 @@ def _notes(
         if problem.cap is None:
             notes.append(f"eta = {ceil_digits(problem.eta)} does not bind: it is at least tanh(epsilon/2) [GI, Prop 2]")
         elif min(variations) < problem.eta * (1 - 1e-6):
-            reached = ceil_digits(min(variations))
-            notes.append(f"eta = {ceil_digits(problem.eta)} does not bind: the channel's total variation is {reached}")
-    if certified and best is not None and not best.tight and problem.given:
-        notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.given)
-    if problem.given and not certified and best is not None and not best.tight:
+            measured_variation = ceil_digits(min(variations))
+            notes.append(
+                f"eta = {ceil_digits(problem.eta)} does not bind: the channel's total variation is {measured_variation}"
+            )
+    if certified and best is not None and not best.tight and problem.output_constraints:
+        notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.output_constraints)
+    if problem.output_constraints and not certified and best is not None and not best.tight:
         notes.append("the bound is that of a problem without the constraints on the outputs")
-    if certified and (trusted := believed(problem.whole, problem.constraints)):
-        notes.append(f"the proof takes on trust: {', '.join(trusted)}")
+    if certified and (assumptions := believed(problem.original_utility, problem.constraints)):
+        notes.append(f"the proof takes on trust: {', '.join(assumptions)}")
     if not certify:
         notes.append("no certificate was asked for, so nothing bounds the optimum")
     elif best is None:
-        notes.append(f"no proof was found that bounds the optimum: {why or candidate.shortfall or NO_FORM}")
+        notes.append(f"no proof was found that bounds the optimum: {reason or candidate.shortfall or NO_COLUMN_FORM}")
     elif value == 0 and bound != 0:
         notes.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
     elif not certified and candidate.shortfall:

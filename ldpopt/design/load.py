@@ -17,7 +17,7 @@ from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
 from ldpopt.design.kernel.certificate import REFUTED, Certificate, Verification
 from ldpopt.design.problems.labelling import require_one_labelling
-from ldpopt.design.work import TEXT, Work, number_of_times, parsing
+from ldpopt.design.work import BYTES_PER_TEXT_BYTE, Work, parsing_work, positive_budget
 from ldpopt.errors import InvalidInput, LdpoptError, NotChecked, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import PathLike, naming, read_text
@@ -33,7 +33,9 @@ KEYS = {
 
 
 def load_design(path: PathLike) -> Design:
-    """The design in a file that `Design.save` wrote. It claims what the file claims: `verify` tells what holds.
+    """Load a design from a file that `Design.save` wrote.
+
+    The design repeats the claims of the file; `verify` checks them.
 
     Nothing in the file is run. `InvalidInput` names the part of the file that is missing, unknown or of the wrong kind.
 
@@ -47,11 +49,11 @@ def load_design(path: PathLike) -> Design:
     True
     """
     with naming(path):
-        return parse_design(_text(path))
+        return parse_design(_read_within_budget(path))
 
 
 def load_respondents(path: PathLike) -> RespondentsBound:
-    """The bound on respondents in a file that `RespondentsBound.save` wrote. `verify` tells whether it holds [Scarf].
+    """Load a bound on respondents from a file that `RespondentsBound.save` wrote; `verify` checks it [Scarf].
 
     Nothing in the file is run. `InvalidInput` names the part of the file that is missing, unknown or of the wrong kind.
 
@@ -66,49 +68,49 @@ def load_respondents(path: PathLike) -> RespondentsBound:
     11707
     """
     with naming(path):
-        return _respondents(_text(path))
+        return _parse_respondents(_read_within_budget(path))
 
 
 def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound:
-    """The design or the bound on respondents in a file, whichever it states.
+    """Load the design or the bound on respondents that a file states.
 
-    budget : a file that takes more than this many times 2 GB to read is not read; that raises `NotChecked`.
+    budget : a file that takes more than this many times 2 GB to read raises `NotChecked`.
     """
-    budget = number_of_times(budget)
+    budget = positive_budget(budget)
     with naming(path):
-        text = _text(path, budget)
-        return _respondents(text) if f'"{RESPONDENTS}"' in text[:200] else parse_design(text)
+        text = _read_within_budget(path, budget)
+        return _parse_respondents(text) if f'"{RESPONDENTS}"' in text[:200] else parse_design(text)
 
 
-def _respondents(text: str) -> RespondentsBound:
+def _parse_respondents(text: str) -> RespondentsBound:
     from ldpopt.design.estimation.proof import RespondentsBound
 
-    data = _object_of(text, RESPONDENTS)
+    data = _parse_object(text, RESPONDENTS)
     parts = {name: part for name, part in data.items() if name not in ("schema", "version")}
     bound: RespondentsBound = Reader().read(parts, RespondentsBound, "bound")
     return bound
 
 
-def _text(path: PathLike, budget: float = math.inf) -> str:
-    """The text of a file that is not too large."""
+def _read_within_budget(path: PathLike, budget: float = math.inf) -> str:
+    """Return the text of a file that is not too large."""
     try:
         size = Path(path).stat().st_size
     except (OSError, TypeError, ValueError):
-        size = 0  # reading it says why
-    refused = Work(0.0, TEXT * size).refused(budget)
-    text = "" if refused else read_text(path)
-    if refused := refused or parsing(text).refused(budget):
-        raise NotChecked(refused)
+        size = 0  # reading the file raises the error
+    reason = Work(0.0, BYTES_PER_TEXT_BYTE * size).refusal(budget)
+    text = "" if reason else read_text(path)
+    if reason := reason or parsing_work(text).refusal(budget):
+        raise NotChecked(reason)
     return text
 
 
-def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
-    """The object of a schema in the contents of a file, or in what ``ldpopt design --json`` printed."""
+def _parse_object(text: str | bytes, schema: str) -> dict[str, Any]:
+    """Parse the object of a schema from the contents of a file, or from the output of ``ldpopt design --json``."""
     data = strict.json_value(text, FILE)
     if isinstance(data, dict) and data.get("command") == "design":
         data = data.get("design")
     if not isinstance(data, dict) or data.get("schema") != schema:
-        from ldpopt.values.schema import schema_of  # only a refusal needs it
+        from ldpopt.values.schema import schema_of  # needed only for the error
 
         raise invalid(FILE, f'an object with "schema": "{schema}"', schema_of(data))
     if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
@@ -117,7 +119,7 @@ def _object_of(text: str | bytes, schema: str) -> dict[str, Any]:
 
 
 def parse_design(text: str | bytes) -> Design:
-    """Return the design that the contents of a file state, like `load_design`.
+    """Parse a design from the contents of a file, like `load_design`.
 
     Nothing in the text is run. `InvalidInput` names the part that is missing, unknown or of the wrong kind.
 
@@ -127,15 +129,15 @@ def parse_design(text: str | bytes) -> Design:
     >>> parse_design(design.to_json()) == design
     True
     """
-    data = _object_of(text, SCHEMA)
+    data = _parse_object(text, SCHEMA)
     expect_keys(data, KEYS, "the file")
     try:
-        return _design(data)
+        return _build_design(data)
     except RecursionError:
         raise invalid(FILE, "lists of moderate depth", Phrase("deeply nested ones")) from None
 
 
-def _design(data: dict[str, Any]) -> Design:
+def _build_design(data: dict[str, Any]) -> Design:
     reader = Reader()
     problem = reader.problem({name: data[name] for name in ("utility", "constraints", "channel", "edges")}, "")
     utility, channel, edges = problem["utility"], problem["channel"], problem["edges"]
@@ -154,7 +156,7 @@ def _design(data: dict[str, Any]) -> Design:
         constraints=problem["constraints"],
         channel=channel,
         **{name: real(data[name], name) for name in ("value", "lower_bound", "upper_bound", "tolerance")},
-        guarantees=_measured(
+        guarantees=_complete_guarantees(
             reader.read(data["guarantees"], tuple[Guarantee, ...], "guarantees"), problem["constraints"], channel
         ),
         method=reader.read(data["method"], str, "method"),
@@ -166,14 +168,16 @@ def _design(data: dict[str, Any]) -> Design:
     )
 
 
-def _measured(stated: tuple[Guarantee, ...], constraints: tuple[Any, ...], channel: Channel) -> tuple[Guarantee, ...]:
-    """The guarantees with what a file leaves to be measured, where that is little work: all but their values."""
+def _complete_guarantees(
+    stated: tuple[Guarantee, ...], constraints: tuple[Any, ...], channel: Channel
+) -> tuple[Guarantee, ...]:
+    """Fill in the parts of the guarantees, other than values, that a file leaves out, if that is little work."""
     if len(stated) != len(constraints):
         return stated
     guarantees = []
     for guarantee, constraint in zip(stated, constraints, strict=True):
-        bare = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
-        if guarantee == bare and not constraint.work(channel).refused(1.0):
+        unmeasured = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
+        if guarantee == unmeasured and not constraint.work(channel).refusal(1.0):
             with suppress(LdpoptError):
                 measured = constraint.measure(channel)
                 if (measured.notion, measured.parameters) == (guarantee.notion, guarantee.parameters):
@@ -187,10 +191,10 @@ def verify_design(
 ) -> tuple[Verification, bool]:
     """Verify a design in float64 and, where that does not confirm it, in 256-bit ball arithmetic.
 
-    Another processor may sum in another order, and then recompute a bound that is one digit looser than the stated one.
+    Another processor may sum in another order, and recompute a bound that is one digit looser than the stated one.
 
-    statement : a design, or a bound on respondents. exact : use ball arithmetic at once.
-    budget : as for `Design.verify`, for each of the two.
+    statement : a design, or a bound on respondents. exact : use ball arithmetic immediately. budget : as for
+    `Design.verify`, for each of the two.
 
     Returns the verification, and whether it was done in ball arithmetic.
 
@@ -200,8 +204,8 @@ def verify_design(
     >>> bool(verification), exact
     (True, False)
     """
-    verified = statement.verify(exact, budget)
-    if exact or verified.outcome != REFUTED:
-        return verified, exact
-    closer = statement.verify(True, budget)
-    return (closer, True) if closer.proved else (verified, False)
+    verification = statement.verify(exact, budget)
+    if exact or verification.outcome != REFUTED:
+        return verification, exact
+    exact_verification = statement.verify(True, budget)
+    return (exact_verification, True) if exact_verification.proved else (verification, False)

@@ -1,11 +1,14 @@
-"""Constraints of users' own: the best of several channels, none worse than the optimum without them, mixed and split.
+"""Optimize under user-defined constraints by comparing several channels, mixed and split.
 
-A method for two hypotheses or for any column utility merges and splits outputs. This is free where a constraint is a
-sum over outputs of homogeneous functions of the column. One of a user's own may be another kind: a cap on single
-entries is met by splitting an output into equal copies, which say the same, and broken by merging them. So beside the
-method's channel, the channels tried are the optimum without the user's constraints, with each output split into equal
-copies, mixed with a constant channel as far as the constraints need; and local searches that keep their outputs apart.
-A function of the matrix may speak of outputs by position: then there are no more of them than a search has by default.
+No result is worse than the repaired optimum without these constraints. A method for two hypotheses or for any column
+utility merges and splits outputs. This is free if a constraint is a sum over outputs of homogeneous functions of the
+column. A user-defined constraint may be of another type. For example, a cap on single entries is met by splitting an
+output into equal copies, and broken by merging them.
+
+So three types of channels are compared: that of the method; the optimum without the user's constraints, with each
+output split into equal copies, mixed with a constant channel as far as necessary; and those of local searches that do
+not merge outputs. A function of the matrix may refer to outputs by position. Then there are at most as many outputs as
+a search has by default.
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.arrange import arrange, mend
-from ldpopt.design.candidate import Ask, Candidate, Method, proved_by
+from ldpopt.design.arrange import arrange, repair_fixed_outputs
+from ldpopt.design.candidate import Ask, Candidate, Method, proof_by
 from ldpopt.design.constraints.base import Measured, within
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.constraints.repair import cost_of_mixing, stochastic
@@ -34,134 +37,143 @@ from ldpopt.numbers.tolerances import REPAIR_LOSS
 from ldpopt.values.distribution import Array
 
 FAILURES = (SolverError, InvalidInput, ArithmeticError, LookupError, TypeError, ValueError)
-"""What a user's expression or measure may raise for a number of outputs that it was not written for."""
-COPIES = 1024  # The most outputs to which equal copies may lead
-CLIMBED = 500  # The most entries of a channel from which a local search starts again
-WIDE = 2000  # The most pairs of inputs times outputs of a search with more outputs than usual
+"""Errors of a user's expression or measure for a number of outputs that it was not written for."""
+MAX_OUTPUTS_OF_COPIES = 1024  # Outputs after splitting into equal copies
+MAX_ENTRIES_TO_CLIMB = 500  # Entries of a channel that starts a local search
+MAX_PAIRS_TIMES_OUTPUTS = 2000  # Pairs of inputs times outputs of a search with more outputs than by default
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
-    """A candidate, and what its channel is worth: more is better, -inf where it breaks a constraint."""
+class _ScoredCandidate:
+    """A candidate and the score of its channel: more is better, -inf if it breaks a constraint."""
 
     candidate: Candidate
-    worth: float
+    score: float
 
 
-def best_of_own(
+def best_under_user_constraints(
     problem: Problem, find: Callable[[], Candidate], ask: Ask, method: Method | None, certify: bool
 ) -> Candidate:
-    """The best of what the chosen method finds and of the channels of this module, under constraints of users' own.
+    """Return the best candidate under user-defined constraints.
 
-    find : what the chosen method finds. method : the one that the caller named; None also runs local searches.
-    Raises the `SolverError` or `InvalidInput` of `find` where no channel at all meets the constraints.
+    find : the search of the chosen method. method : the one that the caller named; None also runs local searches.
+    Raises the `SolverError` or `InvalidInput` of `find` if no channel at all meets the constraints.
     """
-    tried: list[_Tried] = []
-    baseline = _without_own(problem, ask, certify)
-    enough = np.inf
+    candidates: list[_ScoredCandidate] = []
+    baseline = _optimum_without_user_constraints(problem, ask, certify)
+    sufficient_score = np.inf
     if baseline is not None:
-        matrix, known = baseline
-        tried += [
-            _judged(problem, candidate) for candidate in _mixtures(problem, matrix, known, _most(problem, method))
+        matrix, design = baseline
+        candidates += [
+            _scored_candidate(problem, candidate)
+            for candidate in _mixtures(problem, matrix, design, _max_outputs(problem, method))
         ]
-        worth = _worth(problem, matrix)
-        enough = worth - REPAIR_LOSS * abs(worth)
-    if method is None and _best(tried).worth >= enough:
-        return _best(tried).candidate  # no channel is better even without the users' own constraints
+        score = _score(problem, matrix)
+        sufficient_score = score - REPAIR_LOSS * abs(score)
+    if method is None and _best(candidates).score >= sufficient_score:
+        return _best(candidates).candidate  # no channel is better even without the user-defined constraints
     failure: Exception | None = None
     try:
-        tried.insert(0, _judged(problem, find()))  # first among equals
+        candidates.insert(0, _scored_candidate(problem, find()))  # first among equals
     except FAILURES as error:
         failure = error
-    divisible = isinstance(problem.utility, ColumnUtility) and not (problem.given or problem.placed)
-    if method is None and divisible and not (baseline and homogeneous(problem, baseline[0])):
-        for candidate in _searches(problem, ask, tried):
-            if _best(tried).worth >= enough or problem.deadline.over():
+    can_split_outputs = isinstance(problem.utility, ColumnUtility) and not (
+        problem.output_constraints or problem.fixes_output_order
+    )
+    if method is None and can_split_outputs and not (baseline and is_homogeneous(problem, baseline[0])):
+        for candidate in _local_searches(problem, ask, candidates):
+            if _best(candidates).score >= sufficient_score or problem.deadline.over():
                 break
-            tried.append(_judged(problem, candidate))
-    if failure is not None and not _best(tried).worth > -np.inf:
+            candidates.append(_scored_candidate(problem, candidate))
+    if failure is not None and not _best(candidates).score > -np.inf:
         raise failure
-    return _best(tried).candidate
+    return _best(candidates).candidate
 
 
-def _cost(problem: Problem, before: float, after: float) -> str:
-    """What a repair costs of worth, in words."""
+def _repair_note(problem: Problem, before: float, after: float) -> str:
+    """Describe the loss of score by a repair."""
     sign = _sign(problem)
-    return cost_of_mixing(sign * before, sign * after, problem.whole.error)
+    return cost_of_mixing(sign * before, sign * after, problem.original_utility.error)
 
 
-def _best(tried: list[_Tried]) -> _Tried:
-    """The best so far, the first of equals; one that is worth nothing where none is known."""
-    return max(tried, key=lambda each: each.worth, default=_Tried(Candidate(np.zeros((0, 0)), ""), -np.inf))
+def _best(candidates: list[_ScoredCandidate]) -> _ScoredCandidate:
+    """Return the best candidate so far, the first of equals; one of score -inf if there is none."""
+    return max(
+        candidates, key=lambda scored: scored.score, default=_ScoredCandidate(Candidate(np.zeros((0, 0)), ""), -np.inf)
+    )
 
 
-def homogeneous(problem: Problem, matrix: Array) -> bool:
-    """Whether no own constraint tells the matrix from the same with every output split into two copies."""
-    own = [c for c in problem.constraints if not isinstance(c, Measured | Denominator)]
+def is_homogeneous(problem: Problem, matrix: Array) -> bool:
+    """Return True if splitting every output into two copies changes no user-defined constraint."""
+    user_constraints = [c for c in problem.constraints if not isinstance(c, Measured | Denominator)]
     try:
-        once, twice = (Channel(_all_rows(problem, stochastic(split(matrix, n)))) for n in (1, 2))
-        return all(math.isclose(float(c.measure(once)), float(c.measure(twice)), rel_tol=1e-6) for c in own)
+        unsplit, doubled = (Channel(_all_rows(problem, stochastic(split_outputs(matrix, n)))) for n in (1, 2))
+        return all(
+            math.isclose(float(c.measure(unsplit)), float(c.measure(doubled)), rel_tol=1e-6) for c in user_constraints
+        )
     except FAILURES:
         return False
 
 
-def _most(problem: Problem, method: Method | None) -> int:
-    """The most outputs of a channel: those that the caller's method names, or that a function of the matrix expects."""
-    return getattr(method, "outputs", None) or (len(problem.inputs) + 1 if problem.placed else COPIES)
+def _max_outputs(problem: Problem, method: Method | None) -> int:
+    """Return the largest number of outputs: that of the caller's method, or that a function of the matrix expects."""
+    return getattr(method, "outputs", None) or (
+        len(problem.inputs) + 1 if problem.fixes_output_order else MAX_OUTPUTS_OF_COPIES
+    )
 
 
 def _sign(problem: Problem) -> int:
-    return -1 if problem.whole.error else 1
+    return -1 if problem.original_utility.error else 1
 
 
-def _worth(problem: Problem, matrix: Array) -> float:
-    """What a matrix of the problem's rows is worth, whether it meets the constraints or not."""
+def _score(problem: Problem, matrix: Array) -> float:
+    """Compute the score of a matrix of the problem's rows, even if it does not meet the constraints."""
     with suppress(*FAILURES):
-        return _sign(problem) * float(problem.whole.value(Channel(_all_rows(problem, stochastic(matrix)))))
+        return _sign(problem) * float(problem.original_utility.value(Channel(_all_rows(problem, stochastic(matrix)))))
     return -np.inf
 
 
-def _reduced(problem: Problem) -> bool:
-    """Whether a candidate has a row for each class of inputs, not for each input."""
+def _has_reduced_rows(problem: Problem) -> bool:
+    """Return True if a candidate has one row per class of inputs, not per input."""
     return problem.utility.pair is not None and problem.symmetric
 
 
 def _all_rows(problem: Problem, matrix: Array) -> Array:
-    return matrix[problem.reduction.classes] if _reduced(problem) else matrix
+    return matrix[problem.reduction.classes] if _has_reduced_rows(problem) else matrix
 
 
-def _judged(problem: Problem, candidate: Candidate) -> _Tried:
-    """A candidate with the worth of the channel that is made of it, and a note of what its repair costs."""
+def _scored_candidate(problem: Problem, candidate: Candidate) -> _ScoredCandidate:
+    """Return a candidate with the score of its repaired channel, and a note of the loss by the repair."""
     try:
         channel = arrange(problem, candidate).channel
         if not within(channel, problem.constraints):
-            return _Tried(candidate, -np.inf)
-        worth = _sign(problem) * float(problem.whole.value(channel))
+            return _ScoredCandidate(candidate, -np.inf)
+        score = _sign(problem) * float(problem.original_utility.value(channel))
     except FAILURES:
-        return _Tried(candidate, -np.inf)
-    if not candidate.note and (note := _cost(problem, _worth(problem, candidate.matrix), worth)):
+        return _ScoredCandidate(candidate, -np.inf)
+    if not candidate.note and (note := _repair_note(problem, _score(problem, candidate.matrix), score)):
         candidate = replace(candidate, note=note)
-    return _Tried(candidate, worth)
+    return _ScoredCandidate(candidate, score)
 
 
-def _without_own(problem: Problem, ask: Ask, certify: bool) -> tuple[Array, Any] | None:
-    """The optimum without the users' own constraints, a row for each of the problem's inputs, and its design."""
-    fewer, utility = problem.known, problem.whole
-    if fewer is None:  # nothing else limits the channel, so that the answers themselves are reported
-        return (free, None) if (free := _disclosed(problem)) is not None else None
+def _optimum_without_user_constraints(problem: Problem, ask: Ask, certify: bool) -> tuple[Array, Any] | None:
+    """Return the optimum without user-defined constraints, one row per input of the problem, and its design."""
+    relaxed_problem, utility = problem.without_user_constraints, problem.original_utility
+    if relaxed_problem is None:  # nothing else limits the channel: the answers themselves are reported
+        return (disclosure, None) if (disclosure := _full_disclosure(problem)) is not None else None
     with suppress(*FAILURES):
-        design = ask(utility, fewer.constraints, certify=certify)
+        design = ask(utility, relaxed_problem.constraints, certify=certify)
         matrix = design.channel.matrix
-        if _reduced(problem):
+        if _has_reduced_rows(problem):
             matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]
         return matrix, design
     return None
 
 
-def _disclosed(problem: Problem) -> Array | None:
-    """The channel of full disclosure; None where given outputs leave none."""
+def _full_disclosure(problem: Problem) -> Array | None:
+    """Return the channel of full disclosure; None if fixed outputs do not allow it."""
     utility = problem.utility
-    if problem.given:
+    if problem.output_constraints:
         return None
     if isinstance(utility, ExpectedLoss):
         best = (utility.priors.sum(axis=0)[:, None] * utility.loss).argmin(axis=1)
@@ -171,55 +183,57 @@ def _disclosed(problem: Problem) -> Array | None:
     return np.eye(len(problem.inputs))
 
 
-def _mixtures(problem: Problem, matrix: Array, known: Any, most: int) -> Iterator[Candidate]:
-    """The matrix (k, m), as it is and with outputs split into copies, mixed as far as the constraints need."""
-    inputs = None if _reduced(problem) else problem.labels
-    prove = None if known is None or known.certificate is None else proved_by(Relaxed, known.certificate)
-    found = "full disclosure" if known is None else known.method
-    fixed = bool(problem.given) or problem.utility.decisions is not None
-    fixed = fixed or not isinstance(problem.utility, ColumnUtility)
-    for copies in _copies(problem, matrix, 1 if fixed else most // matrix.shape[1]):
-        how = f"{found}, each output split into {copies}" if copies > 1 else found
+def _mixtures(problem: Problem, matrix: Array, design: Any, max_outputs: int) -> Iterator[Candidate]:
+    """Generate the matrix (k, m), unchanged and with split outputs, mixed as far as the constraints need."""
+    inputs = None if _has_reduced_rows(problem) else problem.labels
+    prove = None if design is None or design.certificate is None else proof_by(Relaxed, design.certificate)
+    base_description = "full disclosure" if design is None else design.method
+    has_fixed_outputs = bool(problem.output_constraints) or problem.utility.decisions is not None
+    has_fixed_outputs = has_fixed_outputs or not isinstance(problem.utility, ColumnUtility)
+    for copies in _copy_counts(problem, matrix, 1 if has_fixed_outputs else max_outputs // matrix.shape[1]):
+        description = f"{base_description}, each output split into {copies}" if copies > 1 else base_description
         with suppress(*FAILURES):
-            apart = split(matrix, copies)
-            if problem.placed and not fixed and apart.shape[1] < most:  # a function speaks of outputs by position
-                apart = np.pad(apart, ((0, 0), (0, most - apart.shape[1])))
-            mended = mend(apart, problem.constraints, inputs)
-            note = _cost(problem, _worth(problem, apart), _worth(problem, mended))
-            reference = "" if known is None else known.reference
-            yield Candidate(mended, how, prove, note=note, reference=reference, apart=True)
+            split_matrix = split_outputs(matrix, copies)
+            if (
+                problem.fixes_output_order and not has_fixed_outputs and split_matrix.shape[1] < max_outputs
+            ):  # a function refers to outputs by position
+                split_matrix = np.pad(split_matrix, ((0, 0), (0, max_outputs - split_matrix.shape[1])))
+            repaired_matrix = repair_fixed_outputs(split_matrix, problem.constraints, inputs)
+            note = _repair_note(problem, _score(problem, split_matrix), _score(problem, repaired_matrix))
+            reference = "" if design is None else design.reference
+            yield Candidate(repaired_matrix, description, prove, note=note, reference=reference, has_fixed_outputs=True)
 
 
-def split(matrix: Array, copies: int) -> Array:
-    """Every output as that many equal ones, beside each other.
+def split_outputs(matrix: Array, copies: int) -> Array:
+    """Split every output into `copies` adjacent equal ones.
 
-    >>> split(np.array([[0.75, 0.25]]), 2)
+    >>> split_outputs(np.array([[0.75, 0.25]]), 2)
     array([[0.375, 0.375, 0.125, 0.125]])
     """
     return np.asarray(np.repeat(matrix / copies, copies, axis=1))
 
 
-def _copies(problem: Problem, matrix: Array, most: int) -> Iterator[int]:
-    """1, and if copies help the least number of them, up to `most`, that meets the constraints as it is, or the last.
+def _copy_counts(problem: Problem, matrix: Array, max_copies: int) -> Iterator[int]:
+    """Generate 1, and if copies help, the least number up to `max_copies` that needs no mixing, or the last.
 
     Copies do not change a constraint that is a sum over outputs of homogeneous functions of the column.
     """
     yield 1
 
     def excess(copies: int) -> float:
-        channel = Channel(_all_rows(problem, stochastic(split(matrix, copies))), problem.labels)
+        channel = Channel(_all_rows(problem, stochastic(split_outputs(matrix, copies))), problem.labels)
         return max(float(c.measure(channel)) - c.bound for c in problem.constraints)
 
     with suppress(*FAILURES):
-        low, at = 1, excess(1)
-        while at > 0 and 2 * low <= most:
-            now = excess(2 * low)
-            if not now < at - 1e-9 * abs(at):
+        low, current_excess = 1, excess(1)
+        while current_excess > 0 and 2 * low <= max_copies:
+            next_excess = excess(2 * low)
+            if not next_excess < current_excess - 1e-9 * abs(current_excess):
                 break
-            low, at = 2 * low, now
+            low, current_excess = 2 * low, next_excess
         if low == 1:
             return
-        if at > 0:
+        if current_excess > 0:
             yield low
             return
         high, low = low, low // 2
@@ -229,19 +243,19 @@ def _copies(problem: Problem, matrix: Array, most: int) -> Iterator[int]:
         yield high
 
 
-def _searches(problem: Problem, ask: Ask, tried: list[_Tried]) -> Iterator[Candidate]:
-    """Local searches whose outputs stay apart: from the best channel so far, and with more outputs than usual."""
+def _local_searches(problem: Problem, ask: Ask, candidates: list[_ScoredCandidate]) -> Iterator[Candidate]:
+    """Generate local searches with fixed outputs: from the best channel so far, and with more outputs."""
     k = len(problem.inputs)
-    best = max(tried, key=lambda each: each.worth, default=None)
+    best = max(candidates, key=lambda scored: scored.score, default=None)
     for search in (LocalSearch(8), LocalSearch(8, outputs=2 * k), LocalSearch(4, outputs=4 * k)):
-        small = search.outputs is None or k * k * search.outputs <= WIDE
-        if small and not search.refuses(problem):
+        is_small_enough = search.outputs is None or k * k * search.outputs <= MAX_PAIRS_TIMES_OUTPUTS
+        if is_small_enough and not search.refuses(problem):
             with suppress(*FAILURES):
-                yield replace(search.find(problem, ask), apart=True, reference=LocalSearch.reference)
-    if best is None or not best.worth > -np.inf or best.candidate.matrix.size > CLIMBED:
+                yield replace(search.find(problem, ask), has_fixed_outputs=True, reference=LocalSearch.reference)
+    if best is None or not best.score > -np.inf or best.candidate.matrix.size > MAX_ENTRIES_TO_CLIMB:
         return
     with suppress(*FAILURES):
         climb = Climb.of(problem, best.candidate.matrix.shape[1])
         matrix, _ = climb.best(0, np.random.default_rng(0), (best.candidate.matrix,))
-        how = f"local search from {best.candidate.method}"
-        yield Candidate(matrix, how, apart=True, reference=LocalSearch.reference)
+        description = f"local search from {best.candidate.method}"
+        yield Candidate(matrix, description, has_fixed_outputs=True, reference=LocalSearch.reference)

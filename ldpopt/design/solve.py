@@ -14,13 +14,13 @@ from ldpopt.values.distribution import Array
 
 SIMPLEX = ("HIGHS", "CLARABEL")
 """The solvers in turn, first the one that ends in a vertex: exact zeros and sharp dual values."""
-ALMOST = "CLARABEL or 1e-7"
-"""CLARABEL at a tolerance of 1e-9; where it cannot reach that, its answer must be within 1e-7."""
-INTERIOR = (ALMOST, "HIGHS")
+CLARABEL_OR_1E7 = "CLARABEL or 1e-7"
+"""CLARABEL at a tolerance of 1e-9; if it cannot reach that, its solution must be within 1e-7."""
+INTERIOR = (CLARABEL_OR_1E7, "HIGHS")
 """The solvers in turn, first the interior-point one: its dual values lie inside the optimal face."""
 CONIC = ("CLARABEL at 1e-8", "CLARABEL at 1e-6")
-"""For cones, where degenerate problems cannot be solved to the last digit. The answer is measured afterwards."""
-ATTEMPTS: Sequence[dict[str, Any]] = (
+"""For cones, where degenerate problems cannot be solved to the last digit. The channel is measured afterwards."""
+CLARABEL_FALLBACKS: Sequence[dict[str, Any]] = (
     {},
     {"max_step_fraction": 0.95},
     {"dynamic_regularization_eps": 1e-16, "dynamic_regularization_delta": 1e-9},
@@ -31,7 +31,7 @@ ATTEMPTS: Sequence[dict[str, Any]] = (
 _OPTIONS: Mapping[str, dict[str, Any]] = {
     "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     "CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9},
-    ALMOST: {
+    CLARABEL_OR_1E7: {
         "tol_gap_abs": 1e-9,
         "tol_gap_rel": 1e-9,
         "tol_feas": 1e-9,
@@ -41,7 +41,7 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     },
     "CLARABEL at 1e-6": {"tol_gap_abs": 1e-6, "tol_gap_rel": 1e-6, "tol_feas": 1e-7},
 }
-_EXACTLY: Sequence[tuple[str, dict[str, Any]]] = (
+_HIGHS_ATTEMPTS: Sequence[tuple[str, dict[str, Any]]] = (
     ("highs", _OPTIONS["HIGHS"]),
     ("highs", _OPTIONS["HIGHS"] | {"presolve": False}),
     ("highs", {}),
@@ -59,11 +59,12 @@ _REMEDY = {
 }
 
 
-def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
-    """Solve a `cvxpy.Problem` in place and return the name of the solver that did. Tries `solvers` in turn and accepts
-    only the status "optimal" with finite primal and dual values; from `ALMOST` also "optimal_inaccurate", which there
-    means that the looser of its two tolerances is met. Otherwise raises `SolverError` with the status of each solver
-    and a remedy.
+def solve(problem: Any, name: str, solvers: Sequence[str] = SIMPLEX) -> str:
+    """Solve a `cvxpy.Problem` in place and return the name of the successful solver.
+
+    Tries `solvers` in turn and accepts only the status "optimal" with finite primal and dual values. From
+    `CLARABEL_OR_1E7` it also accepts "optimal_inaccurate", which there means that the looser of two tolerances is met.
+    Otherwise raises `SolverError` with the status of each solver and a remedy.
     """
     import cvxpy as cp
 
@@ -76,22 +77,22 @@ def solve(problem: Any, what: str, solvers: Sequence[str] = SIMPLEX) -> str:
                 problem.solve(solver=solver.split()[0], **_OPTIONS.get(solver, {}))
             status = problem.status
         except (cp.error.SolverError, ValueError, RuntimeError):
-            # cvxpy raises ValueError for an answer that it cannot read, and for numbers that overflow; HiGHS raises
-            # RuntimeError where it gives up.
+            # cvxpy raises ValueError for a solution that it cannot read, and for numbers that overflow; HiGHS raises
+            # RuntimeError if it gives up.
             status = "solver_error"
-        accepted = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == ALMOST else (cp.OPTIMAL,)
+        accepted = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == CLARABEL_OR_1E7 else (cp.OPTIMAL,)
         if status in accepted and _is_finite(problem):
             return solver
         outcomes.append((solver, status))
-    tried = "; ".join(f"{solver} said {status}" for solver, status in outcomes)
-    raise SolverError(f"{what}: {tried}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")
+    statuses = "; ".join(f"{solver} said {status}" for solver, status in outcomes)
+    raise SolverError(f"{name}: {statuses}: {_REMEDY.get(outcomes[-1][1], _REMEDY['solver_error'])}")
 
 
-def solve_cones(program: ConeProgram, cost: Indices, what: str) -> tuple[Array, list[Array]]:
-    """The variables of a `program` that make the sum of those at `cost` least, and the dual values of its blocks.
+def solve_cones(program: ConeProgram, cost: Indices, name: str) -> tuple[Array, list[Array]]:
+    """Minimize the sum of the variables at `cost` and return the variables and the dual values of the blocks.
 
-    By Clarabel itself, as cvxpy takes ten times as long to write a small program as Clarabel to solve it. Its answer is
-    accepted as that of `ALMOST`; otherwise raises `SolverError`.
+    Clarabel is called directly, because cvxpy takes ten times as long to formulate a small program as Clarabel to solve
+    it. Its solution is accepted like that of `CLARABEL_OR_1E7`; otherwise raises `SolverError`.
     """
     import clarabel
     from scipy import sparse
@@ -104,78 +105,98 @@ def solve_cones(program: ConeProgram, cost: Indices, what: str) -> tuple[Array, 
         "exponential": lambda size: [clarabel.ExponentialConeT()] * (size // 3),
     }
     sizes = [len(right) for _, right, _ in program.blocks]
-    entries, rows, columns, begun = [], [], [], 0
+    entries, rows, columns, first_row = [], [], [], 0
     for (_, _, parts), size in zip(program.blocks, sizes, strict=True):
         for variables, matrix in parts:
             part = sparse.coo_array(matrix)
             entries.append(-part.data)
-            rows.append(part.row + begun)
+            rows.append(part.row + first_row)
             columns.append(variables[part.col])
-        begun += size
-    places = (np.concatenate(rows), np.concatenate(columns))
-    matrix = sparse.csc_array((np.concatenate(entries), places), (begun, program.size))
+        first_row += size
+    indices = (np.concatenate(rows), np.concatenate(columns))
+    matrix = sparse.csc_array((np.concatenate(entries), indices), (first_row, program.size))
     right = np.concatenate([right for _, right, _ in program.blocks])
     costs = np.zeros(program.size)
     costs[cost] = 1.0
-    said = []
+    statuses = []
     if np.isfinite(matrix.data).all() and np.isfinite(right).all():
         cones = [cone for (kind, _, _), size in zip(program.blocks, sizes, strict=True) for cone in kinds[kind](size)]
-        nothing = sparse.csc_array((program.size, program.size))
-        for options in ATTEMPTS:
+        no_quadratic_cost = sparse.csc_array((program.size, program.size))
+        for options in CLARABEL_FALLBACKS:
             settings = clarabel.DefaultSettings()
-            for name, value in ({"verbose": False} | _OPTIONS[ALMOST] | options).items():
-                setattr(settings, name, value)
-            answer = clarabel.DefaultSolver(nothing, costs, matrix, right, cones, settings).solve()
-            values, duals = np.array(answer.x), np.array(answer.z)
-            said.append(str(answer.status))
-            if said[-1] in ("Solved", "AlmostSolved") and np.isfinite(values).all() and np.isfinite(duals).all():
+            for option, value in ({"verbose": False} | _OPTIONS[CLARABEL_OR_1E7] | options).items():
+                setattr(settings, option, value)
+            solution = clarabel.DefaultSolver(no_quadratic_cost, costs, matrix, right, cones, settings).solve()
+            values, duals = np.array(solution.x), np.array(solution.z)
+            statuses.append(str(solution.status))
+            if statuses[-1] in ("Solved", "AlmostSolved") and np.isfinite(values).all() and np.isfinite(duals).all():
                 return values, np.split(duals, np.cumsum(sizes)[:-1])
-    outcome = ", ".join(dict.fromkeys(said)) or "that its numbers are not finite"
-    raise SolverError(f"{what}: CLARABEL said {outcome}: {_REMEDY['solver_error']}")
+    outcome = ", ".join(dict.fromkeys(statuses)) or "that its numbers are not finite"
+    raise SolverError(f"{name}: CLARABEL said {outcome}: {_REMEDY['solver_error']}")
 
 
-def solve_whole(
-    gains: Array, equal: Array, right: Array, above: Array, most: Array, what: str, nodes: int
+def solve_integer(
+    gains: Array,
+    equation_matrix: Array,
+    equation_values: Array,
+    limit_matrix: Array,
+    limits: Array,
+    name: str,
+    nodes: int,
 ) -> tuple[Array, float, bool]:
-    """Maximise gains.x subject to equal x = right, above x <= most, x >= 0 and x whole; the last entry of x is any
-    real number. The solution, a bound that no solution exceeds, as the solver says, and whether its search was done.
-    nodes : the most nodes of the search tree; unlike a limit of time it gives the same answer on every machine.
+    """Maximize gains.x subject to equations and limits, for integers x >= 0 and one real number.
+
+    The program is max gains.x subject to equation_matrix x = equation_values, limit_matrix x <= limits, x >= 0 and x
+    integer. The last entry of x is any real number. Returns the solution, the solver's bound on all solutions, and
+    whether its search was complete.
+
+    nodes : the largest number of nodes of the search tree; unlike a time limit it gives the same result on every
+    machine.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    whole = np.arange(len(gains)) < len(gains) - 1
-    limits = [LinearConstraint(equal, right, right), LinearConstraint(above, -np.inf, most)]
+    is_integer = np.arange(len(gains)) < len(gains) - 1
+    linear_constraints = [
+        LinearConstraint(equation_matrix, equation_values, equation_values),
+        LinearConstraint(limit_matrix, -np.inf, limits),
+    ]
     options = {"node_limit": nodes, "mip_rel_gap": 1e-6}
-    low = np.where(whole, 0.0, -np.inf)
-    answer = milp(-gains, integrality=whole.astype(int), bounds=Bounds(low), constraints=limits, options=options)
-    bound = getattr(answer, "mip_dual_bound", None)
-    values = np.where(whole, np.rint(_answered(answer, what)), answer.x)
-    return values, np.inf if bound is None else -float(bound), answer.status == 0
+    low = np.where(is_integer, 0.0, -np.inf)
+    solution = milp(
+        -gains, integrality=is_integer.astype(int), bounds=Bounds(low), constraints=linear_constraints, options=options
+    )
+    bound = getattr(solution, "mip_dual_bound", None)
+    values = np.where(is_integer, np.rint(_checked_solution(solution, name)), solution.x)
+    return values, np.inf if bound is None else -float(bound), solution.status == 0
 
 
-def solve_real(
-    gains: Array, equal: Any, right: Array, above: Any, most: Array, what: str
+def solve_linear(
+    gains: Array, equation_matrix: Any, equation_values: Array, limit_matrix: Any, limits: Array, name: str
 ) -> tuple[Array, Array, Array, Array]:
-    """The same program without integers: the solution x, its reduced costs, none below zero, and the multipliers of the
-    equations and of the limits. The reduced cost of an entry is what raising it from zero would cost per unit; it is 0
-    for entries above zero. equal, above : matrices, dense or sparse.
+    """Solve the same program without integers.
+
+    Returns the solution x, its nonnegative reduced costs, and the multipliers of the equations and of the limits. The
+    reduced cost of an entry is the cost per unit of raising it from zero; it is 0 for entries above zero.
+    equation_matrix, limit_matrix : matrices, dense or sparse.
     """
     from scipy.optimize import linprog
 
     bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
-    for method, options in _EXACTLY:
-        answer = linprog(-gains, above, most, equal, right, bounds, method=method, options=options)
-        if answer.status == 0:
+    for method, options in _HIGHS_ATTEMPTS:
+        solution = linprog(
+            -gains, limit_matrix, limits, equation_matrix, equation_values, bounds, method=method, options=options
+        )
+        if solution.status == 0:
             break
-    x = _answered(answer, what)
-    return x, answer.lower.marginals, -answer.eqlin.marginals, -answer.ineqlin.marginals
+    x = _checked_solution(solution, name)
+    return x, solution.lower.marginals, -solution.eqlin.marginals, -solution.ineqlin.marginals
 
 
-def _answered(answer: Any, what: str) -> Array:
-    """The solution; `SolverError` where HiGHS found none."""
-    if answer.x is None or not np.isfinite(answer.x).all():
-        raise SolverError(f"{what}: HiGHS said {answer.message.split('.')[0]}: pass another method")
-    return np.asarray(answer.x)
+def _checked_solution(solution: Any, name: str) -> Array:
+    """Return the solution; raise `SolverError` if HiGHS found none."""
+    if solution.x is None or not np.isfinite(solution.x).all():
+        raise SolverError(f"{name}: HiGHS said {solution.message.split('.')[0]}: pass another method")
+    return np.asarray(solution.x)
 
 
 def _is_finite(problem: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The extreme points that are optimal: which staircase patterns a best channel uses, and where that changes."""
+"""Find the staircase patterns that an optimal channel uses, and the epsilons at which they change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.channel import Label
 from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.patterns.method import MAX_INPUTS, pattern_program
-from ldpopt.design.problems.problem import pose
+from ldpopt.design.problems.problem import build_problem
 from ldpopt.design.two_hypotheses.program import Blocks, Cut
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
@@ -23,17 +23,17 @@ from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import Array, number, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import Pictured, Result, Rows
 
-MAX_PIECES = 500  # More pieces than this are no structures, but ties that rounding decides.
+MAX_STRUCTURES = 500  # A larger number of pieces means ties that rounding decides.
 Pattern = tuple[Label, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Structure(Result):
-    """The sets of answers that the reports of an optimal channel favour, on a range of epsilon.
+    """The sets of answers that the reports of an optimal channel favor, on a range of epsilon.
 
-    low, high : the range, in nats. patterns : for every report that occurs, the answers that it favours: under these
-    it is exp(epsilon) times as likely as under the others. The empty pattern is erasure, a report that favours none.
-    classes : how many answers, or groups of answers of one likelihood ratio, could have been told apart.
+    low, high : the range, in nats. patterns : for every possible report, the answers that it favors. Under these it is
+    exp(epsilon) times as likely as under the others. The empty pattern is erasure, a report that favors no answer.
+    classes : the number of answers, or groups of answers of one likelihood ratio, that a channel can distinguish.
 
     >>> Structure(0.1, 1.6, ((0,), (1, 2)), 3).name
     'binary mechanism'
@@ -47,25 +47,27 @@ class Structure(Result):
     @property
     def name(self) -> str:
         """Binary mechanism, randomized response, randomized response on blocks, or a mixture of patterns."""
-        told = [pattern for pattern in self.patterns if pattern]
-        answers = [x for pattern in told for x in pattern]
-        erased = " with erasure" if len(told) < len(self.patterns) else ""
-        if not told:
+        informative = [pattern for pattern in self.patterns if pattern]
+        answers = [x for pattern in informative for x in pattern]
+        suffix = " with erasure" if len(informative) < len(self.patterns) else ""
+        if not informative:
             return "erasure"
-        if len(set(answers)) < len(answers) or len(told) == 1:
-            return f"mixture of {len(told)} patterns{erased}"
-        if len(told) == 2:
-            return f"binary mechanism{erased}"
-        everyone = len(told) == self.classes
-        return ("randomized response" if everyone else f"randomized response on {len(told)} blocks") + erased
+        if len(set(answers)) < len(answers) or len(informative) == 1:
+            return f"mixture of {len(informative)} patterns{suffix}"
+        if len(informative) == 2:
+            return f"binary mechanism{suffix}"
+        separates_all = len(informative) == self.classes
+        return (
+            "randomized response" if separates_all else f"randomized response on {len(informative)} blocks"
+        ) + suffix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Structures(Rows[Structure], Pictured):
-    """The distinct optimal structures over a range of epsilon, in order, with the points at which they change.
+    """The distinct optimal structures over a range of epsilon, in order, with the break points between them.
 
-    The break point lies between one structure's `high` and the next one's `low`, which are at most `tolerance` apart.
-    A structure that is optimal only strictly between two neighbouring points of the search grid can be missed.
+    The break point lies between one structure's `high` and the next one's `low`, which are at most `tolerance` apart. A
+    structure that is optimal only strictly between two neighboring points of the search grid can be missed.
     """
 
     pieces: tuple[Structure, ...]
@@ -81,7 +83,7 @@ class Structures(Rows[Structure], Pictured):
         return np.array(ends, dtype=np.float64).reshape(-1, 2)
 
     def at(self, epsilon: float) -> Structure:
-        """The structure at an epsilon of the range, in nats; at a break point, the one before."""
+        """Return the structure at an epsilon of the range, in nats; at a break point, the one before."""
         for piece in self.pieces:
             if self.pieces[0].low <= epsilon <= piece.high + self.tolerance:
                 return piece
@@ -92,7 +94,7 @@ class Structures(Rows[Structure], Pictured):
             "low": [piece.low for piece in self.pieces],
             "high": [piece.high for piece in self.pieces],
             "structure": [piece.name for piece in self.pieces],
-            "patterns": [" ".join(map(_shown, piece.patterns)) for piece in self.pieces],
+            "patterns": [" ".join(map(_pattern_text, piece.patterns)) for piece in self.pieces],
         }
 
     def _cells(self) -> list[tuple[str, list[str]]]:
@@ -107,9 +109,9 @@ class Structures(Rows[Structure], Pictured):
     def __repr__(self) -> str:
         lines = [self._title()]
         for piece in self.pieces:
-            shown = " ".join(map(_shown, piece.patterns))
-            shown = shown if len(shown) <= 60 else shown[:59] + "…"
-            lines.append(f"  epsilon {piece.low:<10.7g} to {piece.high:<10.7g} {piece.name}: {shown}")
+            text = " ".join(map(_pattern_text, piece.patterns))
+            text = text if len(text) <= 60 else text[:59] + "…"
+            lines.append(f"  epsilon {piece.low:<10.7g} to {piece.high:<10.7g} {piece.name}: {text}")
         return "\n".join(lines)
 
 
@@ -124,22 +126,31 @@ def structures(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> Structures:
-    """The staircase patterns that the optimal channel uses, and the epsilons at which they change [KOV14, Thm 2].
+    """Find the staircase patterns of the optimal channel, and the epsilons at which they change [KOV14, Thm 2].
 
-    A staircase pattern is a set of answers under which a report is exp(epsilon) times as likely as under the others.
+    A staircase pattern is a set of answers. Under these a report is exp(epsilon) times as likely as under the others.
 
+    Parameters
+    ----------
     utility : a finite `Divergence`, whose patterns come from the best partitions [SPR]; or a `MutualInformation`,
-    `WorstOf` or `WeightedSum` of up to 14 answers, whose patterns come from a linear program. low, high : the range of
-    epsilon in nats. eta : a cap on the total variation. tolerance : the width to which every break point is bracketed,
-    by bisection; at least 1e-12. grid : how many values of epsilon are looked at first, evenly in its logarithm.
+        `WorstOf` or `WeightedSum` of up to 14 answers, whose patterns come from a linear program.
+    low, high : the range of epsilon in nats.
+    eta : a cap on the total variation.
+    tolerance : the width of the bracket of every break point, by bisection; at least 1e-12.
+    grid : the number of values of epsilon that are evaluated first, uniform on a logarithmic scale.
     time_limit, progress : as for `optimal_channel`. When the time is over, `tolerance` is the width of the widest
-    bracket found by then; `SolverError` if the first `grid` values have not been looked at.
+        bracket by then. Raises `SolverError` if the first `grid` values have not been evaluated.
+
+    Returns
+    -------
+    Structures
+        The structures in order, with brackets of their break points.
 
     >>> from ldpopt.divergences import KL
     >>> structures(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 0.1, 5.0, tolerance=1e-6)
     Structures of KL divergence; break points to 1e-06
-      epsilon 0.1        to 1.661086   binary mechanism: {0} {1|2}
-      epsilon 1.661087   to 5          randomized response: {0} {1} {2}
+        epsilon 0.1        to 1.661086   binary mechanism: {0} {1|2}
+        epsilon 1.661087   to 5          randomized response: {0} {1} {2}
     """
     low, high, eta = positive_epsilon(low, "low"), positive_epsilon(high, "high"), unit_interval(eta, "eta")
     if not low < high:
@@ -148,14 +159,14 @@ def structures(
     if not tolerance >= 1e-12:
         raise invalid("tolerance", "at least 1e-12", tolerance)
     if isinstance(utility, Divergence) and not utility.continuous:
-        search: Any = _of_partitions
-        classes = len(pose(utility, LocalDP(1.0)).reduction.pair)
+        search_patterns: Any = _partition_patterns
+        classes = len(build_problem(utility, LocalDP(1.0)).reduction.pair)
     elif isinstance(utility, ColumnUtility) and utility.size <= MAX_INPUTS:
-        search, classes = _of_patterns, utility.size
+        search_patterns, classes = _program_patterns, utility.size
     else:
         expected = f"a Divergence of finite distributions, or a column utility of up to {MAX_INPUTS} answers"
         raise invalid("utility", expected, utility)
-    patterns = cache(lambda epsilon: search(utility, epsilon, eta))
+    patterns = cache(lambda epsilon: search_patterns(utility, epsilon, eta))
     points = np.geomspace(low, high, positive_integer(grid, "grid", 2))
     points[[0, -1]] = low, high
     with watched(time_limit, progress, "looking for structures") as deadline:
@@ -163,62 +174,62 @@ def structures(
             patterns(point)
         if deadline.late:
             raise SolverError(f"time_limit: {deadline.seconds:g} s were over before the grid was looked at; allow more")
-        ends = _brackets(patterns, points, tolerance, deadline.part(0.5, 1.0))
-    tolerance = max([tolerance, *(b - a for a, b in ends)])
-    starts, stops = [low, *(b for _, b in ends)], [*(a for a, _ in ends), high]
-    pieces = tuple(Structure(a, b, patterns(a), classes) for a, b in zip(starts, stops, strict=True))
+        brackets = _brackets(patterns, points, tolerance, deadline.part(0.5, 1.0))
+    tolerance = max([tolerance, *(b - a for a, b in brackets)])
+    lower_ends, upper_ends = [low, *(b for _, b in brackets)], [*(a for a, _ in brackets), high]
+    pieces = tuple(Structure(a, b, patterns(a), classes) for a, b in zip(lower_ends, upper_ends, strict=True))
     return Structures(pieces, utility, eta, tolerance)
 
 
 def _brackets(patterns: Any, points: Array, tolerance: float, deadline: Deadline) -> list[tuple[float, float]]:
-    """Where the structure changes between neighbouring points, bisected to the tolerance or until the time is over."""
-    ends: list[tuple[float, float]] = []
-    waiting = [(float(a), float(b)) for a, b in zip(points[-2::-1], points[:0:-1], strict=True)]
-    while waiting:
-        deadline.tell(1 - len(waiting) / max(len(waiting), len(points)))
-        a, b = waiting.pop()
+    """Bracket the changes of structure between neighboring points, to the tolerance or until the time is over."""
+    brackets: list[tuple[float, float]] = []
+    intervals = [(float(a), float(b)) for a, b in zip(points[-2::-1], points[:0:-1], strict=True)]
+    while intervals:
+        deadline.tell(1 - len(intervals) / max(len(intervals), len(points)))
+        a, b = intervals.pop()
         if patterns(a) == patterns(b):
             continue
         middle = (a + b) / 2
         if b - a <= tolerance or not a < middle < b or deadline.over():
-            ends.append((a, b))
-            if len(ends) > MAX_PIECES:
+            brackets.append((a, b))
+            if len(brackets) > MAX_STRUCTURES:
                 raise SolverError("structures: the optimum is tied along a range of epsilon; take a larger tolerance")
         else:
-            waiting += [(middle, b), (a, middle)]
-    return ends
+            intervals += [(middle, b), (a, middle)]
+    return brackets
 
 
-class _Fewest(Blocks):
-    """Blocks that prefer fewer of them among partitions of equal worth; otherwise rounding would decide ties."""
+class _FewestBlocks(Blocks):
+    """Blocks that prefer fewer of them among partitions of equal value; otherwise rounding would decide ties."""
 
     def best(self, penalty: float) -> Cut:
-        every = np.arange(len(self.pair))
-        return super().best(penalty + 1e-13 * float(self.value(every, every + 1).sum()))
+        positions = np.arange(len(self.pair))
+        return super().best(penalty + 1e-13 * float(self.value(positions, positions + 1).sum()))
 
 
-def _of_partitions(utility: Divergence, epsilon: float, eta: float) -> tuple[Pattern, ...]:
-    problem = pose(utility, [LocalDP(epsilon), TotalVariation(eta)])
-    coin = _Fewest(utility.f, problem.reduction.pair, problem.epsilon).coin(problem.cap)
+def _partition_patterns(utility: Divergence, epsilon: float, eta: float) -> tuple[Pattern, ...]:
+    problem = build_problem(utility, [LocalDP(epsilon), TotalVariation(eta)])
+    coin = _FewestBlocks(utility.f, problem.reduction.pair, problem.epsilon).coin(problem.cap)
     cuts = [cut.cuts for weight, cut in coin.parts if weight > 1e-12]
     runs = {(a, b) for cut in cuts for a, b in pairwise(cut)}
     classes = problem.reduction.classes
-    inside = [(classes >= a) & (classes < b) for a, b in runs]
-    return _sorted(inside, utility.inputs or tuple(range(len(utility.p0))))
+    members = [(classes >= a) & (classes < b) for a, b in runs]
+    return _labeled_patterns(members, utility.inputs or tuple(range(len(utility.p0))))
 
 
-def _of_patterns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Pattern, ...]:
+def _program_patterns(utility: ColumnUtility, epsilon: float, eta: float) -> tuple[Pattern, ...]:
     sets, theta, _ = pattern_program(utility, epsilon, eta)
-    # Erasure weighs what the other reports leave, and may dwarf them: they are compared with each other only.
-    least = np.append(1e-9, np.full(len(theta) - 1, 1e-9 * theta[1:].max(initial=0.0)))
-    return _sorted(list(sets[theta > least]), utility.inputs or tuple(range(utility.size)))
+    # Erasure takes the remaining weight, which may be much larger: the others are compared only with each other.
+    min_weights = np.append(1e-9, np.full(len(theta) - 1, 1e-9 * theta[1:].max(initial=0.0)))
+    return _labeled_patterns(list(sets[theta > min_weights]), utility.inputs or tuple(range(utility.size)))
 
 
-def _sorted(inside: list[Any], labels: tuple[Hashable, ...]) -> tuple[Pattern, ...]:
-    """The patterns in order of their answers. A pattern of all answers favours none, and becomes the empty one."""
-    places = sorted({tuple(np.flatnonzero(each).tolist()) if not each.all() else () for each in inside})
-    return tuple(tuple(labels[x] for x in place) for place in places)
+def _labeled_patterns(members: list[Any], labels: tuple[Hashable, ...]) -> tuple[Pattern, ...]:
+    """Sort the patterns by their answers. A pattern of all answers favors none, and becomes the empty one."""
+    positions = sorted({tuple(np.flatnonzero(member).tolist()) if not member.all() else () for member in members})
+    return tuple(tuple(labels[x] for x in pattern) for pattern in positions)
 
 
-def _shown(pattern: Pattern) -> str:
+def _pattern_text(pattern: Pattern) -> str:
     return "{" + "|".join(map(str, pattern)) + "}" if pattern else "{}"

@@ -1,7 +1,7 @@
-"""What a check costs, known from the sizes of its numbers before anything is computed: operations and memory.
+"""The cost of a check, computed from the sizes of its numbers before the check starts: operations and memory.
 
-Every utility, constraint and certificate states a `Work` that its check does not exceed. A file may ask for any amount
-of work, so that more than `OPERATIONS` or `MEMORY`, times a budget that the user raises, is refused with a sentence.
+Every utility, constraint and certificate states a `Work` that its check does not exceed. A file may require any amount
+of work. So a check of more than `MAX_OPERATIONS` or `MAX_BYTES`, times a budget that the user can raise, is refused.
 """
 
 from __future__ import annotations
@@ -17,71 +17,98 @@ import numpy as np
 from ldpopt.errors import invalid
 from ldpopt.values.distribution import number
 
-OPERATIONS = 1e9
-"""The most operations without being asked: about ten seconds of one processor."""
-MEMORY = 2e9
-"""The most bytes without being asked: two gigabytes. To read a design of 10^6 answers takes about one."""
-AFFORDED = 6e8
-"""The operations after which a search inside of a proof ends, and proves nothing."""
-BALLS = 150.0
-"""How many operations on floats take as long as one in ball arithmetic of 256 bits."""
-BALL = 500.0
+MAX_OPERATIONS = 1e9
+"""The default limit of operations: about ten seconds of one processor."""
+MAX_BYTES = 2e9
+"""The default limit of memory: two gigabytes. Reading a design of 10^6 answers takes about one."""
+MAX_SEARCH_OPERATIONS = 6e8
+"""The operations after which a search within a proof ends, and proves nothing."""
+OPERATIONS_PER_BALL_OPERATION = 150.0
+"""How many operations on floats take as long as one in 256-bit ball arithmetic."""
+BYTES_PER_BALL = 500.0
 """The bytes of one number in ball arithmetic, with the object that holds it."""
-PARSED = MappingProxyType({",": 56.0, "[": 100.0, "{": 500.0, '"': 40.0})
-"""The most bytes of memory for each of these characters of a file, beside the text itself, while it is read."""
-TEXT = 5.0
-"""The most bytes of memory for each byte of a file's text."""
+BYTES_PER_JSON_MARK = MappingProxyType({",": 56.0, "[": 100.0, "{": 500.0, '"': 40.0})
+"""An upper bound of the bytes of memory per such character of a file, in addition to the text, while it is read."""
+BYTES_PER_TEXT_BYTE = 5.0
+"""An upper bound of the bytes of memory per byte of a file's text."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """operations : of about ten nanoseconds each on floats, and more on balls. memory : bytes held at the same time.
-    floats, held : operations and bytes that are on floats in either arithmetic. The sum of two is the work of one after
-    the other.
+    """The operations and the memory of a check. The sum of two is the work of one after the other.
+
+    operations : of about ten nanoseconds each on floats, and more on balls. memory : bytes held at the same time.
+    float_operations, float_bytes : operations and bytes that are on floats in either arithmetic.
 
     >>> Work(2e9, 100.0) + Work(1e9, 300.0)
-    Work(operations=3000000000.0, memory=300.0, floats=0.0, held=0.0)
+    Work(operations=3000000000.0, memory=300.0, float_operations=0.0, float_bytes=0.0)
     """
 
     operations: float = 0.0
     memory: float = 0.0
-    floats: float = 0.0
-    held: float = 0.0
+    float_operations: float = 0.0
+    float_bytes: float = 0.0
 
     def __add__(self, other: Work) -> Work:
-        operations, floats = self.operations + other.operations, self.floats + other.floats
-        return Work(operations, max(self.memory, other.memory), floats, max(self.held, other.held))
+        operations, floats = self.operations + other.operations, self.float_operations + other.float_operations
+        return Work(operations, max(self.memory, other.memory), floats, max(self.float_bytes, other.float_bytes))
 
     @classmethod
-    def on(cls, numbers: float, each: float, held: float | None = None) -> Work:
-        """`each` operation on many numbers, of which `held` are in memory at a time, in a dozen arrays."""
-        return cls(float(numbers) * each, 100.0 * float(numbers if held is None else held))
+    def on(cls, numbers: float, operations_per_number: float, numbers_in_memory: float | None = None) -> Work:
+        """Return the work of `operations_per_number` operations on each number.
+
+        numbers_in_memory : how many are in memory at a time, in a dozen arrays; None for all.
+        """
+        return cls(
+            float(numbers) * operations_per_number,
+            100.0 * float(numbers if numbers_in_memory is None else numbers_in_memory),
+        )
 
     @property
     def in_floats(self) -> Work:
-        """The same work where it is on floats in either arithmetic."""
-        return Work(0.0, 0.0, self.operations + self.floats, max(self.memory, self.held))
+        """The same work if it is on floats in either arithmetic."""
+        return Work(0.0, 0.0, self.operations + self.float_operations, max(self.memory, self.float_bytes))
 
     @property
     def in_balls(self) -> Work:
         """The same work in ball arithmetic."""
-        return Work(self.operations * BALLS, self.memory / 100 * BALL, self.floats, self.held)
+        return Work(
+            self.operations * OPERATIONS_PER_BALL_OPERATION,
+            self.memory / 100 * BYTES_PER_BALL,
+            self.float_operations,
+            self.float_bytes,
+        )
 
-    def refused(self, budget: float) -> str:
-        """Why the work is more than a budget allows, naming only what is exceeded; empty where nothing is."""
-        operations, memory = self.operations + self.floats, max(self.memory, self.held)
-        needed = max(operations / OPERATIONS, memory / MEMORY)
-        if needed <= budget:
+    def refusal(self, budget: float) -> str:
+        """Return why the work exceeds a budget, naming only the exceeded limits; empty if it does not."""
+        operations, memory = self.operations + self.float_operations, max(self.memory, self.float_bytes)
+        required_budget = max(operations / MAX_OPERATIONS, memory / MAX_BYTES)
+        if required_budget <= budget:
             return ""
-        asked = f"a budget of {math.ceil(needed)} allows it" if needed < 1e9 else "it is more than any budget"
-        most, held = OPERATIONS * budget, MEMORY * budget
-        exceeded = [f"{operations:.2g} operations, more than {most:.2g}"] if operations > most else []
-        exceeded += [f"{memory / 1e6:,.0f} MB of memory, more than {held / 1e6:,.0f}"] if memory > held else []
-        return f"not checked: that takes up to {', and '.join(exceeded)}; {asked}"
+        remedy = (
+            f"a budget of {math.ceil(required_budget)} allows it"
+            if required_budget < 1e9
+            else "it is more than any budget"
+        )
+        allowed_operations, allowed_bytes = MAX_OPERATIONS * budget, MAX_BYTES * budget
+        exceeded = (
+            [f"{operations:.2g} operations, more than {allowed_operations:.2g}"]
+            if operations > allowed_operations
+            else []
+        )
+        exceeded += (
+            [f"{memory / 1e6:,.0f} MB of memory, more than {allowed_bytes / 1e6:,.0f}"]
+            if memory > allowed_bytes
+            else []
+        )
+        return f"not checked: that takes up to {', and '.join(exceeded)}; {remedy}"
 
 
-def number_of_times(budget: Any) -> float:
-    """A budget as a float: how many times the usual work is allowed. `InvalidInput` unless it is positive."""
+def positive_budget(budget: Any) -> float:
+    """Check a budget, a multiple of the default limits, and return it as a float.
+
+    Raises `InvalidInput` unless it is positive.
+    """
     expected = "a positive number, of times ten seconds and 2 GB"
     times = number(budget, "budget", expected)
     if times <= 0:
@@ -89,31 +116,46 @@ def number_of_times(budget: Any) -> float:
     return times
 
 
-def size(values: Any) -> int:
-    """How many numbers an array holds, or a tuple or record with all its parts; 1 for anything else."""
+def count_numbers(values: Any) -> int:
+    """Count the numbers of an array, or of a tuple or record with all its parts; 1 for anything else."""
     if isinstance(values, np.ndarray):
         return values.size
     if dataclasses.is_dataclass(values):
-        return sum(map(size, vars(values).values()))
-    return sum(map(size, values)) if isinstance(values, tuple | list) else 1
+        return sum(map(count_numbers, vars(values).values()))
+    return sum(map(count_numbers, values)) if isinstance(values, tuple | list) else 1
 
 
-def distinct(rows: Any) -> int:
-    """The number of different rows of a matrix."""
+def count_distinct_rows(rows: Any) -> int:
+    """Count the different rows of a matrix."""
     return len({row.tobytes() for row in np.asarray(rows)})
 
 
-def parsing(text: str) -> Work:
-    """What the values in a JSON text take while they are read: numbers and the lists and objects that hold them."""
-    return Work(0.0, 2.0 * len(text) + sum(each * text.count(mark) for mark, each in PARSED.items()))
+def parsing_work(text: str) -> Work:
+    """Bound the memory of the values of a JSON text while they are read: numbers, and the lists and objects around
+    them.
+    """
+    return Work(
+        0.0,
+        2.0 * len(text)
+        + sum(bytes_per_mark * text.count(mark) for mark, bytes_per_mark in BYTES_PER_JSON_MARK.items()),
+    )
 
 
-def of_pairs(k: int, m: int, each: float, most: float, screen: float = 15.0, held: float = 60.0) -> Work:
-    """Comparing all pairs of k rows of m numbers: a screen of all, and `each` operation on at most `most` entries.
+def pairwise_work(
+    k: int,
+    m: int,
+    operations_per_entry: float,
+    max_entries: float,
+    screen_operations: float = 15.0,
+    screen_bytes: float = 60.0,
+) -> Work:
+    """Bound the work to compare all pairs of k rows of m numbers.
 
-    screen, held : operations and bytes of the screen for each pair. Its products of matrices take much less an entry.
+    A screen of all pairs is followed by `operations_per_entry` operations on at most `max_entries` entries.
+    screen_operations, screen_bytes : operations and bytes of the screen per pair. Its products of matrices take much
+    less per entry.
     """
     pairs = float(k) * k
-    entries = min(pairs * m, max(most, 192.0 * m))
-    screened = Work(pairs * (screen + m / 8), held * pairs)
-    return (screened + Work.on(entries, each, min(entries, 2.0**19))).in_floats
+    entries = min(pairs * m, max(max_entries, 192.0 * m))
+    screen_work = Work(pairs * (screen_operations + m / 8), screen_bytes * pairs)
+    return (screen_work + Work.on(entries, operations_per_entry, min(entries, 2.0**19))).in_floats

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design import Divergence, LocalDP
-from ldpopt.design.problems.problem import pose
+from ldpopt.design.problems.problem import build_problem
 from ldpopt.design.two_hypotheses.program import Blocks, Cut
 from ldpopt.errors import invalid
 from ldpopt.values.deadline import Progress, watched
@@ -84,7 +84,7 @@ def envelope(
     if not isinstance(utility, Divergence) or utility.continuous:
         raise invalid("utility", "a Divergence of finite distributions", utility)
     epsilon = positive_epsilon(epsilon)
-    pair = pose(utility, LocalDP(epsilon)).reduction.pair
+    pair = build_problem(utility, LocalDP(epsilon)).reduction.pair
     if len(pair) > MAX_INPUTS:
         raise invalid("utility", f"at most {MAX_INPUTS} different likelihood ratios", len(pair))
     blocks = Blocks(utility.f, pair, epsilon)

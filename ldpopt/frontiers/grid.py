@@ -248,7 +248,7 @@ def _chain(part: Part, time_limit: float | None, progress: Callable[[float], obj
                 pure[id(utility)] = alone_design.value
         known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
         limits = [LocalDP(epsilon), TotalVariation(eta)]
-        near = optimal_channel(utility, limits, near=known, time_limit=time_limit, progress=told)
+        near = optimal_channel(utility, limits, neighbor=known, time_limit=time_limit, progress=told)
         rows.append(FrontierRow.of_design(near, epsilon, eta, pure[id(utility)]))
     return rows
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.utilities.base import Utility
-from ldpopt.design.utilities.divergence import is_frozen
+from ldpopt.design.utilities.divergence import is_scipy_distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.files import strict
@@ -132,7 +132,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from (value.func, value.args, value.keywords)
     elif hasattr(value, "nodes") and hasattr(value, "edges"):
         yield from (list(value.nodes(data=True)), list(value.edges(data=True)))
-    elif is_frozen(value):
+    elif is_scipy_distribution(value):
         yield from (value.dist.name, value.args, value.kwds)
     else:
         yield type(value)

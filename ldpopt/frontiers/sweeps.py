@@ -14,7 +14,7 @@ from ldpopt.channel import Channel
 from ldpopt.design import Constraint, Design, optimal_channel
 from ldpopt.design.candidate import Method
 from ldpopt.design.constraints.base import stated_guarantees
-from ldpopt.design.problems.problem import listed
+from ldpopt.design.problems.problem import constraint_tuple
 from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import strict
@@ -201,7 +201,7 @@ def sweep(
         numbers = tuple(number(value, "parameter", "a finite number, or a tuple of them") for value in several)
         parameter = numbers if isinstance(given, tuple) else numbers[0]
         posed = posed_utility(utility, parameter)
-        points.append(Point(posed, parameter, listed(family(parameter)), method))
+        points.append(Point(posed, parameter, constraint_tuple(family(parameter)), method))
     if not points:
         raise invalid("sweep", "at least one parameter", "none")
     own = checked_baselines(baselines, (*_FIELDS, "outputs"))

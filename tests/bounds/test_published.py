@@ -320,7 +320,9 @@ def test_the_bound_under_a_cap():
             caps = [LocalDP(epsilon), TotalVariation(eta)]
             bound = information_under_cap(prior, epsilon, eta)
             assert optimal_channel(MutualInformation(prior), caps).value <= bound
-            assert bound <= min(information_capacity(epsilon), eta * MutualInformation(prior).unprivate * (1 + 1e-12))
+            assert bound <= min(
+                information_capacity(epsilon), eta * MutualInformation(prior).value_without_privacy * (1 + 1e-12)
+            )
 
 
 def test_the_bound_under_a_cap_is_the_one_dimensional_program():

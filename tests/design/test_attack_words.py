@@ -80,8 +80,8 @@ def test_what_is_no_method_is_refused_in_words(name, method):
 def test_a_neighbour_that_is_no_design_is_refused_for_every_utility(name):
     """`near` is used, or refused, but not ignored."""
     utility, constraints, _ = DESIGNS[name]
-    with pytest.raises(InvalidInput, match="near"):
-        optimal_channel(utility(), constraints, near="a design")
+    with pytest.raises(InvalidInput, match="neighbor"):
+        optimal_channel(utility(), constraints, neighbor="a design")
 
 
 # -- size --------------------------------------------------------------------------------------------------------------

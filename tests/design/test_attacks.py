@@ -322,7 +322,7 @@ class Guess(ColumnUtility):
     inputs = None
     size = 2
     name = "chance to guess, doubled"
-    unprivate = 2.0
+    value_without_privacy = 2.0
 
     def columns(self, matrix):
         return matrix.max(axis=0)[None]

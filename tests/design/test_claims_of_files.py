@@ -65,9 +65,9 @@ def test_exactness_is_a_claim():
     """A measure that is only an upper bound may not be called exact."""
     bounded = replace(DESIGN.guarantees[0], exact=False)
     assert replace(DESIGN, guarantees=(bounded, DESIGN.guarantees[1])).verify()
-    from ldpopt.design.design import claims_beside_the_value
+    from ldpopt.design.design import unsupported_fields
 
-    assert claims_beside_the_value(DESIGN.guarantees[0], bounded) == ["exact"]
+    assert unsupported_fields(DESIGN.guarantees[0], bounded) == ["exact"]
 
 
 def test_every_part_of_a_design_is_checked_or_named():

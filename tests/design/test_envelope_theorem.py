@@ -58,7 +58,7 @@ def random_pair(rng, k):
     p0, p1 = p0[order], p1[order]
     if form == 1:
         p0[0], p1[-1] = 0.0, 0.0
-    return Pair.plain(p0 / p0.sum(), p1 / p1.sum())
+    return Pair.from_masses(p0 / p0.sum(), p1 / p1.sum())
 
 
 def random_channel(rng, k, gain):
@@ -181,7 +181,7 @@ def test_another_order_of_the_outputs_is_not_enough():
     """
     gain, slices = math.e - 1, 1000
     sliced = np.tile(np.array([[math.e, 1.0], [1.0, math.e]]) / (math.e + 1) / slices, slices)
-    pair = Pair.plain(np.array([0.3, 0.7]), np.array([0.7, 0.3]))
+    pair = Pair.from_masses(np.array([0.3, 0.7]), np.array([0.7, 0.3]))
     line = lay(sliced, gain)
     allowed = gain * distances(line.masses)[1]
     points = partition_points(KL.excess, pair.p0, pair.p1, gain)

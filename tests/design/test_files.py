@@ -12,7 +12,7 @@ from scipy import stats
 
 from ldpopt import Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import Certificate, ColumnUtility, FisherInformation, Outputs, Utility
-from ldpopt.design.codec.kinds import subkinds
+from ldpopt.design.codec.kinds import encodable_subtypes
 from ldpopt.design.constraints.base import Measured
 from ldpopt.design.files import design_text
 from ldpopt.divergences import KL, FDivergence, hockey_stick
@@ -79,7 +79,7 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path):
 class Mine(ColumnUtility):
     """A utility of one's own: the total variation of two answers."""
 
-    name, inputs, size, unprivate = "mine", None, 2, 1.0
+    name, inputs, size, value_without_privacy = "mine", None, 2, 1.0
 
     def columns(self, matrix):
         return np.abs(matrix[:1] - matrix[1:]) / 2
@@ -153,6 +153,6 @@ def concrete(base):
 def test_every_class_of_the_package_can_be_written():
     """Each utility, constraint and certificate of the package is one that a file may name."""
     for base in (Utility, Measured, Certificate):
-        assert concrete(base) == set(subkinds(base))
-    assert FisherInformation in subkinds(Utility)
-    assert Outputs in subkinds(Measured)
+        assert concrete(base) == set(encodable_subtypes(base))
+    assert FisherInformation in encodable_subtypes(Utility)
+    assert Outputs in encodable_subtypes(Measured)

@@ -14,7 +14,7 @@ from forging.tamper import put, sites
 
 from ldpopt import LocalDP, TotalVariation
 from ldpopt import design as ld
-from ldpopt.design.codec.kinds import subkinds
+from ldpopt.design.codec.kinds import encodable_subtypes
 from ldpopt.design.kernel.certificate import Bound, Certificate
 
 SOME = {
@@ -38,11 +38,11 @@ def forger():
 
 def test_every_class_of_certificates_is_forged(forger):
     """All that a design file may name, but for the one that proves nothing."""
-    known = {one.__name__ for one in subkinds(Certificate)}
+    known = {one.__name__ for one in encodable_subtypes(Certificate)}
     assert {kind.split(",")[0] for kind in forger.bases} == known - {"Unbounded"}
 
 
-@pytest.mark.parametrize("kind", sorted({one.__name__ for one in subkinds(Certificate)} - {"Unbounded"}))
+@pytest.mark.parametrize("kind", sorted({one.__name__ for one in encodable_subtypes(Certificate)} - {"Unbounded"}))
 def test_no_forgery_proves_what_is_false(forger, kind, monkeypatch):
     """28 forgeries of each class: numbers, parts, problems, designs and files; some hold and are true, none raises."""
     monkeypatch.setattr(forgeries, "RANDOM", 16)

@@ -53,7 +53,7 @@ def test_generation_reaches_the_optimum_and_proves_it():
     """Value and bound meet at the optimum over all columns, of which only few have joined."""
     program = Knapsack()
     found = generate(program, program, np.arange(4), 100)
-    assert program.value(found.solved) == pytest.approx(WHOLE)
+    assert program.value(found.solution) == pytest.approx(WHOLE)
     assert found.bound == pytest.approx(WHOLE)
     assert (found.multipliers @ COLUMNS + 1e-12 >= WORTH).all()
     assert len(found.pool) < 40
@@ -64,7 +64,7 @@ def test_a_gap_ends_generation_early():
     """With a wide gap the bound is within it, and fewer columns join."""
     program, whole = Knapsack(), Knapsack()
     found = generate(program, program, np.arange(4), 100, gap=0.2)
-    assert program.value(found.solved) * 1.2 >= found.bound >= WHOLE
+    assert program.value(found.solution) * 1.2 >= found.bound >= WHOLE
     assert found.rounds < generate(whole, whole, np.arange(4), 100).rounds
 
 
@@ -73,7 +73,7 @@ def test_a_failure_ends_generation_after_the_first_round_only():
     program = Knapsack(failing=(2,))
     found = generate(program, program, np.arange(4), 100)
     assert found.bound >= WHOLE
-    assert len(found.solved[2]) == 5
+    assert len(found.solution[2]) == 5
     with pytest.raises(SolverError):
         generate(Knapsack(failing=(0,)), program, np.arange(4), 100)
 
@@ -83,7 +83,7 @@ def test_nothing_proved_is_no_bound():
     program = Knapsack(proving=False)
     found = generate(program, program, np.arange(4), 100)
     assert (found.bound, found.multipliers) == (np.inf, None)
-    assert program.value(found.solved) == pytest.approx(WHOLE)
+    assert program.value(found.solution) == pytest.approx(WHOLE)
 
 
 def test_generation_ends_without_progress():

@@ -153,7 +153,7 @@ def test_total_variation_alone():
     """Under a TV cap alone the optimum is eta D_f(P0 || P1), attained by erasure of full disclosure [Dobrushin]."""
     problem = Divergence(CHI_SQUARED, [0.5, 0.3, 0.2], [0.2, 0.5, 0.3])
     design = optimal_channel(problem, TotalVariation(0.3))
-    assert design.value == pytest.approx(0.3 * problem.unprivate, rel=1e-12)
+    assert design.value == pytest.approx(0.3 * problem.value_without_privacy, rel=1e-12)
     assert isinstance(design.certificate, Contraction)
     assert design.certified
     with pytest.raises(InvalidInput, match="add LocalDP"):
@@ -223,21 +223,21 @@ def test_multipliers_of_a_neighbour(monkeypatch, k):
     first = optimal_channel(problem, constraints(1.0, 0.10))
     calls = []
     monkeypatch.setattr("ldpopt.design.two_hypotheses.method.own_envelope_dual", _counted(calls))
-    second = optimal_channel(problem, constraints(1.0, 0.12), near=first)
+    second = optimal_channel(problem, constraints(1.0, 0.12), neighbor=first)
     assert not calls
     assert second.certified
     assert second.verify()
     assert second.upper_bound > first.upper_bound
-    other = optimal_channel(problem, constraints(2.0, 0.5), near=first)
+    other = optimal_channel(problem, constraints(2.0, 0.5), neighbor=first)
     assert calls
     assert other.certified
     alone = optimal_channel(problem, constraints(2.0, 0.5))
     assert other.value == alone.value
     assert other.verify()
-    with pytest.raises(InvalidInput, match="near: expected a Design"):
-        optimal_channel(problem, constraints(1.0, 0.1), near="first")
-    with pytest.raises(InvalidInput, match="near: expected a Design of a MutualInformation"):
-        optimal_channel(MutualInformation([0.5, 0.5]), LocalDP(1.0), near=first)
+    with pytest.raises(InvalidInput, match="neighbor: expected a Design"):
+        optimal_channel(problem, constraints(1.0, 0.1), neighbor="first")
+    with pytest.raises(InvalidInput, match="neighbor: expected a Design of a MutualInformation"):
+        optimal_channel(MutualInformation([0.5, 0.5]), LocalDP(1.0), neighbor=first)
 
 
 def _counted(calls):
@@ -332,15 +332,15 @@ def test_a_neighbour_proves_the_next():
     near = optimal_channel(problem, constraints(1.0, 0.05))
     for eta in (0.01, 0.1, 0.3, 0.45):
         plain = optimal_channel(problem, constraints(1.0, eta))
-        made = optimal_channel(problem, constraints(1.0, eta), near=near)
+        made = optimal_channel(problem, constraints(1.0, eta), neighbor=near)
         assert made.certified
         assert made.certificate.verify()
         assert made.value == plain.value
         assert made.upper_bound == pytest.approx(plain.upper_bound, rel=1e-6)
-    reused = optimal_channel(problem, constraints(1.0, 0.06), near=near)
+    reused = optimal_channel(problem, constraints(1.0, 0.06), neighbor=near)
     assert np.array_equal(reused.certificate.potentials, near.certificate.potentials)
     assert reused.certificate.constraints == reused.constraints
-    other = optimal_channel(utility(5, 3), constraints(1.0, 0.06), near=near)
+    other = optimal_channel(utility(5, 3), constraints(1.0, 0.06), neighbor=near)
     assert other.value == optimal_channel(utility(5, 3), constraints(1.0, 0.06)).value
     assert other.certified
 

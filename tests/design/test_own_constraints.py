@@ -18,7 +18,7 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.own_constraints import split
+from ldpopt.design.own_constraints import split_outputs
 from ldpopt.divergences import KL, TOTAL_VARIATION
 from ldpopt.errors import SolverError
 from ldpopt.privacy import Guarantee
@@ -231,8 +231,10 @@ def test_no_channel_at_all_is_still_an_error():
 def test_copies_keep_all():
     """Equal copies keep every row's sum and the utility."""
     q = np.array([[0.75, 0.25], [0.25, 0.75]])
-    assert split(q, 3).sum(axis=1) == pytest.approx([1.0, 1.0])
-    assert MutualInformation([0.5, 0.5]).value(split(q, 3)) == pytest.approx(MutualInformation([0.5, 0.5]).value(q))
+    assert split_outputs(q, 3).sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert MutualInformation([0.5, 0.5]).value(split_outputs(q, 3)) == pytest.approx(
+        MutualInformation([0.5, 0.5]).value(q)
+    )
 
 
 LIMITS = {

@@ -68,7 +68,7 @@ def test_what_contracts_is_bounded_by_full_disclosure():
     """One's own mutual information that says that it contracts has the bound of contraction under any constraint."""
 
     class Information(ColumnUtility):
-        name, inputs, unprivate, contracts, size = "own information", None, math.log(2), True, 2
+        name, inputs, value_without_privacy, contracts, size = "own information", None, math.log(2), True, 2
 
         def columns(self, matrix):
             mean = np.maximum(matrix.mean(axis=0), 1e-300)

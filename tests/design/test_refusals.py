@@ -113,7 +113,7 @@ def test_pairs_of_very_many_inputs_are_not_listed(constraint):
     """A million inputs have 10^12 pairs, which are counted without being listed, and refused."""
     p = np.full(10**6, 1e-6)
     utility = MutualInformation(p)
-    assert pairs_of(Problem.of(utility, [constraint, LocalDP(1.0)]), 10**6) == 10**6 * (10**6 - 1)
+    assert pairs_of(Problem.build(utility, [constraint, LocalDP(1.0)]), 10**6) == 10**6 * (10**6 - 1)
     with pytest.raises(InvalidInput, match="at most"):
         optimal_channel(utility, [constraint, LocalDP(1.0)])
 
@@ -122,7 +122,7 @@ def test_pairs_are_those_of_the_constraints():
     """All ordered pairs for (epsilon, delta), both ways along a path, none for a box of ratios."""
     p, q = np.random.default_rng(0).dirichlet(np.ones(9), 2)
     count = {
-        name: pairs_of(Problem.of(Divergence(KL, p, q), CONSTRAINTS[name](9)), 9)
+        name: pairs_of(Problem.build(Divergence(KL, p, q), CONSTRAINTS[name](9)), 9)
         for name in ("pure", "approximate", "path", "two outputs", "variation")
     }
     assert count == {"pure": 0, "approximate": 72, "path": 16, "two outputs": 0, "variation": 36}

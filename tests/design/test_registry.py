@@ -24,15 +24,15 @@ from ldpopt.design import (
     constraints,
     utilities,
 )
-from ldpopt.design.candidate import declared, refusal, words_of
+from ldpopt.design.candidate import declaration_of, declared_methods, refusal
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.registry import (
     METHOD_MODULES,
     Kind,
-    heads_of,
-    kinds,
+    class_headers,
     offered_types,
     parameter_values,
+    registered_types,
     types_with_parameters,
 )
 from ldpopt.divergences import KL
@@ -45,11 +45,11 @@ VALUES = {"epsilon": 1.0, "delta": 0.01, "rho": 0.5, "renyi_order": 2.0, "renyi"
 def test_a_constraint_is_made_of_what_it_asks_for_and_says_it_again(kind):
     """What a constraint asks for are fields of its own, and make the constraint that answers the same."""
     values = dict.fromkeys((asked.name for asked in kind.asks), 1) | VALUES
-    made = kind.made(values)
+    made = kind.from_values(values)
     own = {field.name for field in fields(kind)}
     assert all((asked.field or asked.name) in own for asked in kind.asks)
     assert parameter_values(made) == {asked.name: values[asked.name] for asked in kind.asks}
-    assert kind.made(parameter_values(made)) == made
+    assert kind.from_values(parameter_values(made)) == made
     assert types_with_parameters(constraints, [asked.name for asked in kind.asks]) == (kind,)
 
 
@@ -66,14 +66,14 @@ def test_names_stand_for_the_kinds_that_ask_for_most():
 def test_a_wrong_value_is_refused_by_its_kind():
     """The kind checks what it is made of."""
     with pytest.raises(InvalidInput, match="m: expected"):
-        Outputs.made({"outputs": 0})
+        Outputs.from_values({"outputs": 0})
 
 
 def test_two_kinds_of_one_name_are_refused():
     """A file names a kind by its name alone: a second kind of that name would take its place unseen."""
     with pytest.raises(TypeError, match=r"Outputs: expected a name of its own, got that of ldpopt.design.constraints"):
         type("Outputs", (Kind,), {"__module__": "ldpopt.design.utilities.another"})
-    assert kinds(constraints)["Outputs"] is Outputs
+    assert registered_types(constraints)["Outputs"] is Outputs
     assert type("Outputs", (Kind,), {"__module__": "mine"}) is not Outputs
 
 
@@ -110,22 +110,22 @@ def test_the_divergence_names_every_spelling():
 def test_methods_are_declared_as_their_classes_say():
     """The heads that are read from the sources say what the imported classes do, in the order of `METHODS`."""
     tried = [type(method) for method in design.METHODS if method.preference < Method.preference]
-    assert [known.name for known in declared(METHOD_MODULES)] == [kind.__name__ for kind in tried]
-    for known, kind in zip(declared(METHOD_MODULES), tried, strict=True):
+    assert [known.name for known in declared_methods(METHOD_MODULES)] == [kind.__name__ for kind in tried]
+    for known, kind in zip(declared_methods(METHOD_MODULES), tried, strict=True):
         assert known.module == kind.__module__
         assert type(known.method) is kind
-        assert {name: getattr(known, name) for name in words_of(kind)} == words_of(kind)
-    assert words_of(design.LocalDP) == {}
+        assert {name: getattr(known, name) for name in declaration_of(kind)} == declaration_of(kind)
+    assert declaration_of(design.LocalDP) == {}
 
 
 def test_methods_without_sources_are_declared_by_their_classes(monkeypatch):
     """Where only compiled modules are installed, they are imported instead."""
     monkeypatch.setattr("importlib.machinery.SourceFileLoader.get_source", lambda *_: None)
-    heads_of.cache_clear()
+    class_headers.cache_clear()
     try:
-        assert declared.__wrapped__(METHOD_MODULES) == declared(METHOD_MODULES)
+        assert declared_methods.__wrapped__(METHOD_MODULES) == declared_methods(METHOD_MODULES)
     finally:
-        heads_of.cache_clear()
+        class_headers.cache_clear()
 
 
 CAPS = {
@@ -148,8 +148,8 @@ QUESTIONS = {
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_method_of_another_class_refuses(caps, question):
     """A problem that a method's declaration leaves out is refused by the method too: nothing is lost by not asking."""
-    problem = Problem.of(QUESTIONS[question], CAPS[caps])
-    for known in declared(METHOD_MODULES):
+    problem = Problem.build(QUESTIONS[question], CAPS[caps])
+    for known in declared_methods(METHOD_MODULES):
         if not known.may_apply(problem):
             assert refusal(known.method, problem)
 

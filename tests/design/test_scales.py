@@ -163,7 +163,7 @@ def test_a_tiny_cap_on_variation_keeps_its_share_of_everything(eta, other):
     utility = Divergence(KL, P, Q)
     design = optimal_channel(utility, [other, TotalVariation(eta)])
     assert holds(design)
-    assert design.value == pytest.approx(eta * utility.unprivate, rel=2e-5)
+    assert design.value == pytest.approx(eta * utility.value_without_privacy, rel=2e-5)
 
 
 @pytest.mark.parametrize("mass", [1e-12, 1e-100, 1e-300])
@@ -223,7 +223,7 @@ def test_mending_keeps_small_differences():
 def test_planes_touch_and_cover_at_every_scale(apart):
     """Chords lie above the utility between their knots and tangents below it, to a relative 1e-6 of its own size."""
     p, q = near(apart)
-    pair = Pair.of(p, q)
+    pair = Pair.from_distributions(p, q)
     rng = np.random.default_rng(1)
     columns = 0.5 + 0.5 * rng.random((3, 40))
     own = values_of(KL, pair, columns)
@@ -235,11 +235,11 @@ def test_planes_touch_and_cover_at_every_scale(apart):
     chords = chord_gains(KL, pair, knots)
     at = np.clip(np.searchsorted(knots, posterior) - 1, 0, len(knots) - 2)
     base = columns.min(axis=0)
-    gained = np.einsum("nk,kn->n", chords.each[at], columns - base) + chords.flat[at] * base
+    gained = np.einsum("nk,kn->n", chords.entries[at], columns - base) + chords.constant[at] * base
     size = own.max()
     assert (gained >= own - 1e-6 * size).all()
     tangents = tangent_gains(KL, pair, columns)
-    touching = np.einsum("nk,kn->n", tangents.each, columns - base) + tangents.flat * base
+    touching = np.einsum("nk,kn->n", tangents.entries, columns - base) + tangents.constant * base
     assert np.abs(touching - own).max() <= 1e-6 * size
     assert value_of(KL, pair, columns) == pytest.approx(float(own.sum()))
 

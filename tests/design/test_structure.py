@@ -148,6 +148,6 @@ def test_bad_input(monkeypatch):
     with pytest.raises(InvalidInput, match="utility"):
         structures(MutualInformation(np.full(15, 1 / 15)), 1.0, 2.0)
     module = importlib.import_module("ldpopt.design.structure")
-    monkeypatch.setattr(module, "_of_partitions", lambda u, epsilon, eta: ((epsilon,),))
+    monkeypatch.setattr(module, "_partition_patterns", lambda u, epsilon, eta: ((epsilon,),))
     with pytest.raises(SolverError, match="tied"):
         structures(problem, 1.0, 2.0, tolerance=1e-4)

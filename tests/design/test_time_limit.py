@@ -88,11 +88,11 @@ CASES = {
 """A small problem for every method that has loops, and some that have none."""
 
 ONE_PROGRAM = {"Erasure", "SymmetricSets", "MergedPartition", "LevelLP", "PolicyLP"}
-CHOSEN = {type(choose(Problem.of(u, c), method)).__name__ for u, c, method in CASES.values()}
+CHOSEN = {type(choose(Problem.build(u, c), method)).__name__ for u, c, method in CASES.values()}
 for kind in map(type, METHODS):
     if kind.__name__ not in CHOSEN | ONE_PROGRAM:  # a new method, whose docstring shows its problem
         shown = design_of(kind)
-        CASES[kind.__name__] = shown.utility, shown.constraints, kind.usual()
+        CASES[kind.__name__] = shown.utility, shown.constraints, kind.default()
 
 CUT = ("exchange", "branch and bound", "patterns", "estimation", "divergences between rows")
 """Some that one round does not settle, so that the clock below is not idle."""
@@ -227,14 +227,14 @@ def test_branch_and_bound_uses_the_time_it_has():
 
 def test_every_method_is_looked_at():
     """The cases above choose each method of `METHODS` that has a loop of its own or asks for other designs."""
-    chosen = {type(choose(Problem.of(u, c), method)).__name__ for u, c, method in CASES.values()}
+    chosen = {type(choose(Problem.build(u, c), method)).__name__ for u, c, method in CASES.values()}
     assert {type(method).__name__ for method in METHODS} <= chosen | ONE_PROGRAM
 
 
 def test_near_designs_of_early_ones_prove_no_less_than_they_are_worth(late):
     """The proof of a design that was cut short is a proof of its neighbour's bound, no more."""
     early = optimal_channel(PAIR, [LocalDP(1.0), TotalVariation(0.2)], method=Exchange(), time_limit=0.5)
-    next_one = optimal_channel(PAIR, [LocalDP(1.0), TotalVariation(0.21)], near=early)
+    next_one = optimal_channel(PAIR, [LocalDP(1.0), TotalVariation(0.21)], neighbor=early)
     assert next_one.certified
 
 

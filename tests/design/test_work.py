@@ -23,8 +23,8 @@ from ldpopt.design import (
 from ldpopt.design.estimation.policy import PolicyColumns
 from ldpopt.design.files import design_text
 from ldpopt.design.load import load_proof, parse_design, verify_design
-from ldpopt.design.patterns.policy import most_columns, policy_limits
-from ldpopt.design.work import MEMORY, OPERATIONS, Work, of_pairs, parsing, size
+from ldpopt.design.patterns.policy import max_column_count, policy_limits
+from ldpopt.design.work import MAX_BYTES, MAX_OPERATIONS, Work, count_numbers, pairwise_work, parsing_work
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput, NotChecked
 
@@ -37,9 +37,9 @@ def test_every_kind_of_certificate_says_what_it_takes(name):
         made.utility, made.constraints, made.channel, made.edges
     )
     floats, balls = proof.cost(), proof.cost(exact=True)
-    assert 0 < floats.operations + floats.floats < OPERATIONS / 2
+    assert 0 < floats.operations + floats.float_operations < MAX_OPERATIONS / 2
     assert floats.operations <= balls.operations
-    assert floats.refused(1.0) == ""
+    assert floats.refusal(1.0) == ""
     refused = made.verify(budget=1e-9)
     assert refused.outcome == "not checked"
     assert "a budget of" in refused.unchecked[0]
@@ -75,9 +75,9 @@ def test_what_takes_too_long_is_not_begun(proof):
 
 def test_only_what_is_exceeded_is_named():
     """A check of few operations that needs much memory is not refused for its operations, nor the other way round."""
-    assert Work(10.0, 3 * MEMORY).refused(1.0).count("operations") == 0
-    assert Work(3 * OPERATIONS, 10.0).refused(1.0).count("MB") == 0
-    both = Work(3 * OPERATIONS, 3 * MEMORY).refused(1.0)
+    assert Work(10.0, 3 * MAX_BYTES).refusal(1.0).count("operations") == 0
+    assert Work(3 * MAX_OPERATIONS, 10.0).refusal(1.0).count("MB") == 0
+    both = Work(3 * MAX_OPERATIONS, 3 * MAX_BYTES).refusal(1.0)
     assert ("operations" in both, "MB" in both) == (True, True)
 
 
@@ -90,18 +90,20 @@ def test_a_budget_is_a_positive_number(budget):
 
 def test_a_budget_counts_times_ten_seconds_and_two_gigabytes():
     """The sentence names the least whole budget that would be enough, for operations and for memory."""
-    assert Work(3.2 * OPERATIONS).refused(1.0).endswith("a budget of 4 allows it")
-    assert Work(3.2 * OPERATIONS).refused(4.0) == ""
-    assert Work(0.0, 7 * MEMORY).refused(1.0).endswith("a budget of 7 allows it")
-    assert Work(float("inf")).refused(1e300).endswith("it is more than any budget")
+    assert Work(3.2 * MAX_OPERATIONS).refusal(1.0).endswith("a budget of 4 allows it")
+    assert Work(3.2 * MAX_OPERATIONS).refusal(4.0) == ""
+    assert Work(0.0, 7 * MAX_BYTES).refusal(1.0).endswith("a budget of 7 allows it")
+    assert Work(float("inf")).refusal(1e300).endswith("it is more than any budget")
     assert (Work(1.0, 2.0, 3.0) + Work(4.0, 1.0, 6.0)) == Work(5.0, 2.0, 9.0)
 
 
 def test_parts_are_counted_with_all_their_numbers():
     """Arrays count their entries, also inside of tuples and records; texts and functions count one."""
-    assert size((np.zeros((2, 3)), (np.zeros(4), "text", 1.0))) == 12
-    assert size(Divergence(KL, [0.5, 0.5], [0.2, 0.8])) >= 4
-    assert of_pairs(1000, 2, 60.0, 2.0**14).floats < of_pairs(2000, 2, 60.0, 2.0**14).floats
+    assert count_numbers((np.zeros((2, 3)), (np.zeros(4), "text", 1.0))) == 12
+    assert count_numbers(Divergence(KL, [0.5, 0.5], [0.2, 0.8])) >= 4
+    assert (
+        pairwise_work(1000, 2, 60.0, 2.0**14).float_operations < pairwise_work(2000, 2, 60.0, 2.0**14).float_operations
+    )
 
 
 def test_files_are_refused_by_their_size_before_they_are_read(tmp_path):
@@ -109,7 +111,7 @@ def test_files_are_refused_by_their_size_before_they_are_read(tmp_path):
     path = tmp_path / "large.json"
     with path.open("w") as file:
         file.write("[" + "[]," * 1000 + "[]]")
-    few = parsing(path.read_text()).memory / MEMORY
+    few = parsing_work(path.read_text()).memory / MAX_BYTES
     with pytest.raises(NotChecked, match="a budget of 1 allows it"):
         load_proof(path, budget=0.9 * few)
     with pytest.raises(InvalidInput, match="schema"):
@@ -146,7 +148,7 @@ def test_extreme_columns_are_no_more_than_counted(graph, flat):
     constraints = [LocalDP(1.0, graph)]
     limits = policy_limits(constraints, tuple(graph.nodes))
     listed = PolicyColumns(limits, flat).count
-    assert 0 < listed <= most_columns(len(graph), constraints, flat)
+    assert 0 < listed <= max_column_count(len(graph), constraints, flat)
 
 
 @pytest.mark.parametrize("alternatives", [2, 9])
@@ -169,7 +171,7 @@ def test_many_parts_of_a_sum_take_what_is_announced():
     assert made.verify()
     seconds = time.process_time() - begun
     work = made.certificate.of(made.utility, made.constraints, made.channel).cost()
-    assert seconds < 3 * (work.operations + work.floats) / 1e8 + 1  # of a busy machine
+    assert seconds < 3 * (work.operations + work.float_operations) / 1e8 + 1  # of a busy machine
     assert work.memory < 1e8
 
 

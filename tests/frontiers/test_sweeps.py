@@ -72,7 +72,7 @@ def test_other_utilities_and_own_constraints():
     own = sweep(utility(3, 1), Square, [1.5])
     assert own.value[0] == pytest.approx(optimal_channel(utility(3, 1), LocalDP(2 * math.log(1.5))).value, rel=1e-5)
     # Nothing is known of a constraint of one's own, so that no more is proved than for full disclosure.
-    assert own.upper_bound[0] == pytest.approx(utility(3, 1).unprivate, rel=1e-9)
+    assert own.upper_bound[0] == pytest.approx(utility(3, 1).value_without_privacy, rel=1e-9)
     assert not own.certified
     named = sweep(utility(3, 1), LocalDP, [1.0], method=Exchange())
     assert "exchange" in named.rows[0].method

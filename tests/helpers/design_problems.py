@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ldpopt import Divergence, LocalDP, TotalVariation
-from ldpopt.design.patterns.proof_levels import ABSENT
+from ldpopt.design.patterns.proof_levels import ABSENT_LEVEL
 from ldpopt.divergences import (
     CHI_SQUARED,
     JEFFREYS,
@@ -55,7 +55,7 @@ def level_shapes(k):
 
     n = k + 2(k-1) + 3 C(k-1, 2) + 2 C(k-1, 3), which grows as k^3/3.
     """
-    units = np.where(np.eye(k, dtype=bool), 0, ABSENT).astype(np.int64)
+    units = np.where(np.eye(k, dtype=bool), 0, ABSENT_LEVEL).astype(np.int64)
     found = [units]
     for shape in SHAPES:
         digits = np.array([int(digit) for digit in shape], dtype=np.int64)

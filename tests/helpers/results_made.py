@@ -51,7 +51,7 @@ from ldpopt.design import (
     WeightedSum,
     WorstOf,
 )
-from ldpopt.design.codec.kinds import subkinds
+from ldpopt.design.codec.kinds import encodable_subtypes
 from ldpopt.design.kernel.certificate import Certificate, Unbounded
 from ldpopt.divergences import KL
 from ldpopt.divergences import TOTAL_VARIATION as DISTANCE
@@ -209,7 +209,7 @@ def of_certificates():
     ):
         made.append(kind(utility, (one,), randomized_response(3, 1.0)))
     yield from made
-    yield from (design.certificate for design in proved_by({*subkinds(Certificate)} - {*map(type, made)}))
+    yield from (design.certificate for design in proved_by({*encodable_subtypes(Certificate)} - {*map(type, made)}))
     yield RespondentsBound.of(1.0, (P,), (np.eye(3),), (np.full(3, 1e-4),), (np.ones(3),))
 
 

@@ -20,7 +20,7 @@ from scipy.stats import norm, rv_histogram
 
 from ldpopt import Channel, Divergence, InvalidInput, LocalDP, MutualInformation, mechanisms, optimal_channel
 from ldpopt.design import AgainstSet, ExpectedLoss, Hull, WorstOf
-from ldpopt.design.codec.kinds import UNTAGGED, fields, kinds, subkinds
+from ldpopt.design.codec.kinds import UNTAGGED_TYPES, encodable_subtypes, encodable_types, fields
 from ldpopt.design.estimation.branches import Branches, Sizes
 from ldpopt.design.estimation.relaxation import PolicyRelaxation, Relaxation
 from ldpopt.design.estimation.scores import SymmetricScores
@@ -69,7 +69,7 @@ def test_every_public_result_is_made_here(made):
 
 def test_every_certificate_that_files_know_is_made_here(made):
     """The walk misses no class of certificates, public or not, that a design may have."""
-    assert set(subkinds(Certificate)) <= {type(one) for one in made}
+    assert set(encodable_subtypes(Certificate)) <= {type(one) for one in made}
 
 
 def test_what_public_functions_return_is_a_result():
@@ -79,7 +79,7 @@ def test_what_public_functions_return_is_a_result():
     words = set(re.findall(r"\w+", returned))
     found = {one for one in CLASSES if is_dataclass(one) and one.__name__ in words and not issubclass(one, Result)}
     described = {"HadamardResponse", "LocalHashing", "UnaryEncoding", "PaperDevice", "Reference", "StaticFile"}
-    described |= {"PosedProgram"}
+    described |= {"DesignProgram"}
     described |= {"SampleDesign", "ZCDP", "RoundState", "Experiment", "ConcentratedLDP", "SurveySpec", "Staircase"}
     assert {one.__name__ for one in found} <= described
 
@@ -168,14 +168,19 @@ def _parts(seed):
 
 def test_parts_of_certificates_are_equal_by_value():
     """Every kind of part that a design file may hold is equal to its copy and its pickle, and to no other."""
-    told = {*subkinds(Kind), *(part for kind in subkinds(Kind) for part in kind.takes), *UNTAGGED, TradeOffCurve}
-    assert {type(one) for one in _parts(1)} == set(kinds().values()) - told
+    told = {
+        *encodable_subtypes(Kind),
+        *(part for kind in encodable_subtypes(Kind) for part in kind.takes),
+        *UNTAGGED_TYPES,
+        TradeOffCurve,
+    }
+    assert {type(one) for one in _parts(1)} == set(encodable_types().values()) - told
     for one, same, other in zip(_parts(1), _parts(1), _parts(2), strict=True):
         assert one == same == pickle.loads(pickle.dumps(one))
         assert (one == other) is (not vars(one))  # Two kinds hold no numbers.
         assert hash(one) == hash(same)
         assert json.loads(json.dumps(jsonable(one)))["kind"] == type(one).__name__
-    for one in kinds().values():
+    for one in encodable_types().values():
         assert issubclass(one, ByValue) or not any(is_array(hint) for hint, _ in fields(one).values()), one
 
 

@@ -58,7 +58,7 @@ def variation_kept(epsilon: float, share: float, k: float, seed: float) -> Row:
     eta, utility = share * math.tanh(epsilon / 2), Divergence(TOTAL_VARIATION, p0, p1)
     design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
     return {
-        "eta": eta, "distance": utility.unprivate, "bound": bounds.ghazi_issa_total_variation(p0, p1, eta),
+        "eta": eta, "distance": utility.value_without_privacy, "bound": bounds.ghazi_issa_total_variation(p0, p1, eta),
         "optimum": design.value, "upper_bound": design.upper_bound,
         "binary_with_erasure": utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
     }  # fmt: skip

@@ -102,7 +102,7 @@ def _information_verdict(table: Table) -> Verdict:
 
 def _entropy(rows: Table) -> Array:
     k = int(rows.rows[0]["k"])
-    entropy = MutualInformation(np.random.default_rng(k).dirichlet(np.ones(k))).unprivate
+    entropy = MutualInformation(np.random.default_rng(k).dirichlet(np.ones(k))).value_without_privacy
     return np.asarray(np.minimum(entropy / rows.column("capacity"), 1.0))
 
 

@@ -1,6 +1,7 @@
-"""The classes that a design file may name, each by its own name: nothing else is ever made from a file.
+"""The classes that a design file may name: no other class is instantiated from a file.
 
-Also the parts of a problem that are no dataclasses of this package: named divergences, policy graphs, scipy's laws.
+The module also encodes the parts of a problem that are not dataclasses of this package: named divergences, policy
+graphs, and distributions of SciPy.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import numpy as np
 from ldpopt.design import constraints, utilities
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.registry import CERTIFICATE_MODULES, Kind
-from ldpopt.design.registry import kind as registered_kind
-from ldpopt.design.registry import kinds as registered
+from ldpopt.design.registry import registered_type as registered_kind
+from ldpopt.design.registry import registered_types as registered
 from ldpopt.divergences import NAMED, FDivergence
 from ldpopt.divergences.base import FAMILIES, rebuild
 from ldpopt.errors import InvalidInput, Phrase, invalid
@@ -27,28 +28,28 @@ from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.values.distribution import number
 from ldpopt.values.labels import Label, distinct_labels, from_jsonable, to_jsonable
 
-UNTAGGED = (Guarantee, Witness)
-"""The classes of fields that can hold nothing else, so that a file does not name their kind."""
-MEASURED_AGAIN = frozenset({"lower", "witness", "exact", "reference"})
-"""The fields of a guarantee that are not written: whoever checks a file measures them. Older files state them."""
-PROBLEM = frozenset({"utility", "constraints", "channel", "edges"})
-"""The fields of a certificate that a file states only where they differ from those of its holder."""
+UNTAGGED_TYPES = (Guarantee, Witness)
+"""The classes of fields with a single possible type, so that a file does not name it."""
+REMEASURED_FIELDS = frozenset({"lower", "witness", "exact", "reference"})
+"""The fields of a guarantee that are not written: the check of a file measures them. Older files state them."""
+PROBLEM_FIELDS = frozenset({"utility", "constraints", "channel", "edges"})
+"""The fields of a certificate that a file states only if they differ from those of its holder."""
 
 
 @cache
-def kinds() -> dict[str, type]:
-    """The classes by name, including the dataclasses that certificates hold."""
-    known: dict[str, type] = {}
-    waiting: list[type] = [*registered(utilities, constraints, CERTIFICATE_MODULES).values(), *UNTAGGED]
+def encodable_types() -> dict[str, type]:
+    """List the classes by name, including the dataclasses that certificates hold."""
+    types: dict[str, type] = {}
+    waiting: list[type] = [*registered(utilities, constraints, CERTIFICATE_MODULES).values(), *UNTAGGED_TYPES]
     while waiting:
         kind = waiting.pop()
-        if known.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
-            waiting += [part for part in _parts(kind) if part.__name__ not in known]
-    return {name: kind for name, kind in known.items() if not inspect.isabstract(kind)}
+        if types.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
+            waiting += [part for part in _parts(kind) if part.__name__ not in types]
+    return {name: kind for name, kind in types.items() if not inspect.isabstract(kind)}
 
 
-def kind(name: str, expected: Any = object) -> type | None:
-    """The class of a name, or None. Only the module of a kind, or of what its field must hold, is loaded if that is it.
+def encodable_type(name: str, expected: Any = object) -> type | None:
+    """Return the class of a name, or None, and load only its module if possible.
 
     expected : the class, or a tuple of classes, that the field is declared to hold.
     """
@@ -56,22 +57,23 @@ def kind(name: str, expected: Any = object) -> type | None:
     for choice in choices:
         if isinstance(choice, type) and choice.__name__ == name and dataclasses.is_dataclass(choice):
             return choice if not inspect.isabstract(choice) else None
-    return registered_kind(name, utilities, constraints, CERTIFICATE_MODULES) or kinds().get(name)
+    return registered_kind(name, utilities, constraints, CERTIFICATE_MODULES) or encodable_types().get(name)
 
 
 @cache
-def subkinds(base: type) -> tuple[type, ...]:
-    """The classes of these that inherit from `base`."""
-    return tuple(kind for kind in kinds().values() if issubclass(kind, base))
+def encodable_subtypes(base: type) -> tuple[type, ...]:
+    """List the encodable classes that inherit from `base`."""
+    return tuple(kind for kind in encodable_types().values() if issubclass(kind, base))
 
 
 @cache
 def fields(kind: type) -> dict[str, tuple[Any, bool]]:
-    """The fields from which an instance is made: the type of each, and whether it may be missing. For a certificate
-    these are its own numbers, without the problem that it is about.
+    """List the fields of an instance: the type of each, and True if it may be missing.
+
+    For a certificate these are its numbers, without the problem that it is about.
     """
     hints = get_type_hints(kind)
-    left_out = PROBLEM if issubclass(kind, Certificate) else frozenset()
+    left_out = PROBLEM_FIELDS if issubclass(kind, Certificate) else frozenset()
     return {
         field.name: (
             hints[field.name],
@@ -83,12 +85,12 @@ def fields(kind: type) -> dict[str, tuple[Any, bool]]:
 
 
 def defaults(kind: type) -> dict[str, Any]:
-    """The plain defaults of a class's fields."""
+    """List the plain defaults of a class's fields."""
     return {field.name: field.default for field in dataclasses.fields(kind)}
 
 
 def _parts(kind: type) -> Iterator[type]:
-    """The dataclasses of this package that the fields of a class are declared to hold."""
+    """Generate the dataclasses of this package that the fields of a class are declared to hold."""
     if issubclass(kind, Kind):
         yield from kind.takes
     waiting = [hint for hint, _ in fields(kind).values()]
@@ -104,46 +106,46 @@ CODE = "one of this package's (a function or class of one's own is code and fits
 
 
 def label_out(label: Label, where: str) -> Any:
-    """A label as a JSON value."""
+    """Encode a label as a JSON value."""
     return to_jsonable(distinct_labels([label], 1, where)[0])
 
 
 def label_in(data: Any, where: str) -> Label:
-    """The label that a JSON value stands for."""
+    """Decode the label of a JSON value."""
     return distinct_labels(from_jsonable([data], f"{FILE}: {where}"), 1, f"{FILE}: {where}")[0]
 
 
 def divergence_out(f: FDivergence, where: str) -> dict[str, Any]:
-    """The name of an f-divergence, and its parameter if it is one of a family."""
+    """Encode the name of an f-divergence, and its parameter if it is one of a family."""
     if f.recipe is None:
         raise invalid(where, CODE, Phrase(f"the f-divergence {f.name!r}"))
     return dict(zip(("name", "parameter"), f.recipe, strict=False))
 
 
 def divergence_in(data: Any, where: str) -> FDivergence:
-    """The f-divergence of a name, and of a parameter where the name is that of a family."""
+    """Decode the f-divergence of a name, and of a parameter if the name is that of a family."""
     if not isinstance(data, dict) or not isinstance(data.get("name"), str) or set(data) - {"name", "parameter"}:
         raise invalid(FILE, 'an f-divergence {"name": ...} or {"name": ..., "parameter": ...}', data, where)
-    name, given = data["name"], "parameter" in data
-    if name not in (FAMILIES if given else NAMED):
-        raise invalid(FILE, f"one of {', '.join(FAMILIES if given else NAMED)}", name, f"{where}.name")
-    if not given:
+    name, has_parameter = data["name"], "parameter" in data
+    if name not in (FAMILIES if has_parameter else NAMED):
+        raise invalid(FILE, f"one of {', '.join(FAMILIES if has_parameter else NAMED)}", name, f"{where}.name")
+    if not has_parameter:
         return rebuild(name)
-    what, parameter = f"{FILE}: {where}.parameter", data["parameter"]
+    name_of_parameter, parameter = f"{FILE}: {where}.parameter", data["parameter"]
     if name != "piecewise-linear":
-        return rebuild(name, number(parameter, what))
+        return rebuild(name, number(parameter, name_of_parameter))
     if not isinstance(parameter, list) or len(parameter) != 2 or not all(isinstance(part, list) for part in parameter):
-        raise invalid(what, "a list of knots and a list of slopes", parameter)
-    return rebuild(name, [[number(value, what) for value in part] for part in parameter])
+        raise invalid(name_of_parameter, "a list of knots and a list of slopes", parameter)
+    return rebuild(name, [[number(value, name_of_parameter) for value in part] for part in parameter])
 
 
 def is_graph(value: Any) -> bool:
-    """Whether a value is a networkx graph."""
+    """Return True if a value is a networkx graph."""
     return hasattr(value, "edges") and hasattr(value, "nodes") and hasattr(value, "is_directed")
 
 
 def graph_out(graph: Any, where: str) -> dict[str, Any]:
-    """The nodes and the weighted edges of a networkx graph."""
+    """Encode the nodes and the weighted edges of a networkx graph."""
     return {
         "kind": "graph",
         "directed": bool(graph.is_directed()),
@@ -157,7 +159,7 @@ def graph_out(graph: Any, where: str) -> dict[str, Any]:
 
 
 def graph_in(data: dict[str, Any], where: str) -> Any:
-    """The networkx graph with these nodes and weighted edges."""
+    """Decode the networkx graph with these nodes and weighted edges."""
     expect_keys(data, {"kind", "directed", "multiple", "nodes", "edges"}, where)
     for name in ("directed", "multiple"):
         if not isinstance(data[name], bool):
@@ -189,10 +191,10 @@ def graph_in(data: dict[str, Any], where: str) -> Any:
 
 
 def law_out(law: Any, where: str) -> dict[str, Any]:
-    """The name and the parameters of a frozen `scipy.stats` distribution."""
+    """Encode the name and the parameters of a frozen `scipy.stats` distribution."""
     name = str(law.dist.name)
-    known = _family(name)
-    if known is None or type(law.dist) is not type(known):
+    family = _family(name)
+    if family is None or type(law.dist) is not type(family):
         raise invalid(where, CODE, Phrase(f"the distribution {name!r}"))
     return {
         "kind": "scipy.stats",
@@ -203,7 +205,7 @@ def law_out(law: Any, where: str) -> dict[str, Any]:
 
 
 def law_in(data: dict[str, Any], where: str) -> Any:
-    """The frozen `scipy.stats` distribution of this name with these parameters."""
+    """Decode the frozen `scipy.stats` distribution of this name with these parameters."""
     expect_keys(data, {"kind", "name", "args", "kwds"}, where)
     family = _family(data["name"]) if isinstance(data["name"], str) else None
     if family is None:
@@ -215,10 +217,10 @@ def law_in(data: dict[str, Any], where: str) -> Any:
     try:
         law = family(*args, **kwds)
         with np.errstate(all="ignore"):
-            meant = not math.isnan(float(law.cdf(0.0)))
+            is_valid = not math.isnan(float(law.cdf(0.0)))
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidInput(f"{FILE}: expected parameters of {data['name']}, got {error} at {where}") from None
-    if not meant:
+    if not is_valid:
         raise invalid(FILE, f"parameters of {data['name']}", data, where)
     return law
 

@@ -23,9 +23,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from ldpopt.design.registry import defining
+        from ldpopt.design.registry import import_defining_module
 
-        return getattr(defining(name, sys.modules[__name__]), name)
+        return getattr(import_defining_module(name, sys.modules[__name__]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.terms import Term
-from ldpopt.design.registry import Asked, Kind
-from ldpopt.design.work import Work, of_pairs
+from ldpopt.design.registry import Kind, Parameter
+from ldpopt.design.work import Work, pairwise_work
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.tolerances import OTHER_PROCESSOR
@@ -67,7 +67,7 @@ def _with_room(measured: Guarantee, cap: float) -> Guarantee:
     return replace(measured, value=value) if measured.value < value < math.inf else measured
 
 
-EPSILON = Asked("epsilon", "Limit of local differential privacy, in nats.", "NATS")
+EPSILON = Parameter("epsilon", "Limit of local differential privacy, in nats.", "NATS")
 
 
 class Measured(Kind, ByValue, ABC):
@@ -105,13 +105,13 @@ class Measured(Kind, ByValue, ABC):
         """The capped measure of a channel; the constraint holds when its value is at most `bound`."""
 
     effort: ClassVar[tuple[float, ...]] = (0.0, 0.0)
-    """Of a measure of pairs of rows, what `of_pairs` takes: the operations on each entry of a pair, the most entries
+    """Of a measure of pairs of rows, for `pairwise_work`: the operations on each entry of a pair, the most entries
     that are compared, and, if they are not the usual ones, the operations and bytes of the screen for each pair."""
 
     def work(self, channel: Channel) -> Work:
         """What `measure` takes at most."""
         k, m = channel.shape
-        return of_pairs(k, m, *self.effort) if self.effort[0] else Work.on(k * m, 10.0).in_floats
+        return pairwise_work(k, m, *self.effort) if self.effort[0] else Work.on(k * m, 10.0).in_floats
 
     def centred(self) -> Measured:
         """A tighter constraint, whose channels lie well inside this one; by default this one itself."""

@@ -19,8 +19,8 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import EPSILON, ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.kernel.numbers import real_numbers, require
-from ldpopt.design.registry import Asked
-from ldpopt.design.work import Work, distinct, of_pairs
+from ldpopt.design.registry import Parameter
+from ldpopt.design.work import Work, count_distinct_rows, pairwise_work
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.tolerances import MAXIMUM_EPSILON
@@ -231,7 +231,7 @@ class TotalVariation(Excesses, eta=unit_interval):
 
     eta: float
     capped = "eta"
-    asks = (Asked("eta", "Cap on the total variation, in [0, 1].", "ETA"),)
+    asks = (Parameter("eta", "Cap on the total variation, in [0, 1].", "ETA"),)
     preference = 50
 
     @property
@@ -241,8 +241,8 @@ class TotalVariation(Excesses, eta=unit_interval):
 
     def work(self, channel: Channel) -> Work:
         """Pairs of different rows are compared."""
-        return Work.on(channel.matrix.size, 10.0).in_floats + of_pairs(
-            distinct(channel.matrix), channel.shape[1], *self.effort
+        return Work.on(channel.matrix.size, 10.0).in_floats + pairwise_work(
+            count_distinct_rows(channel.matrix), channel.shape[1], *self.effort
         )
 
     def measure(self, channel: Channel) -> Guarantee:
@@ -264,7 +264,7 @@ class ApproximateLDP(Excesses, epsilon=nonnegative, delta=unit_interval):
     epsilon: float
     delta: float
     capped = "delta"
-    asks = (EPSILON, Asked("delta", "Delta of (epsilon, delta)-LDP, in (0, 1].", "DELTA"))
+    asks = (EPSILON, Parameter("delta", "Delta of (epsilon, delta)-LDP, in (0, 1].", "DELTA"))
     preference = 20
     private = True
 
@@ -329,7 +329,7 @@ class TradeOff(Excesses):
     def work(self, channel: Channel) -> Work:
         """All pairs are compared once for each line of the curve."""
         once = super().work(channel)
-        return replace(once, floats=once.floats * max(len(self.levels), 1))
+        return replace(once, float_operations=once.float_operations * max(len(self.levels), 1))
 
     def measure(self, channel: Channel) -> Guarantee:
         """The largest excess of the channel's delta over the curve's lines."""

@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import AlphabetConstraint
 from ldpopt.design.kernel.numbers import real_array
-from ldpopt.design.utilities.laws import labelled_laws, law
+from ldpopt.design.utilities.laws import labeled_distributions, law
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.rounding import ULP
@@ -40,7 +40,7 @@ class Invariant(AlphabetConstraint):
     bound = INVARIANT
 
     def __post_init__(self) -> None:
-        (p,), inputs = labelled_laws([("p", self.p)], self.inputs, least=1)
+        (p,), inputs = labeled_distributions([("p", self.p)], self.inputs, min_entries=1)
         vars(self).update(p=p, inputs=inputs)
 
     @property

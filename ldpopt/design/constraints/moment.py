@@ -14,7 +14,7 @@ from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import ColumnConstraint, tanh_of_half
 from ldpopt.design.constraints.terms import Ratio, Term, all_pairs, pick, scatter
 from ldpopt.design.kernel.numbers import Unproved, real_numbers
-from ldpopt.design.registry import Asked
+from ldpopt.design.registry import Parameter
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.tolerances import MINIMUM_RHO, SAME_ORDER
@@ -221,8 +221,8 @@ class RenyiLDP(ColumnConstraint, order=renyi_order, epsilon=positive_epsilon):
     order: float
     epsilon: float
     asks = (
-        Asked("renyi_order", "Order of the Rényi divergence, above 1.", "ORDER", "order"),
-        Asked("renyi", "Limit of the Rényi divergence of one order, such as 2:0.5.", "NATS", "epsilon"),
+        Parameter("renyi_order", "Order of the Rényi divergence, above 1.", "ORDER", "order"),
+        Parameter("renyi", "Limit of the Rényi divergence of one order, such as 2:0.5.", "NATS", "epsilon"),
     )
     preference = 40
     private = True
@@ -282,7 +282,7 @@ class ConcentratedLDP(ColumnConstraint):
 
     rho: float
     orders: tuple[float, ...] = (1.0,)
-    asks = (Asked("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
+    asks = (Parameter("rho", "Limit of zero-concentrated privacy (zCDP).", "RHO"),)
     preference = 30
     private = True
     capped, effort = "rho", (600.0, 2.0**14, 300.0, 110.0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, Label
 from ldpopt.design.constraints.base import AlphabetConstraint, Measured
-from ldpopt.design.registry import Asked
+from ldpopt.design.registry import Parameter
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.privacy import Guarantee
 from ldpopt.privacy.guarantee import Witness
@@ -31,7 +31,7 @@ class Outputs(AlphabetConstraint, m=positive_integer):
     """
 
     m: int
-    asks = (Asked("outputs", "Largest number of different reports.", "M", "m", int),)
+    asks = (Parameter("outputs", "Largest number of different reports.", "M", "m", int),)
     preference = 60
     capped = "m"
     labelled = False  # exchanging two outputs changes nothing

@@ -68,7 +68,7 @@ class Term(ABC):
 
     def pose_split(self, q: Any) -> list[Any]:
         """Like `pose`, for a matrix in two parts (`ratios.program.MatrixVariable`), in units of its rises."""
-        return self.pose(q.whole)
+        return self.pose(q.full_matrix)
 
     def excess(self, matrix: Array) -> Array:
         """(pairs,) by how much `matrix` (k, n) exceeds the cap of each pair; at most 0 where it does not."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design.arrange import mend
+from ldpopt.design.arrange import repair_fixed_outputs
 from ldpopt.design.candidate import (
     Ask,
     Candidate,
@@ -21,7 +21,7 @@ from ldpopt.design.candidate import (
     Prove,
     needs_columns,
     needs_outputs,
-    proved_by,
+    proof_by,
     too_large,
 )
 from ldpopt.design.constraints.base import outputs_of, within
@@ -31,11 +31,11 @@ from ldpopt.design.constraints.terms import Term
 from ldpopt.design.decisions.proof import AlphabetLossDual, SamplingDual, gains_of, linearised
 from ldpopt.design.information.proof_capacity import nearest_half
 from ldpopt.design.kernel.certificate import Certificate
-from ldpopt.design.outputs.method_search import STARTS, Climb, too_large_to_climb, without_budget
-from ldpopt.design.outputs.program import AlphabetProgram, sampling_program, stretched, tangents_at
+from ldpopt.design.outputs.method_search import DEFAULT_STARTS, Climb, optimum_within_budget, too_large_to_climb
+from ldpopt.design.outputs.program import AlphabetProgram, sampling_program, stretch_ratios, tangents_at
 from ldpopt.design.outputs.proof import Leaf
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.ratios.program import FARTHEST, SPLIT, MatrixVariable, Solved, label_program
+from ldpopt.design.ratios.program import RATIO_LIMITS, SPLIT_TV_BOUND, LabelSolution, MatrixVariable, label_program
 from ldpopt.design.ratios.proof import LossDual, TermMultiplier
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.errors import SolverError
@@ -67,10 +67,12 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         if not isinstance(problem.utility, ExpectedLoss):
             return f"{problem.utility.name} is no expected loss"
         inputs, decisions = problem.utility.loss.shape
-        if not problem.given:
+        if not problem.output_constraints:
             return too_large(problem, inputs, decisions, ENTRIES)
-        count = outputs_of(problem.given, inputs)
-        if count != decisions and (count < decisions or any(constraint.labelled for constraint in problem.given)):
+        count = outputs_of(problem.output_constraints, inputs)
+        if count != decisions and (
+            count < decisions or any(constraint.labelled for constraint in problem.output_constraints)
+        ):
             return f"the constraints fix {count} outputs, and the loss has {decisions} decisions"
         return too_large_to_climb(problem, decisions)
 
@@ -83,24 +85,24 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         if excess.prohibitive(utility.loss) or (_only_ratios(problem) and problem.epsilon > LARGE_EPSILON):
             return _far_apart(problem, excess)
         gains = gains_of(utility.priors, utility.loss)
-        if problem.given:
-            shape, posed = utility.loss.shape, (problem.terms, problem.given, problem.others)
+        if problem.output_constraints:
+            shape, posed = utility.loss.shape, (problem.terms, problem.output_constraints, problem.user_expressions)
             matrix, leaf = AlphabetProgram(shape, *posed, len(utility.priors)).solve(gains)
-            proved = None if problem.others else proved_by(AlphabetLossDual, leaf)
+            proved = None if problem.user_expressions else proof_by(AlphabetLossDual, leaf)
             return Candidate(matrix, HOW, proved)
         scale = float(np.abs(utility.loss[utility.priors.any(axis=0)]).max()) or 1.0
-        every = _solved(gains / scale, problem.terms, problem.others)
+        every = _solved(gains / scale, problem.terms, problem.user_expressions)
         widest = max((term.farthest for term in problem.terms), default=1.0)
-        close = MatrixVariable.unit_of(problem.terms) <= SPLIT
+        close = MatrixVariable.unit_of(problem.terms) <= SPLIT_TV_BOUND
         matrices = []
         for solved in every:
-            used = stretched(np.maximum(solved.matrix, 0.0), widest)
+            used = stretch_ratios(np.maximum(solved.matrix, 0.0), widest)
             used[:, used.max(axis=0) <= 1e-9] = 0.0  # decisions that come only from a solver's noise
             matrices.append(stochastic(used) if close else used / used.sum(axis=1, keepdims=True))
         best = matrices[int(np.argmax([utility.value(matrix) for matrix in matrices]))]
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            if posed.others:
+            if posed.user_expressions:
                 return
             for solved in every:
                 multipliers = tuple(
@@ -108,7 +110,7 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
                     for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
                     if not term.pure
                 )
-                fields = (posed.whole, posed.constraints, channel)
+                fields = (posed.original_utility, posed.constraints, channel)
                 yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
                 most = np.tensordot(solved.weights, gains, 1).max(axis=0)
                 for rows in _far_rows(solved.rows * scale, most, problem):
@@ -121,7 +123,11 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
 
 def _only_ratios(problem: Problem) -> bool:
     """Whether pure LDP between all inputs is all that limits the channel."""
-    return bool(problem.terms) and all(t.pure for t in problem.terms) and not (problem.given or problem.others)
+    return (
+        bool(problem.terms)
+        and all(t.pure for t in problem.terms)
+        and not (problem.output_constraints or problem.user_expressions)
+    )
 
 
 def _far_apart(problem: Problem, excess: Excess) -> Candidate:
@@ -140,14 +146,14 @@ def _far_apart(problem: Problem, excess: Excess) -> Candidate:
 
     utility, loss = problem.utility, problem.utility.loss
     tried, proofs = [constant_channel(loss.shape, best_alike(utility.priors, loss))], list[Prove]()
-    if not problem.given and not excess.unit > 0:  # one decision is the best for every input
+    if not problem.output_constraints and not excess.unit > 0:  # one decision is the best for every input
         rows, weights = np.zeros(problem.utility.size), np.eye(len(excess.priors))[int(excess.ahead.argmax())]
-        proofs.append(proved_by(LossDual, excess.rows(rows, weights), (), weights))
+        proofs.append(proof_by(LossDual, excess.rows(rows, weights), (), weights))
     elif _only_ratios(problem):
         for each in filter(None, (excess, excess.raised(loss), excess.beside(loss))):
             for matrix, rows, weights in reversed(ratio_program(each, problem.epsilon)):
                 tried.append(matrix)
-                proofs += [proved_by(LossDual, *numbers) for numbers in _multipliers(problem, rows, weights)]
+                proofs += [proof_by(LossDual, *numbers) for numbers in _multipliers(problem, rows, weights)]
     else:
         unit = excess.unit or float(excess.costs[np.isfinite(excess.costs)].max(initial=0.0)) or 1.0
         conic = any(term.conic for term in problem.terms)
@@ -166,20 +172,20 @@ def _far_apart(problem: Problem, excess: Excess) -> Candidate:
                     proofs.append(_in_units(problem, mixed, steep, few)[2])
             except SolverError as error:
                 failure = error
-        if len(tried) == 1 and problem.given:
+        if len(tried) == 1 and problem.output_constraints:
             raise failure
     usable = []
     for matrix in tried:
         if (made := _usable(problem, matrix)) is not None:
             usable.append(made)
-        elif problem.tightened(matrix) is not None:
+        elif problem.tighten(matrix) is not None:
             raise Unrepairable(matrix)  # the program is posed again with the orders that the channel exceeds
     if not usable:
         raise Unrepairable(tried[-1])
     best = max(usable, key=lambda made: utility.value(made))
 
     def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-        if not posed.others:
+        if not posed.user_expressions:
             for proof in proofs:
                 yield from proof(posed, channel)
 
@@ -211,8 +217,8 @@ def _usable(problem: Problem, matrix: Array) -> Array | None:
     """The matrix as `finish` would repair it; None where it cannot."""
     inputs = problem.labels
     try:
-        if problem.given or problem.placed:
-            return mend(matrix, problem.constraints, inputs)
+        if problem.output_constraints or problem.fixes_output_order:
+            return repair_fixed_outputs(matrix, problem.constraints, inputs)
         return repair(stochastic(matrix), problem.constraints, inputs)
     except SolverError:
         return None
@@ -229,15 +235,15 @@ def _in_units(
     """
     while True:
         gains = excess.gains(steep)
-        if problem.given:
-            posed = (problem.terms, problem.given, problem.others)
+        if problem.output_constraints:
+            posed = (problem.terms, problem.output_constraints, problem.user_expressions)
             program = AlphabetProgram(problem.utility.loss.shape, *posed, len(excess.priors))
             matrix, leaf = program.solve(gains, scale=1.0)
             leaf = _in_own_units(leaf, problem, excess)
             weights = leaf.weights
-            proof = proved_by(AlphabetLossDual, leaf if mixture is None else replace(leaf, weights=mixture))
+            proof = proof_by(AlphabetLossDual, leaf if mixture is None else replace(leaf, weights=mixture))
         else:
-            solved = _solved(gains, [_tightened(term) for term in problem.terms], problem.others)[0]
+            solved = _solved(gains, [_tightened(term) for term in problem.terms], problem.user_expressions)[0]
             matrix, weights = np.maximum(solved.matrix, 0.0), solved.weights
             multipliers = tuple(
                 TermMultiplier(i, np.arange(len(term)), term.scaled(values, excess.unit))
@@ -245,7 +251,7 @@ def _in_units(
                 if not term.pure
             )
             rows = excess.rows(solved.rows, weights, ahead=True)
-            proof = proved_by(LossDual, rows, multipliers, weights if mixture is None else mixture)
+            proof = proof_by(LossDual, rows, multipliers, weights if mixture is None else mixture)
         cut = (excess.costs > steep * excess.unit).any(axis=0)
         said = -excess.unit * float(np.einsum("jyx,xy->j", gains, matrix).min())
         matrix = min(_without_noise(matrix, np.asarray(cut)), key=excess.lost)
@@ -283,7 +289,7 @@ def _in_own_units(leaf: Leaf, problem: Problem, excess: Excess) -> Leaf:
     terms = tuple(
         replace(paid, values=problem.terms[paid.term].scaled(paid.values, excess.unit)) for paid in leaf.terms
     )
-    fixed = tuple(c.scaled(paid, excess.unit) for c, paid in zip(problem.given, leaf.fixed, strict=True))
+    fixed = tuple(c.scaled(paid, excess.unit) for c, paid in zip(problem.output_constraints, leaf.fixed, strict=True))
     rows = excess.rows(leaf.rows, leaf.weights / leaf.weights.sum(), ahead=True)
     return replace(leaf, rows=rows, terms=terms, fixed=fixed)
 
@@ -295,12 +301,12 @@ def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
     proportion to the inverse of the ratio, up to terms of its square.
     """
     ratio = max((term.ratio for term in problem.terms if term.pure), default=1.0)
-    for farthest in FARTHEST:
+    for farthest in RATIO_LIMITS:
         if ratio > farthest:
             yield most + (rows - most) * ((farthest - 1) / (ratio - 1))
 
 
-def _solved(gains: Array, terms: Sequence[Term], others: Sequence[Any]) -> list[Solved]:
+def _solved(gains: Array, terms: Sequence[Term], others: Sequence[Any]) -> list[LabelSolution]:
     """The solved program; where rows are close and columns may be wide, also in other units.
 
     The usual unit is that of the smallest columns within the constraints, in which a whole row may sum to 1e13. No
@@ -334,7 +340,7 @@ class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, prefere
         """It needs a private sampling, and no constraint on the outputs."""
         if not isinstance(problem.utility, PrivateSampling):
             return f"{problem.utility.name} is no private sampling"
-        if problem.given:
+        if problem.output_constraints:
             return "constraints fix the outputs"
         n, k = problem.utility.distributions.shape
         if n * k > DRAWS:
@@ -349,7 +355,7 @@ class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, prefere
             how, tangents = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
         else:
             try:
-                tangents = sampling_program(utility, problem.terms, problem.others, problem.deadline)
+                tangents = sampling_program(utility, problem.terms, problem.user_expressions, problem.deadline)
                 tangents = (_mendable(stochastic(tangents[0]), problem), *tangents[1:])
             except Unrepairable:
                 raise
@@ -368,7 +374,7 @@ class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, prefere
             except SolverError:
                 return
             if proof is not None:
-                yield SamplingDual(posed.whole, posed.constraints, channel, ratios, mixture, shares, proof)
+                yield SamplingDual(posed.original_utility, posed.constraints, channel, ratios, mixture, shares, proof)
 
         return Candidate(matrix, how, prove, note=note)
 
@@ -378,7 +384,7 @@ def _mendable(matrix: Array, problem: Problem) -> Array:
     try:
         repair(matrix, problem.constraints, problem.labels)
     except Unrepairable as failure:
-        if problem.tightened(failure.matrix) is not None:
+        if problem.tighten(failure.matrix) is not None:
             raise
         return stochastic(private(matrix, problem.constraints, problem.labels))
     return matrix
@@ -396,18 +402,18 @@ class GivenSearch(Method, reference="[CCP]", needs=(needs_outputs, needs_columns
 
     def refuses(self, problem: Problem) -> str:
         """It needs constraints on the outputs and a utility with gradients."""
-        return too_large_to_climb(problem, outputs_of(problem.given, len(problem.inputs)))
+        return too_large_to_climb(problem, outputs_of(problem.output_constraints, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""
-        if (unlimited := without_budget(problem, ask)) is not None:
+        if (unlimited := optimum_within_budget(problem, ask)) is not None:
             return unlimited
         utility, given = problem.utility, []
-        two = outputs_of(problem.given, utility.size) == 2
+        two = outputs_of(problem.output_constraints, utility.size) == 2
         if two and utility.information and math.isfinite(problem.epsilon):
             # Randomized response about the set nearest to one half.
             high = 1 / (1 + math.exp(-problem.epsilon))
             first = np.where(nearest_half(np.asarray(utility.prior))[0], high, 1 - high)
             given.append(np.stack([first, 1 - first], axis=1))
-        matrix, _ = Climb.of(problem).best(STARTS, np.random.default_rng(0), given)
-        return Candidate(matrix, f"local search from {STARTS} starts")
+        matrix, _ = Climb.of(problem).best(DEFAULT_STARTS, np.random.default_rng(0), given)
+        return Candidate(matrix, f"local search from {DEFAULT_STARTS} starts")

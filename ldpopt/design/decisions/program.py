@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpopt.design.solve import solve_real
+from ldpopt.design.solve import solve_linear
 from ldpopt.errors import SolverError
 from ldpopt.values.distribution import Array
 
@@ -180,7 +180,7 @@ def _solved(excess: Excess, epsilon: float, steep: float, whole: bool) -> Soluti
     equal = sparse.hstack([np.full((k, columns), a), sums, sparse.csr_array((k, 1))], format="csr")
     gains = np.append(np.zeros(columns + cells), -1.0)
     most = np.append(np.zeros(cells), -excess.ahead / scales)
-    values, _, paid, charged = solve_real(gains, equal, np.ones(k), limits, most, "linear program on the decisions")
+    values, _, paid, charged = solve_linear(gains, equal, np.ones(k), limits, most, "linear program on the decisions")
     ceiling, entries = np.zeros(m), np.zeros((k, m))
     ceiling[used] = np.maximum(values[:columns], 0.0)
     entries[risen] = values[columns:-1]

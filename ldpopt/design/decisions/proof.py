@@ -13,7 +13,7 @@ from ldpopt.design.kernel.numbers import mixture as shares_of
 from ldpopt.design.outputs.proof import Leaf, Limits, leaf_bound
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.work import Work, size
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.divergences.enclosed import enclosed_excess, enclosed_slopes
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
@@ -40,7 +40,7 @@ class SamplingDual(Certificate):
 
     def work(self) -> Work:
         """The tangents are mixed for each answer of each law, and that of the certificate of the loss."""
-        return Work.on(size(self.mixture) + size(self.utility), 500.0) + self.work_within(self.loss)
+        return Work.on(count_numbers(self.mixture) + count_numbers(self.utility), 500.0) + self.work_within(self.loss)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Minus the sum of the tangents' constants and the least expected loss."""

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from ldpopt.design.estimation.prices import Charges
 from ldpopt.design.estimation.relaxation import finite, least_eigenvalue
-from ldpopt.design.work import AFFORDED
+from ldpopt.design.work import MAX_SEARCH_OPERATIONS
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
 from ldpopt.numbers.rounding import ULP
 from ldpopt.values.distribution import Array, Index
@@ -74,7 +74,7 @@ class Branches(ByValue):
     def work(self, k: int) -> float:
         """The operations of the search, for k inputs."""
         asked = isinstance(self.nodes, int) and 0 < self.nodes <= NODES
-        return max(AFFORDED, self.nodes * cost_of(k)) if asked else AFFORDED
+        return max(MAX_SEARCH_OPERATIONS, self.nodes * cost_of(k)) if asked else MAX_SEARCH_OPERATIONS
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """No pattern is priced above this; inf where the numbers prove nothing."""

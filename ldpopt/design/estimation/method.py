@@ -26,7 +26,7 @@ from ldpopt.design.estimation.program_mixture import (
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.staircase import Columns
 from ldpopt.design.kernel.certificate import Certificate
-from ldpopt.design.patterns.program import balanced
+from ldpopt.design.patterns.program import zero_sum
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.criterion import criterion_at
 from ldpopt.design.utilities.fisher_information import FisherInformation, worst_case
@@ -176,12 +176,12 @@ def _proofs(
         # Under a small cap most reports say nothing, and any price of theirs, if only by rounding, costs 1/eta times as
         # much as prices of pairs. So the pairs pay for the rounding of all the others.
         # Half of each price is moved to the other order of its pair, as (a)_+ = a + (-a)_+: every column pays some.
-        rows = balanced(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
+        rows = zero_sum(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
         for share in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
             yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + share))
     criterion, heights = utility.criterion, generated.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
-    worth = criterion.worth(kernel, prior)
+    worth = criterion.row_values(kernel, prior)
     for _ in problem.deadline.inner.rounds(range(MAX_SHARPER)):
         try:
             rows, pairs, refined = least_multipliers(kernel, prior, columns.values(heights), eta, worth)

@@ -36,7 +36,7 @@ from ldpopt.design.estimation.program_mixture import inward, refuses_thresholds,
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.scores import SymmetricScores
 from ldpopt.design.estimation.thresholds import Members, climb
-from ldpopt.design.generate import Generated, Unbounding, generate
+from ldpopt.design.generate import GeneratedColumns, WithoutBounds, generate
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
@@ -71,7 +71,11 @@ class SymmetricMarginals(Method, reference="[KW]", solves=FisherInformation, pre
         if why := refuses_thresholds(problem):
             return why
         criterion = problem.utility.criterion
-        if not isinstance(criterion, Marginals) or not criterion.plain or criterion.question_weights is None:
+        if (
+            not isinstance(criterion, Marginals)
+            or not criterion.has_only_single_questions
+            or criterion.question_weights is None
+        ):
             return "it takes the shares of single questions, with one weight a question"
         if np.ptp(problem.utility.prior) > 0:
             return "it takes the even pilot"
@@ -145,7 +149,7 @@ class _Solved(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Symmetric(Unbounding):
+class _Symmetric(WithoutBounds):
     """The problem for a criterion at the even pilot, with the ratio e^epsilon. limited : whether every variance is, not
     their sum.
     """
@@ -156,9 +160,9 @@ class _Symmetric(Unbounding):
 
     def generated(self, deadline: Deadline) -> tuple[Members, Array, float]:
         """The columns that were found, (kinds,) kappas at which none exceeds 1, and a level just above all of them."""
-        found: Generated[Members, _Solved, None]
+        found: GeneratedColumns[Members, _Solved, None]
         found = generate(self, self, self.first(), ROUNDS, deadline=deadline)
-        sets, kappas = found.pool, found.solved.kappas
+        sets, kappas = found.pool, found.solution.kappas
         return sets, kappas, float((self.told(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
 
     def solve(self, pool: Members, number: int) -> _Solved:

@@ -21,12 +21,12 @@ from ldpopt.design.estimation.relaxation import PRODUCTS, ROUNDING, PolicyRelaxa
 from ldpopt.design.estimation.staircase import BATCH, LISTED, AnyRelaxation, Columns, StaircaseColumns
 from ldpopt.design.estimation.thresholds import Thresholds
 from ldpopt.design.patterns.policy import (
-    LABELED,
+    MAX_LABELED_COLUMNS,
     ListedColumns,
-    along_graphs,
-    listing,
+    equality_slack,
+    has_policy_graph,
+    listing_work,
     policy_limits,
-    slack_of,
     too_many,
 )  # fmt: skip
 from ldpopt.design.utilities.fisher_information import FisherInformation
@@ -92,7 +92,7 @@ def _best_move(limits: Array, prices: Prices, heights: Array) -> tuple[Array, Ar
         [
             np.broadcast_to(np.eye(k, dtype=bool), (n, k, k)),
             heights[:, None, :] >= heights[:, :, None],
-            np.array([_hanging(gaps, slack_of(limits)) for gaps in room]),
+            np.array([_hanging(gaps, equality_slack(limits)) for gaps in room]),
         ],
         axis=1,
     )
@@ -198,11 +198,11 @@ class SearchedColumns(Columns):
 def pricing(k: int, rows: float, constraints: Sequence[Any], relaxed: Any) -> Work:
     """What `Columns.most` takes at most for a kernel (rows, k), as it is limited in what it looks at."""
     form = Work.on(float(k) ** 2, 2.0 * rows + 4.0 * k)
-    if along_graphs(constraints):
+    if has_policy_graph(constraints):
         faces = float(min(k * k, 2 * PRODUCTS)) + k if isinstance(relaxed, PolicyRelaxation) else 0.0
         products = Work.on(faces**2, 20.0 + k / 4, faces**2 * (1 + k / 50))
-        listed = Work.on(LABELED, 3.0 * k * (rows + 4), ROWS * k * (rows + 4))
-        return form + listing(k, constraints) + listed.in_floats + products
+        listed = Work.on(MAX_LABELED_COLUMNS, 3.0 * k * (rows + 4), ROWS * k * (rows + 4))
+        return form + listing_work(k, constraints) + listed.in_floats + products
     if k <= LISTED:
         return form + Work.on(2.0**k, 40.0 + 4.0 * k * (rows + 4), 2.0**k * (rows + k + 4))
     if isinstance(relaxed, Branches | Thresholds):
@@ -232,7 +232,7 @@ def columns_for(
         )
     if math.isfinite(widest) and widest == apart.min():
         # Limits along a graph are rounded products and sums, so that a little is added to be safe.
-        if along_graphs(constraints):
+        if has_policy_graph(constraints):
             widest *= 1 + ROUNDING
         # True for the variance of one contrast, whose kernel has one row.
         single_row = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1

@@ -101,7 +101,7 @@ def fisher_program(
     for p in priors:
         law = columns @ p
         # At another distribution, the same weights theta mean w times the ratio of the masses.
-        posed.append(criterion.posed((columns / law[:, None] - 1) / gain, Weights(program, w, law / mass)))
+        posed.append(criterion.build_program((columns / law[:, None] - 1) / gain, Weights(program, w, law / mass)))
         cost = (posed[-1].variables, -posed[-1].slopes[None])
         ties.append(program.put("nonnegative", np.zeros(1), (level, np.ones((1, 1))), cost))
     values, duals = solve_cones(program, level, "design for estimation")

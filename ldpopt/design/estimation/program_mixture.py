@@ -28,7 +28,7 @@ from ldpopt.design.estimation.program import (
 )
 from ldpopt.design.estimation.program_dual import survey_dual
 from ldpopt.design.estimation.staircase import FULL, Columns, StaircaseColumns
-from ldpopt.design.generate import Unbounding, generate
+from ldpopt.design.generate import WithoutBounds, generate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.criteria import COptimal, MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, LinearCriterion
@@ -164,7 +164,7 @@ class MixtureTask:
         theirs is then regular (what Clarabel asks for), and where prices are not unique, what left would come back.
         """
         pricing = _Cones(self, least)
-        return generate(pricing, pricing, heights, MAX_ROUNDS, deadline=self.deadline).solved
+        return generate(pricing, pricing, heights, MAX_ROUNDS, deadline=self.deadline).solution
 
     def of_contrast(self, contrast: Array) -> Mixture:
         """For the variance of one contrast, such as one share, of hundreds of categories.
@@ -246,7 +246,7 @@ class MixtureTask:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cones(Unbounding):
+class _Cones(WithoutBounds):
     """Master and oracle of the cone program: columns join that gain more than `least`, relatively."""
 
     task: MixtureTask

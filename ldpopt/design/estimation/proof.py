@@ -67,7 +67,7 @@ from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.laws import law
 from ldpopt.design.utilities.marginals import Marginals
-from ldpopt.design.work import Work, number_of_times, size
+from ldpopt.design.work import Work, count_numbers, positive_budget
 from ldpopt.errors import InvalidInput
 from ldpopt.files.atomic import write_text
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, arithmetic
@@ -104,7 +104,7 @@ class EquivalenceDual(Certificate):
 
     def work(self) -> Work:
         """Products with the kernel, and pricing all columns, or what a relaxation of them takes."""
-        k, rows = self.answers, size(self.kernel) / max(self.answers, 1)
+        k, rows = self.answers, count_numbers(self.kernel) / max(self.answers, 1)
         return Work.on(float(k) ** 2, 40.0 + 10.0 * rows) + pricing(k, rows, self.constraints, self.relaxed)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -292,7 +292,11 @@ class SharedInformation(Certificate):
             raise Unproved(f"the {criterion.name} is no sum of variances of fixed functions")
         epsilon, _ = plain_caps(self.constraints)
         require(epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
-        shape = criterion.shape if isinstance(criterion, Marginals) and criterion.plain else (len(prior),)
+        shape = (
+            criterion.shape
+            if isinstance(criterion, Marginals) and criterion.has_only_single_questions
+            else (len(prior),)
+        )
         even = len(shape) if set(shape) == {2} and np.ptp(prior) == 0 else 0
         root = root_trace(prior, criterion.enclosed_factor(len(prior), arithmetic)).positive()
         return root.square() / information_limit(arithmetic.of(epsilon), even)
@@ -392,11 +396,18 @@ class RespondentsBound(Kind, Result):
     def cost(self, exact: bool = False) -> Work:
         """What `verify` takes at most."""
         pilots, targets = (part if isinstance(part, tuple) else () for part in (self.pilots, self.targets))
-        each = (roots(size(p), size(rows) // max(size(p), 1)) for p, rows in zip(pilots, targets, strict=False))
-        whole = sum(each, Work.on(size(self), 1e4))
+        each = (
+            roots(count_numbers(p), count_numbers(rows) // max(count_numbers(p), 1))
+            for p, rows in zip(pilots, targets, strict=False)
+        )
+        whole = sum(each, Work.on(count_numbers(self), 1e4))
         if self.kernel is not None:
-            k = math.prod(map(size, pilots))
-            whole = whole + pricing(k, size(self.kernel) / k, (), self.relaxed) + Work.on(size(self.kernel), 100.0)
+            k = math.prod(map(count_numbers, pilots))
+            whole = (
+                whole
+                + pricing(k, count_numbers(self.kernel) / k, (), self.relaxed)
+                + Work.on(count_numbers(self.kernel), 100.0)
+            )
         return whole.in_balls if exact else whole
 
     @property
@@ -415,7 +426,7 @@ class RespondentsBound(Kind, Result):
         """
         value: Any = self.least
         try:
-            if refused := self.cost(exact).refused(number_of_times(budget)):
+            if refused := self.cost(exact).refusal(positive_budget(budget)):
                 return unchecked(refused)
             proved = self.proved(arithmetic(exact))
             least = nonnegative(value, "the number of respondents")

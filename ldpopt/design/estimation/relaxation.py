@@ -35,7 +35,7 @@ import numpy.typing as npt
 from ldpopt.design.constraints.local_dp import direct_limits
 from ldpopt.design.estimation.prices import Charges
 from ldpopt.design.kernel.numbers import Unproved, real_array
-from ldpopt.design.patterns.policy import slack_of
+from ldpopt.design.patterns.policy import equality_slack
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
 from ldpopt.numbers.rounding import ULP
 from ldpopt.values.distribution import Array
@@ -192,7 +192,9 @@ class PolicyCone:
         wide = arithmetic.of(np.where(near, limits, 0.0)) * (1 + ROUNDING)
         # s.p >= s_x sum_x' p_x' exp(-L[x,x'])
         shrunk = arithmetic.where(near, (-wide).exp(), 0.0)
-        return cls(limits, prior, wide, 1 / (shrunk @ prior), *np.nonzero(direct_limits(limits, slack_of(limits))))
+        return cls(
+            limits, prior, wide, 1 / (shrunk @ prior), *np.nonzero(direct_limits(limits, equality_slack(limits)))
+        )
 
     @property
     def products(self) -> tuple[Any, Any]:

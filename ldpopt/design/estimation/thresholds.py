@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.estimation.prices import Charges
-from ldpopt.design.work import AFFORDED
+from ldpopt.design.work import MAX_SEARCH_OPERATIONS
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
 from ldpopt.numbers.rounding import ULP
 from ldpopt.values.distribution import Array
@@ -57,7 +57,7 @@ class Thresholds(ByValue):
     def work(self, size: float) -> float:
         """The operations of the search, for a kernel of `size` numbers."""
         asked = isinstance(self.boxes, int) and 0 < self.boxes <= BOXES
-        return max(AFFORDED, self.boxes * cost_of(size)) if asked else AFFORDED
+        return max(MAX_SEARCH_OPERATIONS, self.boxes * cost_of(size)) if asked else MAX_SEARCH_OPERATIONS
 
     def most(self, charges: Charges, epsilon: Enclosure) -> float:
         """The level, where the search shows that no pattern gains more; inf otherwise."""

@@ -23,7 +23,7 @@ from ldpopt.design.hypothesis_sets.proof import SaddlePoint
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import SIMPLEX
-from ldpopt.design.utilities.against_set import GRID, AgainstSet, least_pair
+from ldpopt.design.utilities.against_set import INITIAL_RATIOS, AgainstSet, least_pair
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.errors import SolverError
 from ldpopt.numbers.tolerances import EXCHANGE_GAP
@@ -53,15 +53,17 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
         """It needs two sets of hypotheses, and no constraint on the outputs."""
         if not isinstance(problem.utility, AgainstSet):
             return f"{problem.utility.name} is not of two sets of hypotheses"
-        if problem.given:
+        if problem.output_constraints:
             return "constraints fix the outputs"
         # Channels under LocalDP have at least two reports; others may have one for each input, and one more.
         k = problem.utility.size
-        entries = len(GRID) * k * (2 if problem.plain and math.isfinite(problem.epsilon) else k + 1)
+        entries = (
+            len(INITIAL_RATIOS) * k * (2 if problem.has_only_ldp_and_tv and math.isfinite(problem.epsilon) else k + 1)
+        )
         why = f"its programs would have {entries} entries, and it takes at most {ENTRIES}"
         return Limit(why) if entries > ENTRIES else ""
 
-    def using(self, method: Any) -> Saddle:
+    def with_inner(self, method: Any) -> Saddle:
         """The same with `method` for the pairs."""
         return Saddle(method)
 
@@ -99,7 +101,7 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
                 support = least_pair(utility.f, utility.sets, [channel.matrix]).support
                 p0, p1 = proved.utility.pair
                 mixtures = tuple(s.mixture(p) for s, p in zip(utility.sets, (p0, p1), strict=True))
-                yield SaddlePoint(posed.whole, posed.constraints, channel, p0, p1, mixtures, proved, support)
+                yield SaddlePoint(posed.original_utility, posed.constraints, channel, p0, p1, mixtures, proved, support)
 
         many = f"{len(used)} channel{'s' * (len(used) != 1)}"
         how = f"public coin between {many}, best against {len(channels)} least favourable pairs"

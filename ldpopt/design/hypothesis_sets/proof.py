@@ -13,7 +13,7 @@ from ldpopt.design.kernel.numbers import Unproved, expect, nonnegative_array, re
 from ldpopt.design.utilities.against_set import AgainstSet, LowerLine
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.work import Work, size
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.errors import InvalidInput
@@ -49,7 +49,7 @@ class SaddlePoint(Certificate):
 
     def work(self) -> Work:
         """That of the certificate for the pair, and products with the members of the sets."""
-        shown = Work.on(size(self) + self.answers, 500.0)
+        shown = Work.on(count_numbers(self) + self.answers, 500.0)
         if not isinstance(self.utility, AgainstSet):
             return shown
         try:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_information, needs_patterns, proved_by, refusal
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_information, needs_patterns, proof_by, refusal
 from ldpopt.design.information.program import Shares, SharesProgram, cut_caps, weigh_sets
 from ldpopt.design.information.proof import InformationDual
 from ldpopt.design.kernel.sets import Members, Orbit, best_mass, information_of, level_of, orbits, subsets_near
-from ldpopt.design.patterns.method import pattern_matrix, with_erased
+from ldpopt.design.patterns.method import add_erasure_weight, pattern_matrix
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import SIMPLEX
 from ldpopt.design.symmetric.method import SymmetricSets
@@ -75,11 +75,11 @@ class BalancedSets(
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
         inside[posed.used] = sets[:, classes].T
         inside[prior == 0] = inside[posed.used[0]]
-        matrix = pattern_matrix(problem, inside, with_erased(posed.program.level, inside, phi))
+        matrix = pattern_matrix(problem, inside, add_erasure_weight(posed.program.level, inside, phi))
 
         how = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
         whole = posed.used[: len(solved.rows) - 1]
-        return Candidate(matrix, how, proved_by(InformationDual, whole, solved.rows, solved.pairs))
+        return Candidate(matrix, how, proof_by(InformationDual, whole, solved.rows, solved.pairs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from ldpopt.design.constraints.base import ColumnConstraint, excess_cap, moment_
 from ldpopt.design.generate import generate
 from ldpopt.design.information.proof_capacity import HIGHEST
 from ldpopt.design.kernel.sets import best_share, information_of, members
-from ldpopt.design.patterns.program import PADDING, ExcessCaps, Weighed, weigh
+from ldpopt.design.patterns.program import PRICE_PADDING, ExcessCaps, WeightedColumns, optimize_weights
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
@@ -54,15 +54,15 @@ def cut_caps(size: int, eta: float | None, spread: float | None = None) -> Exces
     if eta is None or not spread:
         return caps
     own = np.array([size - 1])
-    return caps.and_(ExcessCaps(own, own, np.array([eta * spread]), np.array([True])))
+    return caps.join(ExcessCaps(own, own, np.array([eta * spread]), np.array([True])))
 
 
 def weigh_sets(
     inside: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
-) -> Weighed:
+) -> WeightedColumns:
     """The best weights of columns t + `inside` (inputs, n) with information `values` (n,), and their multipliers."""
     excess = inside[caps.left] * (1 - inside[caps.right])
-    return weigh(np.full(len(values), level), inside, excess, caps, values[None], np.zeros(1), solvers)
+    return optimize_weights(np.full(len(values), level), inside, excess, caps, values[None], np.zeros(1), solvers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class SharesProgram:
             else:
                 rows = rows + 1.01 * by_rows * weights
         # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
-        more = PADDING * solved.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
+        more = PRICE_PADDING * solved.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
         rows = rows + more * weights
         return replace(solved, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
 
@@ -169,7 +169,7 @@ class SharesProgram:
         found = generate(
             pricing, pricing, pool, ROUNDS, gap=COLUMN_GAP, progress=(STALLED, COLUMN_GAP), deadline=deadline
         )
-        solved, proved = found.solved, found.multipliers
+        solved, proved = found.solution, found.multipliers
         assert proved is not None
         with suppress(SolverError):  # a vertex has few patterns, which cover all inputs alike
             solved = self.weighed(solved.sets, solved.shares, SIMPLEX)

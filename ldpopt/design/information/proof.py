@@ -29,7 +29,7 @@ from ldpopt.design.kernel.numbers import Unproved, nonnegative_array, positions,
 from ldpopt.design.kernel.sets import best_share, members
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.work import Work, size
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
@@ -62,7 +62,7 @@ class InformationDual(Certificate):
 
     def work(self) -> Work:
         """Every set of the inputs taken whole, with a line, or with every number of equal inputs of the rest."""
-        n, k = size(self.whole), self.answers
+        n, k = count_numbers(self.whole), self.answers
         each = 400.0 + 6 * n + 60.0 * min(k, MAX_PATTERNS // min(BLOCK, 2 ** min(n, MAX_WHOLE)))
         return Work.on(k, 100.0) + Work.on(2.0 ** min(n, MAX_WHOLE), each, MAX_PATTERNS + BLOCK * n)
 

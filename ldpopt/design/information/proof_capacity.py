@@ -48,7 +48,7 @@ from ldpopt.design.kernel.numbers import Unproved, nonnegative_array, real_array
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.utilities.laws import law
-from ldpopt.design.work import Work, size
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.errors import InvalidInput
@@ -211,9 +211,9 @@ class PairwiseInformation(Certificate):
 
     def work(self) -> Work:
         """Knots are fixed ones, and some for each answer and each reach; each power is taken at every knot."""
-        knots = 8 * PIECES + self.answers + 4 * size(self.reaches)
-        paid = Work.on(knots, 200.0 * (4 + size(self.orders) + size(self.reaches)), 4 * knots)
-        return paid.in_floats + Work.on(size(self) + self.answers, 500.0)
+        knots = 8 * PIECES + self.answers + 4 * count_numbers(self.reaches)
+        paid = Work.on(knots, 200.0 * (4 + count_numbers(self.orders) + count_numbers(self.reaches)), 4 * knots)
+        return paid.in_floats + Work.on(count_numbers(self) + self.answers, 500.0)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """(1 - sum P^2) times what the weights pay, and what is left unpaid at each answer."""

@@ -34,9 +34,9 @@ from ldpopt.design.integers.search import (
     unrestricted,
     worth_of,
 )
-from ldpopt.design.patterns.proof_levels import Integers, integer_columns, merged
+from ldpopt.design.patterns.proof_levels import Integers, integer_columns, merge_proportional
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.solve import solve_real, solve_whole
+from ldpopt.design.solve import solve_integer, solve_linear
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.design.utilities.criterion import scores
 from ldpopt.errors import SolverError
@@ -64,10 +64,10 @@ class IntegerColumnsProgram:
         kept = np.arange(self.columns.shape[1])
         if len(kept) > KEPT:  # those of the least reduced costs
             kept = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:KEPT])
-        values, bound, finished = solve_whole(*self._pose(kept, gains), "integer columns", NODES)
+        values, bound, finished = solve_integer(*self._pose(kept, gains), "integer columns", NODES)
         counts = values[:-1].astype(np.int64)
         used = kept[counts > 0]
-        weights = merged(np.repeat(self.columns[:, used], counts[counts > 0], axis=1))
+        weights = merge_proportional(np.repeat(self.columns[:, used], counts[counts > 0], axis=1))
         if not (weights.sum(axis=1) == self.total).all():
             raise SolverError("integer columns: the solver's numbers do not add up; pass another method")
         return weights, bound, finished
@@ -95,7 +95,7 @@ class IntegerColumnsProgram:
     def _linear(self, gains: Array) -> tuple[Array, Array]:
         """The weights of the linear program, and the reduced cost of every column, none below zero."""
         posed = self._pose(np.arange(self.columns.shape[1]), gains)
-        values, costs, *_ = solve_real(*posed, "integer columns")
+        values, costs, *_ = solve_linear(*posed, "integer columns")
         return values[:-1], costs[:-1]
 
 
@@ -166,7 +166,7 @@ def _rounded(task: Task, start: Array) -> Integers | None:
         return None
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
     weights = integers_near(start, task.total, task.ratio, eta)
-    weights = weights if fixed else merged(weights)
+    weights = weights if fixed else merge_proportional(weights)
     if (worth := worth_of(task)) is not None:
         return Moves(task, worth).best(weights)
     return polished(task, weights) if k * m * (m - 1) <= POLISHED and math.isfinite(task.value(weights)) else weights

@@ -26,7 +26,7 @@ from ldpopt.design.constraints.base import within
 from ldpopt.design.design import Design
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.proof import Relaxed
-from ldpopt.design.patterns.proof_levels import IntegerColumns, Integers, as_matrix, merged
+from ldpopt.design.patterns.proof_levels import IntegerColumns, Integers, as_matrix, merge_proportional
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.errors import InvalidInput, SolverError
@@ -114,9 +114,9 @@ class Task:
 
         def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
             if free is not None and free.certificate is not None:
-                yield Relaxed(posed.whole, posed.constraints, channel, free.certificate)
-            if IntegerColumns.applies(posed.whole, posed.constraints):
-                yield IntegerColumns(posed.whole, posed.constraints, channel)
+                yield Relaxed(posed.original_utility, posed.constraints, channel, free.certificate)
+            if IntegerColumns.applies(posed.original_utility, posed.constraints):
+                yield IntegerColumns(posed.original_utility, posed.constraints, channel)
 
         return Candidate(
             as_matrix(weights, self.total), how, prove, note="; ".join(filter(None, (cost, note))),
@@ -156,19 +156,19 @@ def refusal(problem: Problem) -> str:
         return "no constraint gives a denominator"
     if problem.cells is not None or problem.utility.continuous:
         return "the answers are real numbers"
-    if problem.given:
+    if problem.output_constraints:
         return "it knows no constraints on the outputs beside a denominator"
-    rest = problem.undivided
-    if rest is None or not rest.plain:
+    rest = problem.without_denominator
+    if rest is None or not rest.has_only_ldp_and_tv:
         return "it knows LocalDP and TotalVariation between all inputs, and no other constraint beside a denominator"
     return ""
 
 
 def unrestricted(problem: Problem, ask: Ask) -> Design | None:
     """The optimum of the same problem without a denominator; None where there is none, or it is not found."""
-    if (rest := problem.undivided) is not None:
+    if (rest := problem.without_denominator) is not None:
         with suppress(SolverError, InvalidInput):
-            design: Design = ask(problem.whole, rest.constraints, certify=problem.proving)
+            design: Design = ask(problem.original_utility, rest.constraints, certify=problem.proving)
             return design
     return None
 
@@ -375,7 +375,7 @@ class Moves:
 
     def climb(self, weights: Integers) -> Integers:
         """The weights after making the best move again and again, until none helps."""
-        weights = merged(weights)
+        weights = merge_proportional(weights)
         value = self.of(weights)
         for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
             near = self._neighbours(weights)
@@ -384,7 +384,7 @@ class Moves:
             for number in np.argsort(-worths, kind="stable")[:TRIED].tolist():
                 if not worths[number] > better:
                     return weights
-                moved = merged(near.weights(int(moves[number])))
+                moved = merge_proportional(near.weights(int(moves[number])))
                 if self.task.cap is None or self.task.allows(moved):
                     weights, value = moved, float(worths[number])
                     break
@@ -409,5 +409,5 @@ class Moves:
         near = self._neighbours(weights)
         if not len(near.moves):
             return weights
-        moved: Integers = merged(near.weights(int(near.moves[rng.integers(len(near.moves))])))
+        moved: Integers = merge_proportional(near.weights(int(near.moves[rng.integers(len(near.moves))])))
         return moved if self.task.cap is None or self.task.allows(moved) else weights

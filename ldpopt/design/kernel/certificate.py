@@ -23,7 +23,7 @@ from ldpopt.design.problems.labelling import require_one_labelling
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.registry import Kind
 from ldpopt.design.utilities.base import ColumnUtility, Utility
-from ldpopt.design.work import Work, number_of_times, size
+from ldpopt.design.work import Work, count_numbers, positive_budget
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import InvalidInput, LdpoptError, NotChecked
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure, arithmetic
@@ -202,7 +202,7 @@ class Certificate(Bounded, Kind, Result, ABC):
 
     def work(self) -> Work:
         """What `enclosed_bound` takes at most, in floats; by default some operations on each number."""
-        return Work.on(size(self) + self.answers, 1000.0)
+        return Work.on(count_numbers(self) + self.answers, 1000.0)
 
     def begun(self) -> Work:
         """`work`; none for a utility of another kind, of which `checked_bound` computes nothing."""
@@ -220,7 +220,7 @@ class Certificate(Bounded, Kind, Result, ABC):
     def answers(self) -> int:
         """The number k of inputs; for real answers that of the intervals."""
         utility: Any = self.utility
-        return int(utility.size) if not utility.continuous else size(self.edges) + 1
+        return int(utility.size) if not utility.continuous else count_numbers(self.edges) + 1
 
     def cost(self, exact: bool = False) -> Work:
         """What `verify` takes at most: to measure the channel, to compute the utility, and to prove the bound."""
@@ -329,11 +329,11 @@ class Certificate(Bounded, Kind, Result, ABC):
         comparisons. Both are proofs; balls lose fewer digits. budget : how many times the usual work and memory
         (`work`) are allowed; more is not begun, and the outcome is "not checked".
         """
-        budget = number_of_times(budget)
+        budget = positive_budget(budget)
         value = bound = math.nan
         try:
             channel = self.check_claim()
-            if refused := self.cost(exact).refused(budget):
+            if refused := self.cost(exact).refusal(budget):
                 return unchecked(refused)
             guarantees = tuple(constraint.measure(channel) for constraint in self.constraints)
         except LdpoptError as error:

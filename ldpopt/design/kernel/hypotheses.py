@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ldpopt.design.constraints.terms import scatter
 from ldpopt.design.kernel.numbers import nonnegative_array, positions, require
-from ldpopt.design.utilities.laws import Laws
+from ldpopt.design.utilities.laws import LawPair
 from ldpopt.design.work import Work
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
@@ -105,7 +105,7 @@ class _Sorted:
     @classmethod
     def of(cls, p0: Array, p1: Array) -> _Sorted:
         order = by_ratio(p0, p1)
-        laws = Laws.of(p0, p1, FLOAT).take(order)
+        laws = LawPair.of(p0, p1, FLOAT).take(order)
         # The posterior of the laws differs from that of the floats by the ratio of their sums.
         blur = 2.0**-50 + 2 * abs(float(exact_sum(p0) / exact_sum(p1) - 1))
         posterior = np.maximum.accumulate(p0[order] / (p0[order] + p1[order]))
@@ -218,13 +218,13 @@ class Planes:
     above: npt.NDArray[np.bool_]
 
 
-def log_ratios(laws: Laws) -> tuple[float, float]:
+def log_ratios(laws: LawPair) -> tuple[float, float]:
     """The least and the largest log(P0/P1) of the inputs that occur, rounded outward."""
     of = laws.p0.arithmetic
     none0, none1 = np.asarray(laws.p0.upper) == 0, np.asarray(laws.p1.upper) == 0
     both = ~none0 & ~none1
     p0, p1 = of.where(both, laws.p0, 1.0), of.where(both, laws.p1, 1.0)
-    apart = of.where(both, laws.apart, 0.0)
+    apart = of.where(both, laws.difference, 0.0)
     near = np.abs(np.asarray(apart.midpoint)) <= np.asarray(p1.lower) / 2
     log = of.where(near, (of.where(near, apart, 0.0) / p1).log1p(), p0.log() - p1.log())
     lower = np.where(both, log.lower, np.where(none1, np.inf, -np.inf))[~(none0 & none1)]
@@ -261,9 +261,9 @@ class Classes:
         """Whether each input is its own class, in order."""
         return np.array_equal(self.number, np.arange(len(self.number)))
 
-    def laws(self, p0: Array, p1: Array, arithmetic: Arithmetic) -> Laws:
+    def laws(self, p0: Array, p1: Array, arithmetic: Arithmetic) -> LawPair:
         """The hypotheses on the classes."""
-        laws = Laws.of(p0, p1, arithmetic)
+        laws = LawPair.of(p0, p1, arithmetic)
         if self.trivial:
             return laws
-        return Laws(*(scatter(part, self.number, self.count) for part in (laws.p0, laws.p1, laws.apart)))
+        return LawPair(*(scatter(part, self.number, self.count) for part in (laws.p0, laws.p1, laws.difference)))

@@ -37,7 +37,7 @@ from ldpopt.design.constraints.base import Constraint, plain_caps, tanh_of_half
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.numbers import pair_prices, real_array, require, weights_array
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
-from ldpopt.design.work import size
+from ldpopt.design.work import count_numbers
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array, Index
@@ -143,7 +143,7 @@ class ListedDual(Certificate):
     @property
     def criteria(self) -> int:
         """How many functions of each column are computed."""
-        return max(size(self.weights), size(self.utility) // max(self.answers, 1), 1)
+        return max(count_numbers(self.weights), count_numbers(self.utility) // max(self.answers, 1), 1)
 
     def _multipliers(self) -> tuple[Array, Array]:
         """The rows (k,) and the pairs (k, k), whose diagonal is zero."""
@@ -201,7 +201,7 @@ class Arrangement:
         logarithm in units of log E. E > 1 may be any ratio.
     """
 
-    size: int
+    count_numbers: int
     limits: tuple[Comparison, ...] = ()
     cuts: tuple[Comparison, ...] = ()
 

@@ -27,7 +27,7 @@ from ldpopt.design.kernel.hypotheses import dominance, dominating
 from ldpopt.design.kernel.numbers import Unproved, expect, expect_each, require
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.work import Work, size
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.values.distribution import Array
@@ -64,7 +64,7 @@ def _shared(utility: Utility, variation: Enclosure, squared: Enclosure, arithmet
         bounds = [float(_shared(part, variation, squared, arithmetic).upper) for part in parts]
         return utility.from_parts(bounds, arithmetic)
     smooth = utility.information or (isinstance(utility, Divergence) and utility.f.operator_convex)
-    return (squared if smooth else variation) * utility.enclosed_unprivate(arithmetic)
+    return (squared if smooth else variation) * utility.enclosed_value_without_privacy(arithmetic)
 
 
 def argument_of(certificate: Any) -> str:
@@ -153,7 +153,7 @@ class Dominated(Certificate):
 
     def work(self) -> Work:
         """The points are shown to dominate, and that of the certificate for them."""
-        shown = dominance(size(self.points) // 2, self.answers)
+        shown = dominance(count_numbers(self.points) // 2, self.answers)
         try:
             utility = Divergence(self.utility.f, *np.asarray(self.points, dtype=np.float64).T)
         except (InvalidInput, TypeError, ValueError):

@@ -72,8 +72,8 @@ from ldpopt.design.kernel.numbers import (
 from ldpopt.design.ratios.proof import TermMultiplier
 from ldpopt.design.utilities.base import ColumnUtility
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.laws import Laws
-from ldpopt.design.work import Work, size
+from ldpopt.design.utilities.laws import LawPair
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
@@ -84,8 +84,13 @@ from ldpopt.values.results import ByValue
 
 @dataclass(frozen=True, eq=False)
 class Leaf(ByValue):
-    """The multipliers of one box. rows : (k,) of row sums. terms : of column terms. fixed : one for each constraint on
-    the outputs. sides : (2, m) prices >= 0 of the lower and upper sides. weights : (criteria,) of several utilities.
+    """The multipliers of one box.
+
+    rows : (k,) of row sums.
+    terms : of column terms.
+    fixed : one per constraint on the outputs.
+    sides : (2, m) prices >= 0 of the lower and upper sides.
+    weights : (criteria,) of several utilities.
     """
 
     rows: Array
@@ -97,8 +102,9 @@ class Leaf(ByValue):
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Constraints in the form that multipliers are for. Users' own expressions are left out: the bound still holds.
-    spread : a cap D on the log-ratio of two entries of a column, None where there is none. outputs : the number m.
+    """Constraints in the form of their multipliers. User-defined expressions are omitted: the bound is still valid.
+
+    spread : a cap D on the log-ratio of two entries of a column, None if there is none. outputs : the number m.
     """
 
     terms: tuple[Term, ...]
@@ -108,13 +114,13 @@ class Limits:
 
     @classmethod
     def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
-        """The limits on channels with these inputs. Raises `Unproved` where no constraint fixes the outputs."""
+        """Build the limits on channels with these inputs; raise `Unproved` if no constraint fixes the outputs."""
         terms, fixed, _ = parts(constraints, inputs)
         require(fixed, "no constraint says what the outputs are")
         return cls(terms, fixed, least_spread(constraints, inputs, arithmetic), outputs_of(fixed, len(inputs)))
 
     def allowed(self, inputs: int) -> Array:
-        """(m, k) booleans: whether an output may occur at all under an input."""
+        """Return booleans (m, k): True if an output may occur at all under an input."""
         shape = (inputs, self.outputs)
         allowed = np.ones(shape[::-1], dtype=bool)
         for constraint in self.fixed:
@@ -124,28 +130,32 @@ class Limits:
 
     @property
     def exchangeable(self) -> tuple[Index, ...]:
-        """The outputs that all constraints treat alike, in groups of at least two."""
-        each = np.stack([constraint.kinds(self.outputs) for constraint in self.fixed])
-        kinds = np.unique(each, axis=1, return_inverse=True)[1].reshape(-1)
+        """The outputs that all constraints treat equally, in groups of at least two."""
+        kinds_by_constraint = np.stack([constraint.kinds(self.outputs) for constraint in self.fixed])
+        kinds = np.unique(kinds_by_constraint, axis=1, return_inverse=True)[1].reshape(-1)
         return tuple(places for kind in range(self.outputs) if len(places := np.flatnonzero(kinds == kind)) > 1)
 
     def silent(self, inputs: int) -> bool:
-        """Whether ratios are capped and a single output is allowed under all inputs, so that no other ever occurs."""
+        """Return True if ratios are capped and only a single output is allowed under all inputs."""
         return self.spread is not None and int(self.allowed(inputs).all(axis=1).sum()) == 1
 
 
 def leaf_bound(
     leaf: Leaf, gains: Enclosure, limits: Limits, sides: Enclosure | None, arithmetic: Arithmetic
 ) -> Enclosure:
-    """An upper bound on the utility `gains` (criteria, m, k) of every matrix that meets the constraints. sides : (2, m,
-    k) linear functions that are non-negative on the columns of the box; None without a box. Raises `Unproved` for
-    malformed multipliers.
+    """Bound the utility `gains` (criteria, m, k) of every matrix that meets the constraints.
+
+    sides : (2, m, k) linear functions that are non-negative on the columns of the box; None without a box. Raises
+    `Unproved` for malformed multipliers.
     """
     _, m, k = gains.shape
     leaf = expect(leaf, Leaf, "the multipliers of a box")
     fixed = expect(leaf.fixed, tuple, "the multipliers of the constraints on the outputs")
-    own = len(limits.fixed)
-    require(len(fixed) == own, f"{own} constraints are on the outputs, and {len(fixed)} have multipliers")
+    constraint_count = len(limits.fixed)
+    require(
+        len(fixed) == constraint_count,
+        f"{constraint_count} constraints are on the outputs, and {len(fixed)} have multipliers",
+    )
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     shares = mixture(leaf.weights, (len(gains),), "the weights of the criteria", "the criteria", arithmetic)
     reduced = (gains[0] if len(gains) == 1 else (gains * shares[:, None, None]).sum(axis=0)) - rows
@@ -158,15 +168,15 @@ def leaf_bound(
         reduced = reduced - constraint.enclosed_support(weights, (k, m), arithmetic)
         bound = bound + constraint.enclosed_charge(weights, (k, m), arithmetic)
     if sides is not None:
-        paid = nonnegative_array(leaf.sides, (2, m), "prices of the box's sides")
-        for price, side in zip(paid, sides, strict=True):
+        side_prices = nonnegative_array(leaf.sides, (2, m), "prices of the box's sides")
+        for price, side in zip(side_prices, sides, strict=True):
             if price.any():
                 reduced = reduced + price[:, None] * side
     return bound + _residual(reduced, limits, arithmetic)
 
 
 def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
-    """The pairs of a term that a multiplier is for."""
+    """Return the pairs of a term of a multiplier."""
     term = terms[position(multiplier.term, len(terms), "the term of a multiplier")]
     require(not term.pure, "pure LDP between all inputs has no multipliers")
     pairs = positions(multiplier.pairs, -1, len(term), "the pairs of a multiplier")
@@ -175,16 +185,16 @@ def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
 
 
 def _residual(reduced: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
-    """An upper bound on sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
+    """Bound sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
     allowed = limits.allowed(reduced.shape[1])
     best = arithmetic.where(allowed, reduced, -np.inf).max(axis=0).sum()
     if limits.spread is None:
         return best
-    # Where ratios are capped, an output that is impossible for one input never occurs.
+    # If ratios are capped, an output that is impossible for one input never occurs.
     common = allowed.all(axis=1)
     require(common.any(), "the constraints leave no output that every input allows, and ratios are capped")
     left = reduced[common]
-    # A column in [a, e^D a] is worth at most a (sum of all + (e^D - 1) sum of the gains), and all a of a channel sum to
+    # A column in [a, e^D a] has a value of at most a (sum of all + (e^D - 1) sum of gains); all a of a channel sum to
     # at most one.
     gain = left.sum(axis=1) + limits.spread.expm1() * left.positive().sum(axis=1)
     return best.minimum(gain.max().positive())
@@ -204,8 +214,8 @@ class Split(ByValue):
 class BranchDual(Certificate):
     """Multipliers for every box of a tree of boxes, which cover all likelihood ratios that m outputs can have [FS].
 
-    classes : (k,) the class of every input. Inputs of one class have exactly equal likelihood ratios; where the
-    constraints do not treat all inputs alike, each input is a class of its own. nodes : the tree, from its root at
+    classes : (k,) the class of every input. Inputs of one class have exactly equal likelihood ratios; if the
+    constraints do not treat all inputs equally, each input is a separate class. nodes : the tree, from its root at
     number 0; a node is a `Split` or a `Leaf`, whose multipliers are for the classes.
     """
 
@@ -215,12 +225,12 @@ class BranchDual(Certificate):
 
     @property
     def argument(self) -> str:
-        """Why the bound holds."""
+        """The reason why the bound is valid."""
         leaves = sum(isinstance(node, Leaf) for node in self.nodes) if isinstance(self.nodes, tuple) else 0
         return f"weak duality on {leaves} boxes of the outputs' likelihood ratios"
 
     def work(self) -> Work:
-        """The multipliers of each node are for matrices of a row for each output."""
+        """Bound the work: the multipliers of each node are for matrices of one row per output."""
         k, nodes = self.answers, self.nodes if isinstance(self.nodes, tuple) else ()
         m = max([part.outputs(k) for part in self.constraints if isinstance(part, AlphabetConstraint)], default=1)
         terms = sum(1 + len(part.terms) for part in nodes if isinstance(part, Leaf) and isinstance(part.terms, tuple))
@@ -228,14 +238,14 @@ class BranchDual(Certificate):
         return planes + Work.on(float(terms) * m * k, 60.0, float(m) * k) + pairs_of(self.constraints, k)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The largest of the bounds of all boxes."""
+        """Compute the largest of the bounds of all boxes."""
         utility: Any = self.utility
         finite = utility.pair is not None and not utility.continuous
         require(finite, f"{utility.name} is not a divergence of two finite hypotheses")
         p0, p1 = utility.pair
         classes = Classes.checked(self.classes, p0, p1)
-        alike = classes.trivial or symmetric(self.constraints)
-        require(alike, "inputs are merged, though the constraints do not treat them alike")
+        is_symmetric = classes.trivial or symmetric(self.constraints)
+        require(is_symmetric, "inputs are merged, though the constraints do not treat them alike")
         inputs = utility.labels if classes.trivial else tuple(range(classes.count))
         boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
         silent = boxes.limits.silent(len(inputs))
@@ -246,13 +256,14 @@ class BranchDual(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them. root : the box of all
-    log-ratios that an output can have. groups : outputs that may be exchanged, which are taken in order of their
-    ratios. An output that never occurs has no ratio, and is in any box.
+    """Boxes (2, m) of log-ratios of m outputs, and the bounds of the divergence on them.
+
+    root : the box of all log-ratios that an output can have. groups : outputs that may be exchanged, which are in order
+    of their ratios. An output that never occurs has no ratio, and is in any box.
     """
 
     f: FDivergence
-    laws: Laws
+    laws: LawPair
     limits: Limits
     root: Array
     groups: tuple[Index, ...]
@@ -263,12 +274,12 @@ class Boxes:
         cls, f: FDivergence, classes: Classes, pair: tuple[Array, Array], constraints: Sequence[Constraint],
         inputs: Sequence[Label], arithmetic: Arithmetic,
     ) -> Boxes:  # fmt: skip
-        """The boxes of a problem, whose merged `inputs` are labelled."""
+        """Build the boxes of a problem, whose merged `inputs` are labeled."""
         limits = Limits.of(constraints, inputs, arithmetic)
         m = limits.outputs
         # The boxes are the same in every arithmetic, because the numbers of the leaves are for them.
         low, high = log_ratios(classes.laws(*pair, FLOAT))
-        # A cap on the ratio of any two entries of a column is also one on the ratio of its marginals.
+        # A cap on the ratio of any two entries of a column is also a cap on the ratio of its marginals.
         spread = Limits.of(constraints, inputs, FLOAT).spread
         if spread is not None:
             low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
@@ -276,21 +287,21 @@ class Boxes:
         return cls(f, laws, limits, np.array([[low] * m, [high] * m]), limits.exchangeable, arithmetic)
 
     def halves(self, box: Array, node: Split) -> tuple[Array, Array]:
-        """The parts of `box` with the log-ratio of the node's output below and above its cut."""
+        """Return the parts of `box` with the log-ratio of the node's output below and above its cut."""
         output = position(node.output, box.shape[1], "the output that a box is split at")
         cut, low, high = float(real_array(node.cut, (), "the cut of a box")), box.copy(), box.copy()
         low[1, output], high[0, output] = min(cut, box[1, output]), max(cut, box[0, output])
         return self._tight(low), self._tight(high)
 
     def _tight(self, box: Array) -> Array:
-        """The part of the box in which outputs that may be exchanged are in order of their ratios."""
+        """Return the part of the box with exchangeable outputs in order of their ratios."""
         for places in self.groups:
             box[0, places] = np.maximum.accumulate(box[0, places])
             box[1, places] = np.minimum.accumulate(box[1, places][::-1])[::-1]
         return box
 
     def empty(self, box: Array) -> bool:
-        """Whether no channel has its outputs in the box: an interval is empty, or all outputs favour one hypothesis."""
+        """Return True if no channel is in the box: an interval is empty, or all outputs favor one hypothesis."""
         return bool((box[0] > box[1]).any() or (box[0] > 0).all() or (box[1] < 0).all())
 
     @cached_property
@@ -298,30 +309,31 @@ class Boxes:
         return self.laws.p0 + self.laws.p1
 
     def chords(self, box: Array) -> Enclosure:
-        """(1, m, k) linear functions above the divergence of the columns of the box."""
+        """Return linear functions above the divergence of the columns of the box, (1, m, k)."""
         return self._chords(self.planes(box[None]), 0)
 
     def _chords(self, planes: Planes, number: int) -> Enclosure:
-        of, laws = self.arithmetic, self.laws
-        near, above = planes.near[number, :, None], planes.above[number, :, None]
-        sloped = of.where(near, laws.apart, of.where(above, laws.p1, laws.p0))
+        arithmetic, laws = self.arithmetic, self.laws
+        is_close, is_above = planes.near[number, :, None], planes.above[number, :, None]
+        sloped = arithmetic.where(is_close, laws.difference, arithmetic.where(is_above, laws.p1, laws.p0))
         return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * sloped)[None]
 
     def planes(self, boxes: Array) -> Planes:
-        """The planes above mu in each interval of `boxes` (n, 2, m). mu is convex, so that a plane which is at least mu
-        on the two rays of an interval is at least mu in between. Its slope may be any float; the chord's is taken, up
-        to rounding. Its level is then as low as the two rays allow, so that narrow intervals lose no digits. The plane
-        is level (a + b) + slope c, with a coordinate c that is small where digits matter: a - b where the marginals are
-        nearly equal, b where a is much larger, a where b is.
+        """Return the planes above mu in each interval of `boxes` (n, 2, m).
+
+        mu is convex, so a plane that is at least mu on the two rays of an interval is at least mu in between. Its slope
+        may be any float; the chord's is used, up to rounding. Its level is then as low as the two rays allow, so that
+        narrow intervals lose no digits. The plane is level (a + b) + slope c, with a coordinate c that is small where
+        digits matter: a - b if the marginals are nearly equal, b if a is much larger, a if b is.
         """
         of = self.arithmetic
-        near, above = np.asarray((np.abs(boxes) <= 1).all(axis=1)), np.asarray(boxes[:, 1] >= -boxes[:, 0])
+        is_close, is_above = np.asarray((np.abs(boxes) <= 1).all(axis=1)), np.asarray(boxes[:, 1] >= -boxes[:, 0])
 
         def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
-            """(n, 2, m) coordinates of the rays, and upper bounds of mu there, which serve as well as mu."""
+            """Return coordinates of the rays, (n, 2, m), and upper bounds of mu there, which can replace mu."""
             rays = Rays.at(boxes, of)
             tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.b, rays.a).upper))
-            return of.where(near[:, None], rays.lean, of.where(above[:, None], rays.b, rays.a)), tops
+            return of.where(is_close[:, None], rays.lean, of.where(is_above[:, None], rays.b, rays.a)), tops
 
         place, tops = ends(FLOAT)
         with np.errstate(all="ignore"):
@@ -330,22 +342,23 @@ class Boxes:
         slope = np.where(np.isfinite(slope), slope, 0.0)
         place, tops = (place, tops) if of is FLOAT else ends(of)
         level = (tops - place * slope[:, None]).max(axis=1)
-        return Planes(level, slope, near, above)
+        return Planes(level, slope, is_close, is_above)
 
     def sides(self, box: Array) -> Enclosure:
-        """(2, m, k) linear functions that are not negative in the box, for the lower and the upper ends of intervals.
+        """Return linear functions that are not negative in the box, (2, m, k), for both ends of intervals.
+
         Up to a factor they are a - r b, for the ratio r at a lower end, and r b - a, for the ratio r at an upper end.
         """
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
 
     def _side(self, log: Array) -> Enclosure:
         ray, laws = Rays.at(log, self.arithmetic), self.laws
-        by_sums = (laws.apart - ray.lean[:, None] * self._total) / 2
+        by_sums = (laws.difference - ray.lean[:, None] * self._total) / 2
         by_each = ray.b[:, None] * laws.p0 - ray.a[:, None] * laws.p1
         return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
 
     def bounds(self, leaves: Sequence[tuple[Leaf, Array]]) -> list[Enclosure]:
-        """The bounds that the numbers of leaves prove on their boxes."""
+        """Return the bounds that the numbers of leaves prove on their boxes."""
         planes = self.planes(np.stack([box for _, box in leaves]))
         return [
             leaf_bound(leaf, self._chords(planes, number), self.limits, self.sides(box), self.arithmetic)
@@ -353,8 +366,11 @@ class Boxes:
         ]
 
 
-SLACK = 2.0**-50  # What is computed of two entries and caps is off by less, of its size
-LARGE, SMALL = 1e9, 2.0**-500  # Larger caps on ratios are left out; smaller caps, and ends of intervals, are not used
+ROUNDING_RTOL = 2.0**-50  # The relative rounding error of a number computed from two entries and caps is smaller
+MAX_RATIO, MIN_CAP = (
+    1e9,
+    2.0**-500,
+)  # Larger caps on ratios are omitted; smaller caps, and ends of intervals, are not used
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,8 +382,11 @@ class EntrySplit(Split):
 
 @dataclass(frozen=True, eq=False)
 class BoxPrices(ByValue):
-    """The multipliers of one box. rows : (k,) of row sums. pairs : (k, k) prices >= 0 of the cap on total variation,
-    whose diagonal is ignored. weights : (criteria,) of the criteria.
+    """The multipliers of one box.
+
+    rows : (k,) of row sums.
+    pairs : (k, k) prices >= 0 of the cap on total variation, whose diagonal is ignored.
+    weights : (criteria,) of the criteria.
     """
 
     rows: Array
@@ -376,28 +395,34 @@ class BoxPrices(ByValue):
 
 
 class ColumnLimit(Unproved):
-    """More columns would be looked at than were allowed."""
+    """The error that a proof needs more columns than allowed."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoxColumns:
-    """The columns of one box. values : (n, k) in floats. base, rise : the columns as base (n,) + rise (k, n), enclosed.
-    worth : (criteria, n) their criteria. zero : whether the column of zeros is in the box; it is not listed.
+    """The columns of one box.
+
+    values : (n, k) in floats.
+    base, rise : the columns as base (n,) + rise (k, n), enclosed.
+    criteria_values : (criteria, n) their criteria.
+    zero : True if the column of zeros is in the box; it is not listed.
     """
 
     values: Array
     base: Enclosure
     rise: Enclosure
-    worth: Enclosure
+    criteria_values: Enclosure
     zero: bool
 
 
 @dataclass(eq=False)
 class Chambers:
-    """Boxes (2, m, k) of the entries of m columns, and the columns that decide on each. root : the box of all entries
-    that the constraints allow. groups : outputs that may be exchanged, which are taken in the order of the entries of
-    the first input. eta, ratio : the most that two entries of a column differ by, and what the larger may be of the
-    smaller. left : how many columns, begun ones included, may still be looked at.
+    """Boxes (2, m, k) of the entries of m columns, and the columns that decide the bound on each.
+
+    root : the box of all entries that the constraints allow.
+    groups : outputs that may be exchanged, in the order of the entries of the first input.
+    eta, ratio : the largest difference and the largest ratio of two entries of a column.
+    left : the number of columns, including partial ones, that may still be listed.
     """
 
     utility: Any
@@ -407,35 +432,35 @@ class Chambers:
     groups: tuple[Index, ...]
     arithmetic: Arithmetic
     left: int
-    known: dict[bytes, BoxColumns] = field(default_factory=dict)
+    computed: dict[bytes, BoxColumns] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], left: int,
         arithmetic: Arithmetic,
     ) -> Chambers:  # fmt: skip
-        """The boxes of a problem. Raises `Unproved` where no constraint fixes the outputs."""
-        # The boxes are the same in every arithmetic. Rounded up, the caps allow no fewer channels.
+        """Build the boxes of a problem; raise `Unproved` if no constraint fixes the outputs."""
+        # The boxes are the same in every arithmetic. Rounded up, the caps allow at least the same channels.
         limits = Limits.of(constraints, inputs, FLOAT)
         allowed = limits.allowed(len(inputs))
         ratio = math.inf if limits.spread is None else float(limits.spread.exp().upper)
-        eta = max(float(variation_cap(constraints, FLOAT).upper), SMALL)
+        eta = max(float(variation_cap(constraints, FLOAT).upper), MIN_CAP)
         if limits.spread is not None:  # an output that is impossible for one input never occurs
             allowed = allowed * allowed.all(axis=1, keepdims=True)
         root = np.stack([np.zeros(allowed.shape), allowed * 1.0])
-        return cls(utility, eta, ratio if ratio < LARGE else math.inf, root, limits.exchangeable, arithmetic, left)
+        return cls(utility, eta, ratio if ratio < MAX_RATIO else math.inf, root, limits.exchangeable, arithmetic, left)
 
     @property
     def only(self) -> Array | None:
-        """The channel (k, m) where there is one alone, as each input has a single output; else None."""
+        """The channel (k, m) if it is unique, because each input has a single output; else None."""
         allowed = self.root[1]
         return np.asarray(allowed.T) if (allowed.sum(axis=0) == 1).all() else None
 
     def halves(self, box: Array, node: EntrySplit) -> tuple[Array, Array]:
-        """The parts of `box` with the node's entry below and above its cut."""
+        """Return the parts of `box` with the node's entry below and above its cut."""
         place = position(node.output, box.shape[1], "an output"), position(node.input, box.shape[2], "an input")
         cut, low, high = float(real_array(node.cut, (), "the cut of a box")), box.copy(), box.copy()
-        cut = cut if abs(cut) >= SMALL else 0.0
+        cut = cut if abs(cut) >= MIN_CAP else 0.0
         low[1][place], high[0][place] = min(cut, box[1][place]), max(cut, box[0][place])
         for half in (low, high):
             for places in self.groups:
@@ -444,28 +469,28 @@ class Chambers:
         return low, high
 
     def empty(self, box: Array) -> bool:
-        """Whether no channel has its columns in the box."""
-        (low, high), slack = box.sum(axis=1), len(box[0]) * SLACK
+        """Return True if no channel has its columns in the box."""
+        (low, high), slack = box.sum(axis=1), len(box[0]) * ROUNDING_RTOL
         if (box[0] > box[1]).any() or (high < 1 - slack).any() or (low > 1 + slack).any():
             return True
-        return any(not (own := self.columns(box[:, y])).zero and not len(own.values) for y in range(box.shape[1]))
+        return any(not (listed := self.columns(box[:, y])).zero and not len(listed.values) for y in range(box.shape[1]))
 
     def columns(self, box: Array) -> BoxColumns:
-        """The columns of a box (2, k). Raises `ColumnLimit`."""
+        """List the columns of a box (2, k); raise `ColumnLimit` if they are too many."""
         key = box.tobytes()
-        if key not in self.known:
+        if key not in self.computed:
             values, rounded = self._vertices(*box)
-            some, of = values.any(axis=1), self.arithmetic
-            values, rounded = values[some], rounded[some]
-            off = np.where(rounded, SLACK * values, 0.0)
-            base = (values - off).min(axis=1, initial=1.0)
-            rise = of.between(values - off, values + off).T - base
-            worth = self.utility.enclosed_columns(of.of(base), rise)
-            self.known[key] = BoxColumns(values, of.of(base), rise, worth, not some.all())
-        return self.known[key]
+            is_nonzero, arithmetic = values.any(axis=1), self.arithmetic
+            values, rounded = values[is_nonzero], rounded[is_nonzero]
+            rounding = np.where(rounded, ROUNDING_RTOL * values, 0.0)
+            base = (values - rounding).min(axis=1, initial=1.0)
+            rise = arithmetic.between(values - rounding, values + rounding).T - base
+            criteria_values = self.utility.enclosed_columns(arithmetic.of(base), rise)
+            self.computed[key] = BoxColumns(values, arithmetic.of(base), rise, criteria_values, not is_nonzero.all())
+        return self.computed[key]
 
     def _tied(self, entries: Array) -> list[Array]:
-        """The entries, and what a cap that is met with equality may make others of the same column."""
+        """Return the entries, and the values of other entries of the column at a tight cap."""
         tied = [entries]
         if self.eta < 1:
             tied += [entries + self.eta, entries - self.eta]
@@ -474,56 +499,60 @@ class Chambers:
         return tied
 
     def _vertices(self, low: Array, high: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """(n, k) the entries of the columns, and whether each was rounded."""
+        """Return the entries (n, k) of the columns, and True for each rounded one."""
         both = self.eta / (self.ratio - 1) if self.ratio > 1 else 0.0  # of a column at both caps, the least entry
         alone = np.array([both, both * self.ratio] if 0 < both < 1 and self.eta < 1 else [])
         ends, *others = self._tied(np.unique([low, high]))
         rounded = np.concatenate([alone, *others])
         values = np.unique(np.append(ends, rounded))
-        values = values[(values >= 0) & (values <= 1 + SLACK)]
+        values = values[(values >= 0) & (values <= 1 + ROUNDING_RTOL)]
         columns = np.zeros((1, 0))
-        order = np.argsort(high - low, kind="stable")  # what only narrow intervals hold is left out early
+        order = np.argsort(high - low, kind="stable")  # narrow intervals first exclude columns early
         for count, x in enumerate(order, 1):
-            choice = values[(values >= low[x] - SLACK) & (values <= high[x] + SLACK)]
-            self.looked_at(len(columns) * len(choice))
+            choice = values[(values >= low[x] - ROUNDING_RTOL) & (values <= high[x] + ROUNDING_RTOL)]
+            self.count_columns(len(columns) * len(choice))
             columns = np.column_stack([np.repeat(columns, len(choice), axis=0), np.tile(choice, len(columns))])
-            least, most = columns.min(axis=1), columns.max(axis=1)
-            within = most - least <= self.eta + SLACK
+            smallest, largest = columns.min(axis=1), columns.max(axis=1)
+            is_allowed = largest - smallest <= self.eta + ROUNDING_RTOL
             if self.ratio < math.inf:
-                within &= most <= least * self.ratio * (1 + 2 * SLACK)
-            columns = columns[within]
-            # Whether each entry is the end of an interval which this column or a later entry takes, or tied to one.
+                is_allowed &= largest <= smallest * self.ratio * (1 + 2 * ROUNDING_RTOL)
+            columns = columns[is_allowed]
+            # True if each entry is the end of an interval that this column or a later entry takes, or tied to one.
             first, later = order[:count], order[count:]
-            near = np.isin(columns, np.concatenate([alone, *self._tied(np.append(low[later], high[later]))]))
-            held = (columns == low[first]) | (columns == high[first])
-            for tied in self._tied(np.where(held, columns, np.nan)):
+            is_tied = np.isin(columns, np.concatenate([alone, *self._tied(np.append(low[later], high[later]))]))
+            is_end = (columns == low[first]) | (columns == high[first])
+            for tied in self._tied(np.where(is_end, columns, np.nan)):
                 for other in tied.T:
-                    near |= columns == other[:, None]
-            columns = columns[near.all(axis=1)]
+                    is_tied |= columns == other[:, None]
+            columns = columns[is_tied.all(axis=1)]
         columns = columns[:, np.argsort(order)]
         return columns, np.isin(columns, rounded)
 
-    def looked_at(self, columns: int) -> None:
-        """Raises `ColumnLimit` where so many more are too many."""
+    def count_columns(self, columns: int) -> None:
+        """Count further columns; raise `ColumnLimit` if they are too many."""
         self.left -= columns
         if self.left < 0:
             raise ColumnLimit("more columns would have to be looked at than the certificate says")
 
     def bound(self, prices: BoxPrices, box: Array) -> Enclosure:
-        """The bound that the numbers of a leaf prove on its box."""
-        of, k = self.arithmetic, box.shape[2]
+        """Return the bound that the numbers of a leaf prove on its box."""
+        arithmetic, k = self.arithmetic, box.shape[2]
         rows, pairs = real_array(prices.rows, (k,), "rows"), pair_prices(prices.pairs, k, "pairs")
         left, right = np.nonzero(pairs)
-        charged, total = of.of(pairs[left, right]), of.of(exact_sum(rows))
+        charged, total = arithmetic.of(pairs[left, right]), arithmetic.of(exact_sum(rows))
         bound = total + charged.sum() * self.eta
         for y in range(box.shape[1]):
-            own = self.columns(box[:, y])
-            self.looked_at(len(own.values))
-            shares = mixture(prices.weights, (own.worth.shape[0],), "the weights of a box", "the criteria", of)
-            paid = own.base * total + of.of(rows) @ own.rise
+            columns = self.columns(box[:, y])
+            self.count_columns(len(columns.values))
+            shares = mixture(
+                prices.weights, (columns.criteria_values.shape[0],), "the weights of a box", "the criteria", arithmetic
+            )
+            costs = columns.base * total + arithmetic.of(rows) @ columns.rise
             if len(left):
-                paid = paid + charged @ (own.rise[left] - own.rise[right]).positive()
-            gains = of.concatenate([shares @ own.worth - paid, of.zeros(int(own.zero))])
+                costs = costs + charged @ (columns.rise[left] - columns.rise[right]).positive()
+            gains = arithmetic.concatenate(
+                [shares @ columns.criteria_values - costs, arithmetic.zeros(int(columns.zero))]
+            )
             bound = bound + gains.max()
         return bound
 
@@ -532,8 +561,8 @@ class Chambers:
 class ChamberDual(Certificate):
     """Multipliers for every box of a tree of boxes, which cover all entries that the columns of given outputs can have.
 
-    nodes : the tree, from its root at number 0; a node is an `EntrySplit`, or the `BoxPrices` of a leaf. columns : how
-    many columns are looked at, each time that one is; more are not begun.
+    nodes : the tree, from its root at number 0; a node is an `EntrySplit`, or the `BoxPrices` of a leaf. columns : the
+    number of columns that are checked, with repetitions; more are not started.
     """
 
     proves = ColumnUtility
@@ -542,26 +571,26 @@ class ChamberDual(Certificate):
 
     @property
     def argument(self) -> str:
-        """Why the bound holds."""
+        """The reason why the bound is valid."""
         leaves = sum(isinstance(node, BoxPrices) for node in self.nodes) if isinstance(self.nodes, tuple) else 0
         return f"weak duality on {leaves} boxes of the channel's entries"
 
     def work(self) -> Work:
-        """Every column, and each node of the tree."""
+        """Bound the work of every column, and of each node of the tree."""
         k, nodes = self.answers, len(self.nodes) if isinstance(self.nodes, tuple) else 0
         columns = float(self.columns) if isinstance(self.columns, int) else 0.0
-        each = 40.0 * (size(self.utility) // max(k, 1)) + 4.0 * k * k
+        operations_per_column = 40.0 * (count_numbers(self.utility) // max(k, 1)) + 4.0 * k * k
         outputs = max([part.outputs(k) for part in self.constraints if isinstance(part, AlphabetConstraint)], default=1)
-        return Work.on(columns, each, 4 * columns) + Work.on(float(nodes) * outputs, 1e5, k).in_floats
+        return Work.on(columns, operations_per_column, 4 * columns) + Work.on(float(nodes) * outputs, 1e5, k).in_floats
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The largest of the bounds of all boxes; the value of the only channel, where there is no other."""
+        """Compute the largest of the bounds of all boxes; the value of the only channel if it is unique."""
         finite_size(self.utility)
         left = position(self.columns, 2**53 + 1, "the number of columns")
         boxes = Chambers.of(self.utility, self.constraints, self.utility.labels, left, arithmetic)
         if boxes.only is not None:
-            whole: Enclosure = self.utility.enclosed_value(Channel(boxes.only), arithmetic)
-            return whole
+            value: Enclosure = self.utility.enclosed_value(Channel(boxes.only), arithmetic)
+            return value
         leaves = leaves_of(self.nodes, boxes, EntrySplit, BoxPrices)
         require(leaves, "no box holds a channel")
         return arithmetic.stack([boxes.bound(prices, box) for prices, box in leaves]).max()

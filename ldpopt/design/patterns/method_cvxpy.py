@@ -1,8 +1,9 @@
-"""A utility and constraints -> the plain cvxpy program of their optimum, to extend or to solve.
+"""Build the plain cvxpy program of a utility and constraints, to extend or to solve.
 
-To keep as much as possible is to maximise a convex function of the channel's matrix, which no convex program does. Its
-optimum is one over the weights w of the columns S that the constraints leave [KOV14, Thm 4], Q = S diag(w), in which
-such utilities are linear and estimation criteria are convex. A loss is linear in the entries of the matrix itself.
+To maximize the utility is to maximize a convex function of the channel's matrix. No convex program does that. But the
+optimum is a maximum over the weights w of the extreme columns S within the constraints [KOV14, Thm 4], Q = S diag(w).
+Such utilities are linear in the weights, and estimation criteria are convex. A loss is linear in the entries of the
+matrix itself.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ldpopt.design.cones import ConeProgram, matrix_of
 from ldpopt.design.constraints.base import Constraint
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.sets import members
-from ldpopt.design.outputs.method_search import ENTRIES
-from ldpopt.design.patterns.method import approximate, leveled_columns, of_classes
+from ldpopt.design.outputs.method_search import MAX_PROGRAM_ENTRIES
+from ldpopt.design.patterns.method import class_representatives, level_column_parts, single_approximate_ldp
 from ldpopt.design.patterns.proof_levels import level_columns
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import CONIC, solve
@@ -33,15 +34,20 @@ from ldpopt.errors import SolverError, invalid
 from ldpopt.numbers.rounding import toward_privacy
 from ldpopt.values.distribution import Array
 
-PATTERNS, LEVELED = 10, 6  # The most inputs all of whose staircase patterns, and columns of levels, are posed
+MAX_INPUTS_PATTERNS, MAX_INPUTS_LEVELS = (
+    10,
+    6,
+)  # Up to this many inputs the program lists all staircase patterns, and all columns of levels
 
 
 @dataclass(frozen=True, eq=False)
-class PosedProgram:
-    """A `cvxpy.Problem` and what its solution says of a channel.
+class DesignProgram:
+    """A `cvxpy.Problem` and the channel of its solution.
 
-    program : the problem. matrix : the channel's matrix (k, m), a variable or an expression in `weights`. weights : the
-    variable (m,) of the columns' weights, or None. columns : (k, m) the columns, the largest entry of each 1, or None.
+    program : the problem.
+    matrix : the channel's matrix (k, m), a variable or an expression in `weights`.
+    weights : the variable (m,) of the columns' weights, or None.
+    columns : (k, m) the columns, the largest entry of each 1, or None.
     """
 
     program: Any
@@ -62,33 +68,42 @@ class PosedProgram:
         return Channel((matrix / matrix.sum(axis=1, keepdims=True))[:, used])
 
 
-def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) -> PosedProgram:
-    """The cvxpy program of the best channel for a utility, with its variables, to extend and solve [KOV14, Thm 4].
+def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) -> DesignProgram:
+    """Build the cvxpy program of the best channel for a utility, to extend and solve [KOV14, Thm 4].
 
-    utility : a finite `Divergence`, `MutualInformation`, `WorstOf`, `WeightedSum`, a column utility of your own, a
-    `FisherInformation` without neighbourhood, or an `ExpectedLoss`. constraints : for a loss any that are convex in
-    the matrix, functions of it too; for others `LocalDP` of up to 10 inputs or one `ApproximateLDP` of up to 6, whose
-    extreme columns are listed. `TotalVariation` and others of the package may join; the optimum is then exact with
-    `TotalVariation`, and for others the best with these columns. Raises `InvalidInput` for anything else.
+    Parameters
+    ----------
+    utility : a finite `Divergence`, `MutualInformation`, `WorstOf`, `WeightedSum`, a user-defined column utility, a
+        `FisherInformation` without neighborhood, or an `ExpectedLoss`.
+    constraints : for a loss any that are convex in the matrix, including functions of it. For other utilities `LocalDP`
+        of up to 10 inputs or one `ApproximateLDP` of up to 6, whose extreme columns are listed. `TotalVariation` and
+        other constraints of the package may be added. The optimum is then exact with `TotalVariation`, and for others
+        the best with these columns.
+
+    Returns
+    -------
+    DesignProgram
+        The program with its variables. Raises `InvalidInput` for other utilities and constraints.
 
     >>> from ldpopt.design import Divergence, LocalDP, problem
     >>> from ldpopt.divergences import KL
-    >>> posed = problem(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))
-    >>> round(float(posed.program.solve()), 6), posed.weights.shape
+    >>> built = problem(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))
+    >>> round(float(built.program.solve()), 6), built.weights.shape
     (0.039997, (7,))
     """
-    whole = Problem.of(utility, constraints)
-    if why := _refusal(whole):
-        raise invalid("problem", "one that a convex program of listed columns or decisions poses", why)
-    return _posed(whole)
+    design_problem = Problem.build(utility, constraints)
+    if reason := _refusal(design_problem):
+        raise invalid("problem", "one that a convex program of listed columns or decisions poses", reason)
+    return _build_program(design_problem)
 
 
 @dataclass(frozen=True)
 class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
-    """The plain cvxpy program (`design.problem`), without scaling or column generation: for teaching and for distrust.
+    """The plain cvxpy program (`design.problem`), without scaling or column generation: for teaching and for
+    cross-checks.
 
-    It is used only where it is named. Where another method applies too, its certificate is the proof, so that two
-    searches that share nothing agree.
+    It is used only if the caller names it. If another method applies too, the certificate of that method is the proof,
+    and confirms the result of an independent search.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
     >>> design = optimal_channel(MutualInformation([0.5, 0.5]), LocalDP(1.0), method=ConvexProgram())
@@ -97,77 +112,93 @@ class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs columns that can be listed, or an expected loss."""
+        """Return why the program does not apply: it needs columns that can be listed, or an expected loss."""
         return _refusal(problem)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the solved program."""
-        posed = _posed(problem)
-        solve(posed.program, "convex program", CONIC)
-        matrix = posed.channel.matrix
+        """Find the channel of the solved program."""
+        built = _build_program(problem)
+        solve(built.program, "convex program", CONIC)
+        matrix = built.channel.matrix
 
-        def prove(whole: Problem, channel: Channel) -> Iterator[Certificate]:
-            if not whole.others and (certificate := ask(whole.whole, whole.constraints).certificate) is not None:
-                yield certificate.of(whole.whole, whole.constraints, channel)
+        def prove(checked_problem: Problem, channel: Channel) -> Iterator[Certificate]:
+            if (
+                not checked_problem.user_expressions
+                and (certificate := ask(checked_problem.original_utility, checked_problem.constraints).certificate)
+                is not None
+            ):
+                yield certificate.of(checked_problem.original_utility, checked_problem.constraints, channel)
 
-        pair = problem.utility.pair is not None and problem.symmetric
-        count = posed.matrix.shape[1]
-        how = f"convex program of {count} {'decisions' if posed.columns is None else 'listed columns'}"
-        return Candidate(matrix[of_classes(problem)] if pair else matrix, how, prove)
+        is_reduced = problem.utility.pair is not None and problem.symmetric
+        count = built.matrix.shape[1]
+        description = f"convex program of {count} {'decisions' if built.columns is None else 'listed columns'}"
+        return Candidate(matrix[class_representatives(problem)] if is_reduced else matrix, description, prove)
 
 
 def _refusal(problem: Problem) -> str:
-    """Why there is no such program; empty where there is."""
+    """Return why there is no program; empty if there is one."""
     utility, k = problem.utility, problem.utility.size
     if isinstance(utility, ExpectedLoss):
         inputs, decisions = utility.loss.shape
-        return too_large(problem, inputs, decisions, ENTRIES)
+        return too_large(problem, inputs, decisions, MAX_PROGRAM_ENTRIES)
     estimation = isinstance(utility, FisherInformation) and utility.neighbourhood is None
     if problem.cells is not None or not (estimation or isinstance(utility, ColumnUtility)):
-        return f"{utility.name} is no finite sum over columns, criterion at one pilot, or loss"
-    if problem.placed or problem.given or problem.denominator is not None:
+        return f"{utility.name} is neither a finite sum over columns, nor a criterion at one pilot, nor a loss"
+    if problem.fixes_output_order or problem.output_constraints or problem.denominator is not None:
         return "constraints fix the outputs, and its columns are all that there may be"
     if problem.epsilon < np.inf:
-        return Limit(f"{k} inputs have too many patterns to pose (at most {PATTERNS})") if k > PATTERNS else ""
-    if approximate(problem, Constraint) is None:
+        return (
+            Limit(f"{k} inputs have too many patterns to pose (at most {MAX_INPUTS_PATTERNS})")
+            if k > MAX_INPUTS_PATTERNS
+            else ""
+        )
+    if single_approximate_ldp(problem, Constraint) is None:
         return "neither LocalDP between all inputs nor one ApproximateLDP, whose columns are listed"
-    return Limit(f"{k} inputs have too many extreme columns to list (at most {LEVELED})") if k > LEVELED else ""
+    return (
+        Limit(f"{k} inputs have too many extreme columns to list (at most {MAX_INPUTS_LEVELS})")
+        if k > MAX_INPUTS_LEVELS
+        else ""
+    )
 
 
-def _posed(problem: Problem) -> PosedProgram:
-    """The program of a problem that is not refused."""
+def _build_program(problem: Problem) -> DesignProgram:
+    """Build the program of a problem that is not refused."""
     import cvxpy as cp
 
     utility = problem.utility
     if isinstance(utility, ExpectedLoss):
         matrix = cp.Variable(utility.loss.shape, nonneg=True, name="Q")
         loss = cp.max(utility.priors @ cp.sum(cp.multiply(utility.loss, matrix), axis=1))
-        return PosedProgram(cp.Problem(cp.Maximize(-loss), _limits(problem, matrix)), matrix)
+        return DesignProgram(cp.Problem(cp.Maximize(-loss), _matrix_constraints(problem, matrix)), matrix)
     columns = _columns(problem)
     weights = cp.Variable(columns.shape[1], nonneg=True, name="weights")
     matrix = columns @ cp.diag(weights)
     if isinstance(utility, FisherInformation):
         mass, cones = utility.prior @ columns, ConeProgram()
-        places = cones.variables(len(mass))
-        posed = utility.criterion.posed((columns / mass - 1).T, Weights(cones, places, mass))
+        variable_indices = cones.variables(len(mass))
+        criterion_program = utility.criterion.build_program(
+            (columns / mass - 1).T, Weights(cones, variable_indices, mass)
+        )
         variables = cp.hstack([weights, cp.Variable(cones.size - len(mass))])
-        cost = cp.Minimize(posed.factor * (posed.slopes @ variables[posed.variables]))
-        program = cp.Problem(cost, [*_inside(cones, variables), *_limits(problem, matrix)])
-        return PosedProgram(program, matrix, weights, columns)
+        cost = cp.Minimize(
+            criterion_program.factor * (criterion_program.slopes @ variables[criterion_program.variables])
+        )
+        program = cp.Problem(cost, [*_cone_constraints(cones, variables), *_matrix_constraints(problem, matrix)])
+        return DesignProgram(program, matrix, weights, columns)
     values = columns_of(utility, columns)
     if not np.isfinite(values).all():
         raise invalid("problem", f"columns of finite {utility.name}", float(values[~np.isfinite(values)][0]))
-    program = cp.Problem(cp.Maximize(cp.min(values @ weights)), _limits(problem, matrix))
-    return PosedProgram(program, matrix, weights, columns)
+    program = cp.Problem(cp.Maximize(cp.min(values @ weights)), _matrix_constraints(problem, matrix))
+    return DesignProgram(program, matrix, weights, columns)
 
 
-def _inside(program: ConeProgram, variables: Any) -> list[Any]:
-    """The blocks of a program over cones as cvxpy's constraints on its variables."""
+def _cone_constraints(program: ConeProgram, variables: Any) -> list[Any]:
+    """Return the blocks of a program over cones as cvxpy's constraints on its variables."""
     import cvxpy as cp
 
     constraints = []
     for kind, right, parts in program.blocks:
-        block: Any = right + sum(matrix @ variables[places] for places, matrix in parts)
+        block: Any = right + sum(matrix @ variables[indices] for indices, matrix in parts)
         if kind == "zero":
             constraints.append(block == 0)
         elif kind == "nonnegative":
@@ -177,29 +208,32 @@ def _inside(program: ConeProgram, variables: Any) -> list[Any]:
         elif kind == "exponential":
             constraints.append(cp.ExpCone(block[0::3], block[1::3], block[2::3]))
         else:
-            each = np.array([matrix_of(unit).ravel() for unit in np.eye(len(right))]).T
-            size = math.isqrt(len(each))
-            constraints.append(cp.reshape(each @ block, (size, size), order="C") >> 0)
+            flattening = np.array([matrix_of(unit).ravel() for unit in np.eye(len(right))]).T
+            size = math.isqrt(len(flattening))
+            constraints.append(cp.reshape(flattening @ block, (size, size), order="C") >> 0)
     return constraints
 
 
 def _columns(problem: Problem) -> Array:
-    """(k, n) the extreme columns of the constraints, and the constant one; the largest entry of each is 1."""
+    """Return the extreme columns of the constraints, and the constant one, (k, n); the largest entry of each is 1."""
     k = problem.utility.size
     if problem.epsilon < np.inf:
-        inside = members(np.arange(1, 2**k, dtype=np.int64), k).T
-        return np.where(inside, 1.0, np.exp(-toward_privacy(problem.epsilon)))
-    constraint = approximate(problem, Constraint)
+        membership = members(np.arange(1, 2**k, dtype=np.int64), k).T
+        return np.where(membership, 1.0, np.exp(-toward_privacy(problem.epsilon)))
+    constraint = single_approximate_ldp(problem, Constraint)
     assert constraint is not None
     capped = problem.eta < 1  # then the constant column is one of the list
-    base, rise = leveled_columns(level_columns(k, capped), constraint.epsilon)
+    base, rise = level_column_parts(level_columns(k, capped), constraint.epsilon)
     return base + rise if capped else np.hstack([base + rise, np.ones((k, 1))])
 
 
-def _limits(problem: Problem, matrix: Any) -> list[Any]:
-    """Rows that sum to one, and every constraint that the columns do not meet by themselves."""
+def _matrix_constraints(problem: Problem, matrix: Any) -> list[Any]:
+    """Return the equations of the row sums, and every constraint that the columns do not meet by themselves."""
     import cvxpy as cp
 
-    listed = problem.epsilon < np.inf and not isinstance(problem.utility, ExpectedLoss)
-    kept = [c for c in problem.constraints if not (listed and getattr(c, "plain", None) == (c.bound, 1.0))]
-    return [cp.sum(matrix, axis=1) == np.ones(matrix.shape[0]), *(each for c in kept for each in c.expression(matrix))]
+    is_listed = problem.epsilon < np.inf and not isinstance(problem.utility, ExpectedLoss)
+    remaining = [c for c in problem.constraints if not (is_listed and getattr(c, "plain", None) == (c.bound, 1.0))]
+    return [
+        cp.sum(matrix, axis=1) == np.ones(matrix.shape[0]),
+        *(expression for c in remaining for expression in c.expression(matrix)),
+    ]

@@ -1,11 +1,12 @@
-"""The range of a likelihood ratio on the cells of a line: two known laws and cut points in, enclosed posteriors out.
+"""The range of a likelihood ratio on the cells of a line: enclosed posteriors for two known distributions and cut
+points.
 
 Nothing is sampled. The log ratio g has the derivative sum c_i phi_i(x), of few functions phi_i whose range on an
-interval is known, with exact coefficients; for laws on the integers it has such differences g(k + 1) - g(k). With its
-range [D, D'] on a cell (a, b] the mean value theorem encloses g from both ends: g(x) lies in g(a) + [D, D'] [0, b - a]
-and in g(b) - [D, D'] [0, b - a]. Where g is monotone, that leaves the values at the ends; elsewhere, a little more than
-the range. Where only one of the laws has mass, the posterior is 0 or 1. What is trusted is `scipy.stats` in floats: the
-densities at the cut points, with a margin for rounding, and the probabilities of the cells.
+interval is known, with exact coefficients. For distributions on the integers it has such differences g(k + 1) - g(k).
+With its range [D, D'] on a cell (a, b] the mean value theorem encloses g from both ends: g(x) lies in g(a) + [D, D']
+[0, b - a] and in g(b) - [D, D'] [0, b - a]. If g is monotone, that gives the values at the ends; otherwise, a little
+more than the range. If only one of the distributions has mass, the posterior is 0 or 1. The proof trusts `scipy.stats`
+in floats: the densities at the cut points, with a margin for rounding, and the probabilities of the cells.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ INF = math.inf
 
 def _sign(x: Enclosure, c: Fraction) -> Enclosure:
     low, high = np.asarray(x.lower), np.asarray(x.upper)
-    least, most = np.where(low >= float_up(c), 1.0, -1.0), np.where(high <= float_down(c), -1.0, 1.0)
-    return FLOAT.between(np.minimum(least, most), np.maximum(least, most))
+    lower_sign, upper_sign = np.where(low >= float_up(c), 1.0, -1.0), np.where(high <= float_down(c), -1.0, 1.0)
+    return FLOAT.between(np.minimum(lower_sign, upper_sign), np.maximum(lower_sign, upper_sign))
 
 
 PHI: dict[str, Callable[..., Enclosure]] = {
@@ -106,33 +107,33 @@ DISCRETE: dict[str, Family] = {
 }  # fmt: skip
 """The same for laws on the integers, with the logarithm of p(x + 1)/p(x) for the derivative."""
 
-SHAPES = 1e-6, 1e6
+SHAPE_RANGE = 1e-6, 1e6
 """Shape parameters between these are proved about; beyond, floats of `scipy.stats` lose too many digits."""
-SIZES = 1e-150, 1e150
+SCALE_RANGE = 1e-150, 1e150
 """Locations and scales are at most as large as this, and scales at least as large."""
-MARGIN = 2.0**-46
+LOG_DENSITY_RTOL = 2.0**-46
 """The relative error allowed to a log density of `scipy.stats`, of its own size and that of its terms."""
-UNDERFLOW = -690.0
+MIN_LOG_DENSITY = -690.0
 """The logarithm of a float below which its digits are lost."""
 
 
-def both_known(p0: Any, p1: Any) -> bool:
-    """Whether both laws are of families of which ranges are proved, and which are quickly computed."""
+def are_both_known(p0: Any, p1: Any) -> bool:
+    """Return True if both distributions are of families with proved ranges, which are quickly computed."""
     return all(p.dist.name in CONTINUOUS or p.dist.name in DISCRETE for p in (p0, p1))
 
 
-def _same(dist: Any, family: Any) -> bool:
-    """Whether a distribution is the one of `scipy.stats`, on its support."""
+def _is_scipy_family(dist: Any, family: Any) -> bool:
+    """Return True if a distribution is the one of `scipy.stats`, on its support."""
     return type(dist) is type(family) and (dist.a, dist.b) == (family.a, family.b)
 
 
-def _unproved(why: str) -> InvalidInput:
-    return InvalidInput(f"not proved: {why}")
+def _not_proved(reason: str) -> InvalidInput:
+    return InvalidInput(f"not proved: {reason}")
 
 
 @dataclass(frozen=True)
-class Known:
-    """A law of a family in the tables: its support, the terms of its derivative, and what rounding grows with."""
+class KnownLaw:
+    """A distribution of a family in the tables: its support, the terms of its derivative, and its rounding scale."""
 
     law: Any
     discrete: bool
@@ -143,24 +144,24 @@ class Known:
     largest: float
 
     @classmethod
-    def of(cls, law: Any) -> Known:
-        """Raises `InvalidInput`, which says why nothing is proved about the law."""
+    def of(cls, law: Any) -> KnownLaw:
+        """Check a distribution; raise `InvalidInput` with the reason if nothing is proved about it."""
         from scipy import stats
 
         name, discrete = str(getattr(law.dist, "name", "")), is_discrete(law)
         family, builder = getattr(stats, name, None), (DISCRETE if discrete else CONTINUOUS).get(name)
-        if builder is None or family is None or not _same(law.dist, family):
-            raise _unproved(f"the likelihood ratio of the law {name!r} between two cut points is not known")
+        if builder is None or family is None or not _is_scipy_family(law.dist, family):
+            raise _not_proved(f"the likelihood ratio of the law {name!r} between two cut points is not known")
         shapes, loc, scale = parameters(law)
-        shaped = all(SHAPES[0] <= shape <= SHAPES[1] for shape in shapes)
-        sized = abs(loc) <= SIZES[1] and SIZES[0] <= scale <= SIZES[1]
-        if not shaped or not sized or (name in ("geom", "nbinom", "binom") and shapes[-1] >= 1):
-            raise _unproved(f"the parameters of the law {name!r} are beyond those that floats serve well")
+        has_valid_shapes = all(SHAPE_RANGE[0] <= shape <= SHAPE_RANGE[1] for shape in shapes)
+        has_valid_scale = abs(loc) <= SCALE_RANGE[1] and SCALE_RANGE[0] <= scale <= SCALE_RANGE[1]
+        if not has_valid_shapes or not has_valid_scale or (name in ("geom", "nbinom", "binom") and shapes[-1] >= 1):
+            raise _not_proved(f"the parameters of the law {name!r} are beyond those that floats serve well")
         low, high, terms = builder(Fraction(loc), Fraction(scale), *map(Fraction, shapes))
-        return cls(law, discrete, low, high, _difference(terms, {}), loc, max([1.0, *shapes]))
+        return cls(law, discrete, low, high, _subtract_terms(terms, {}), loc, max([1.0, *shapes]))
 
     def log_density(self, x: Array) -> Enclosure:
-        """The log density or log mass at `x`, enclosed; any number where `scipy.stats` says nothing finite."""
+        """Enclose the log density or log mass at `x`; any number if `scipy.stats` returns nothing finite."""
         with np.errstate(all="ignore"):
             value = np.asarray(self.law.logpmf(x) if self.discrete else self.law.logpdf(x), dtype=np.float64)
             if self.discrete:
@@ -169,26 +170,28 @@ class Known:
                 slope = derivative(self.terms, FLOAT.of(x)).abs().upper
                 terms = self.largest * math.log(2 + self.largest) + np.abs(x - self.loc) * np.asarray(slope)
             size = terms * np.log(2 + terms) if self.discrete else terms
-            error = MARGIN * (1 + np.abs(value) + size)
-            # Some families take the logarithm of a density, which has lost its digits where it underflows.
-            own = "_logpmf" if self.discrete else "_logpdf"
-            precise = (value > UNDERFLOW) | (own in vars(type(self.law.dist)))
+            error = LOG_DENSITY_RTOL * (1 + np.abs(value) + size)
+            # Some families take the logarithm of a density, which has lost its digits after underflow.
+            method_name = "_logpmf" if self.discrete else "_logpdf"
+            precise = (value > MIN_LOG_DENSITY) | (method_name in vars(type(self.law.dist)))
             value = np.where(np.isfinite(value + error) & precise, value, np.nan)
         return FLOAT.between(value, value) + FLOAT.between(-error, error)
 
-    def alone(self, other: Known, left: Array, right: Array) -> Mask:
-        """The cells that hold points of this law's support outside of the other's."""
+    def alone(self, other: KnownLaw, left: Array, right: Array) -> Mask:
+        """Return True for cells with points of this support outside of the other's."""
         step = int(self.discrete)
-        before = _meet(self, left, right, self.low, min(self.high, other.low - step))
-        return before | _meet(self, left, right, max(self.low, other.high + step), self.high)
+        before = _intersecting_cells(self, left, right, self.low, min(self.high, other.low - step))
+        return before | _intersecting_cells(self, left, right, max(self.low, other.high + step), self.high)
 
 
-def _meet(law: Known, left: Array, right: Array, low: End, high: End) -> Mask:
-    """The cells that hold points from `low` to `high`."""
+def _intersecting_cells(law: KnownLaw, left: Array, right: Array, low: End, high: End) -> Mask:
+    """Return True for cells with points from `low` to `high`."""
     if not (low <= high if law.discrete else low < high):
         return np.zeros(left.shape, dtype=bool)
-    least, most = _floor(low), _ceil(high)
-    return np.asarray((left <= most) & (right >= least) if law.discrete else (left < most) & (right > least))
+    low_float, high_float = _floor(low), _ceil(high)
+    return np.asarray(
+        (left <= high_float) & (right >= low_float) if law.discrete else (left < high_float) & (right > low_float)
+    )
 
 
 def _floor(end: End) -> float:
@@ -200,28 +203,27 @@ def _ceil(end: End) -> float:
 
 
 def derivative(terms: Terms, x: Enclosure) -> Enclosure:
-    """The sum of the terms on the intervals `x`."""
+    """Compute the sum of the terms on the intervals `x`."""
     parts = [PHI[name](x, *numbers) * factor for (name, *numbers), factor in terms.items()]
     return fold(lambda total, part: total + part, parts, FLOAT.zeros(x.shape))
 
 
-def _difference(own: Terms, other: Terms) -> Terms:
-    """The terms of own - other; those that cancel are left out."""
-    keys = dict.fromkeys([*own, *other])
-    terms = {key: own.get(key, Fraction(0)) - other.get(key, Fraction(0)) for key in keys}
+def _subtract_terms(minuend: Terms, subtrahend: Terms) -> Terms:
+    """Subtract the terms; those that cancel are omitted."""
+    keys = dict.fromkeys([*minuend, *subtrahend])
+    terms = {key: minuend.get(key, Fraction(0)) - subtrahend.get(key, Fraction(0)) for key in keys}
     return {key: factor for key, factor in terms.items() if isinstance(factor, Enclosure) or factor != 0}
 
 
 def posterior_range(p0: Any, p1: Any, edges: Array) -> tuple[Array, Array]:
-    """The least and the largest p0/(p0 + p1) of the densities on each of the cells (-inf, e_0], .., (e_n, inf).
+    """Compute the range of p0/(p0 + p1) of the densities on each of the cells (-inf, e_0], .., (e_n, inf).
 
-    Both are rounded outward. A cell where neither law has mass says 0.5.
-
-    Raises `InvalidInput`, which starts with "not proved", for laws of which no range is known.
+    Both ends are rounded outward. A cell without mass under either distribution gets 0.5. Raises `InvalidInput`, which
+    starts with "not proved", for distributions without a known range.
     """
-    law0, law1 = Known.of(p0), Known.of(p1)
+    law0, law1 = KnownLaw.of(p0), KnownLaw.of(p1)
     if law0.discrete != law1.discrete:
-        raise _unproved("one law is discrete and the other is not")
+        raise _not_proved("one law is discrete and the other is not")
     first, last = min(_floor(law0.low), _floor(law1.low)), max(_ceil(law0.high), _ceil(law1.high))
     left, right = np.concatenate([[-INF], edges]), np.concatenate([edges, [INF]])
     if law0.discrete:
@@ -229,26 +231,26 @@ def posterior_range(p0: Any, p1: Any, edges: Array) -> tuple[Array, Array]:
     left, right = np.maximum(left, first), np.minimum(right, last)
     occurs = left <= right if law0.discrete else left < right
     only0, only1 = law0.alone(law1, left, right) & occurs, law1.alone(law0, left, right) & occurs
-    # What follows is about the points where both have mass.
+    # From here on, only points where both have mass count.
     left = np.maximum(left, max(_floor(law0.low), _floor(law1.low)))
     right = np.minimum(right, min(_ceil(law0.high), _ceil(law1.high)))
-    both = left <= right if law0.discrete else left < right
+    is_common = left <= right if law0.discrete else left < right
     low, high = (
         1 / (1 + (-FLOAT.between(end, end)).exp())
         for end in _log_range(law0, law1, np.minimum(left, right), np.maximum(left, right))
     )
-    least = np.where(only1, 0.0, np.where(both, np.clip(low.lower, 0, 1), 1.0))
-    most = np.where(only0, 1.0, np.where(both, np.clip(high.upper, 0, 1), 0.0))
-    # Posteriors nearer to 0 or 1 than floats can compare are moved outward: it costs less than the cells' masses do.
-    least = np.where(least < SAME_END, 0.0, np.minimum(least, 1 - SAME_END))
-    most = np.where(most > 1 - SAME_END, 1.0, np.maximum(most, SAME_END))
-    empty = ~(both | only0 | only1)
-    return np.where(empty, 0.5, least), np.where(empty, 0.5, most)
+    lower = np.where(only1, 0.0, np.where(is_common, np.clip(low.lower, 0, 1), 1.0))
+    upper = np.where(only0, 1.0, np.where(is_common, np.clip(high.upper, 0, 1), 0.0))
+    # Posteriors too close to 0 or 1 for floats are moved outward, which costs less than the cells' masses.
+    lower = np.where(lower < SAME_END, 0.0, np.minimum(lower, 1 - SAME_END))
+    upper = np.where(upper > 1 - SAME_END, 1.0, np.maximum(upper, SAME_END))
+    empty = ~(is_common | only0 | only1)
+    return np.where(empty, 0.5, lower), np.where(empty, 0.5, upper)
 
 
-def _log_range(law0: Known, law1: Known, left: Array, right: Array) -> tuple[Array, Array]:
-    """The range of log(p0/p1) on the points from `left` to `right`."""
-    terms = _difference(law0.terms, law1.terms)
+def _log_range(law0: KnownLaw, law1: KnownLaw, left: Array, right: Array) -> tuple[Array, Array]:
+    """Compute the range of log(p0/p1) on the points from `left` to `right`."""
+    terms = _subtract_terms(law0.terms, law1.terms)
     reach = np.maximum(left, right - 1) if law0.discrete else right
     slope = derivative(terms, FLOAT.between(left, reach))
     with np.errstate(invalid="ignore"):
@@ -260,9 +262,9 @@ def _log_range(law0: Known, law1: Known, left: Array, right: Array) -> tuple[Arr
 
 
 def check_masses(p0: Array, p1: Array, low: Array, high: Array) -> None:
-    """Raise `InvalidInput` where the posterior of a cell's masses is not within the range of its likelihood ratio."""
+    """Raise `InvalidInput` if the posterior of a cell's masses is not within the range of its likelihood ratio."""
     total = p0 + p1
-    seen = total > SEEN_MASS
-    s = p0[seen] / total[seen]
-    if not ((s >= low[seen] - DISAGREEMENT) & (s <= high[seen] + DISAGREEMENT)).all():
-        raise _unproved("the probabilities that scipy.stats gives to cells contradict its densities")
+    is_checked = total > SEEN_MASS
+    s = p0[is_checked] / total[is_checked]
+    if not ((s >= low[is_checked] - DISAGREEMENT) & (s <= high[is_checked] + DISAGREEMENT)).all():
+        raise _not_proved("the probabilities that scipy.stats gives to cells contradict its densities")

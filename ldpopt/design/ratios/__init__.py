@@ -12,7 +12,7 @@ is an upper bound. Dual, for every label i:
 
     min  sum_x lambda_x + sum nu_z r_z   s.t.  c_i <= lambda + sum nu_z (a subgradient of phi_z) on the cone q >= 0.
 
-`method` adds labels where the dual says that a ratio pays (exchange). `method_tangents` and the
-interior-point `program_smooth` do so for moments. `proof` checks the dual constraints of every chord (`proof_chords`),
-and of the unbounded ends, where f may be infinite, by a tangent and a moment (there too).
+`method` adds labels at ratios that violate the dual constraints (exchange). `method_tangents` and the interior-point
+`program_smooth` do so for moments. `proof` checks the dual constraints of every chord (`proof_chords`). At the
+unbounded ends, where f may be infinite, it checks them by a tangent and a moment.
 """

@@ -1,21 +1,21 @@
 """Two hypotheses under divergences between rows -> the best channel, by the interior-point methods of `row_exchange`.
 
-Beside constraints that these cannot hold, the optimum under one kind of constraint alone is often that of both. Where
-it is not, the programs of `Exchange` hold both kinds. Where their solvers fail, there is a local search.
+Some constraints do not fit these methods. Then the optimum under one type of constraint alone is often that of both
+types. If not, the programs of `Exchange` include both types. If their solvers fail, a local search follows.
 
-Caps on divergences between rows -> the best channel and the numbers of its proof, in rounds over ratio intervals.
+The methods find the best channel under caps on divergences between rows, and the numbers of its proof, in rounds.
 
 The program is that of `ratios.program`: the best channel with one output for each of a few likelihood ratios.
 
 `FiniteExchange` is for utilities that are finite at both ends of the ratios. The gain of a label is the tangent of the
 utility there. `smooth_program` solves it with one price for each pair of inputs, to about 1e-9, however many pairs bind
 at once. Its prices are then tried at all ratios. On each interval the chord lies above the utility, and `best_columns`
-finds what columns gain beyond the prices. Where they gain, their ratios join; where only the chord gains, the interval
-is cut. When neither happens any more, the prices are the certificate as they are.
+finds the gains of columns beyond the prices. If columns gain, their ratios are added; if only the chord gains, the
+interval is cut. When neither happens, the prices are the certificate.
 
-`EndlessExchange` is for moments alone where ratios have no finite end, and the utility is infinite there. The gain on
-every interval is the chord of the utility; beyond the last cut towards the infinite end it is the tangent there, and
-moments pay for the rest (`ratios.proof_chords`). The program's prices are the certificate as they are.
+`EndlessExchange` is for moments alone if ratios have no finite end, and the utility is infinite there. The gain on
+every interval is the chord of the utility. Beyond the last cut towards the infinite end it is the tangent there, and
+moments pay for the remainder (`ratios.proof_chords`). The program's prices are the certificate.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.design.arrange import cleanest, merge
-from ldpopt.design.candidate import Ask, Candidate, Method, needs_ratios, proved_by, too_many_pairs
+from ldpopt.design.arrange import merge_outputs, simplify
+from ldpopt.design.candidate import Ask, Candidate, Method, needs_ratios, proof_by, too_many_pairs
 from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
 from ldpopt.design.constraints.repair import private, repair, stochastic
 from ldpopt.design.constraints.terms import ByKind
@@ -37,26 +37,26 @@ from ldpopt.design.kernel.proof import Relaxed
 from ldpopt.design.outputs.method_search import LocalSearch
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import excess_at, posteriors, value_of
-from ldpopt.design.ratios.method import GRID, Exchange, Labels
+from ldpopt.design.ratios.method import INITIAL_KNOTS, Exchange, LabelSearch
 from ldpopt.design.ratios.program import (
     LabelGains,
     chord_gains,
-    far_from,
     first_labels,
     graded_knots,
+    is_not_adjacent,
     joined_knots,
-    parted_knots,
+    subdivided_knots,
     tangent_gains,
     tangents_at,
 )
-from ldpopt.design.ratios.program_barrier import PairsPriced
+from ldpopt.design.ratios.program_barrier import PairPrices
 from ldpopt.design.ratios.program_smooth import (
-    CLOSE_BOUND,
+    CLOSE_ROWS_BOUND,
     LabelPrices,
     moment_program,
     smooth_program,
     tangent_planes,
-    tried_everywhere,
+    try_everywhere,
 )
 from ldpopt.design.ratios.proof import IntervalDual, TermMultiplier
 from ldpopt.errors import InvalidInput, SolverError
@@ -65,82 +65,85 @@ from ldpopt.numbers.tolerances import CERTIFIED_GAP, IDLE_PRICE, ORDER_PAID, REP
 from ldpopt.values.distribution import Array, Index, optional, positive, positive_integer
 
 
-def beside(problem: Problem, ask: Ask) -> Candidate:
-    """A channel under both kinds: the optimum under one kind if it is that of both, else a program of both."""
-    easier = _under_one_kind(problem, ask)
-    if easier is not None and easier[1] >= 1 - REPAIR_LOSS:
-        return easier[0]
+def solve_mixed_constraints(problem: Problem, ask: Ask) -> Candidate:
+    """Find a channel under both types of constraints: the optimum under one type if it is that of both.
+
+    Otherwise, solve a program of both.
+    """
+    one_type = _solve_under_one_type(problem, ask)
+    if one_type is not None and one_type[1] >= 1 - REPAIR_LOSS:
+        return one_type[0]
     try:
-        candidate = _of_both(problem, ask)
-        if easier is None or _value(problem, candidate.matrix) >= _value(problem, easier[0].matrix):
+        candidate = _solve_under_both_types(problem, ask)
+        if one_type is None or _value(problem, candidate.matrix) >= _value(problem, one_type[0].matrix):
             return candidate
     except SolverError:
-        if easier is None:  # a local search still gives a channel, and the gap tells how good it is
+        if one_type is None:  # a local search still gives a channel, and the gap tells how good it is
             candidate = LocalSearch(3, outputs=3).find(problem, ask)
             return replace(candidate, matrix=private(candidate.matrix, problem.constraints, problem.inputs))
-    return easier[0]
+    return one_type[0]
 
 
 def _value(problem: Problem, matrix: Array) -> float:
     return value_of(problem.utility.f, problem.reduction.pair, matrix)
 
 
-def _under_one_kind(problem: Problem, ask: Ask) -> tuple[Candidate, float] | None:
-    """The optimum under one kind alone, repaired for the other kind, and the share of its value that is left.
+def _solve_under_one_type(problem: Problem, ask: Ask) -> tuple[Candidate, float] | None:
+    """Return the optimum under one type of constraint, repaired for the other, and the fraction of its value left.
 
-    An optimum that needs no repair is that of the whole problem, and its proof holds for the whole problem.
+    An optimum that needs no repair is that of the whole problem, and its proof is valid for the whole problem.
     """
     inputs = range(len(problem.reduction.pair))
-    kinds: tuple[list[Constraint], list[Constraint]] = ([], [])
+    constraints_by_type: tuple[list[Constraint], list[Constraint]] = ([], [])
     for constraint in problem.constraints:
         if not isinstance(constraint, ColumnConstraint):
             return None
-        kinds[any(term.conic for term in constraint.columns(inputs))].append(constraint)
+        constraints_by_type[any(term.conic for term in constraint.columns(inputs))].append(constraint)
     best: tuple[Candidate, float] | None = None
-    for kind in kinds:
-        if not kind:
+    for constraints in constraints_by_type:
+        if not constraints:
             continue
         with suppress(SolverError, InvalidInput):
-            design = ask(problem.whole, kind)
+            design = ask(problem.original_utility, constraints)
             rows = [int(np.argmax(problem.reduction.classes == x)) for x in inputs]
             matrix = private(design.channel.matrix[rows], problem.constraints, problem.inputs)
-            mended = repair(matrix, problem.constraints, problem.inputs)
-            share = _value(problem, mended) / design.value if design.value > 0 else 0.0
-            if best is None or _value(problem, mended) > _value(problem, best[0].matrix):
+            repaired_matrix = repair(matrix, problem.constraints, problem.inputs)
+            value_fraction = _value(problem, repaired_matrix) / design.value if design.value > 0 else 0.0
+            if best is None or _value(problem, repaired_matrix) > _value(problem, best[0].matrix):
                 proof = design.certificate
-                prove = None if proof is None else proved_by(Relaxed, proof)
-                best = Candidate(mended, design.method, prove), share
-            if share >= 1 - REPAIR_LOSS:
+                prove = None if proof is None else proof_by(Relaxed, proof)
+                best = Candidate(repaired_matrix, design.method, prove), value_fraction
+            if value_fraction >= 1 - REPAIR_LOSS:
                 break
     return best
 
 
-def _of_both(problem: Problem, ask: Ask) -> Candidate:
-    """The programs of `Exchange`, repeated for the orders that their channels exceed."""
+def _solve_under_both_types(problem: Problem, ask: Ask) -> Candidate:
+    """Solve the programs of `Exchange`, repeated for the orders that their channels exceed."""
     while True:
         candidate = Exchange().find(problem, ask)
-        tighter = problem.tightened(candidate.matrix)
+        tighter = problem.tighten(candidate.matrix)
         if tighter is None or problem.deadline.over():
             break
         problem = tighter
-    matrix = cleanest(problem, candidate.matrix, Labels.of(problem).ascend)
+    matrix = simplify(problem, candidate.matrix, LabelSearch.of(problem).ascend)
     return Candidate(
         private(matrix, problem.constraints, problem.inputs),
-        candidate.method + orders(problem),
+        candidate.method + orders_text(problem),
         candidate.prove,
         problem=problem,
         note=candidate.note,
     )
 
 
-def orders(problem: Problem) -> str:
-    """The orders that were posed for concentrated LDP, as words to append to a method's name."""
+def orders_text(problem: Problem) -> str:
+    """Describe the orders used for concentrated LDP, as words to append to a method's name."""
     orders = [f"{a:.4g}" for c in problem.constraints if isinstance(c, ConcentratedLDP) for a in c.orders]
     return f", orders {', '.join(orders)}" if orders else ""
 
 
-ROUNDS = 25
-MIN_TV_BOUND = 0.01  # Other constraints that keep rows closer than this are left to programs in units of their own
+MAX_ROUNDS = 25
+MIN_TV_BOUND = 0.01  # Other constraints that keep rows closer than this need programs in other units
 
 
 @dataclass(frozen=True)
@@ -152,13 +155,13 @@ class TangentExchange(
     needs=(needs_ratios,),
     preference=200,
 ):
-    """The ratio-labelled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
+    """The ratio-labeled program for divergences between rows: `RenyiLDP` and `ConcentratedLDP` [BS, Def 1.1].
 
     It solves a convex program with one report for each of a few likelihood ratios, and adds ratios until its bound and
     its channel agree. There may also be pure and approximate LDP, total variation and trade-off curves; with other
     constraints it uses the programs of `Exchange`, repeated for the orders that their channels exceed.
 
-    rounds : the most programs to solve. accuracy : the relative gap at which to stop, by default 5e-8.
+    rounds : the largest number of programs to solve. accuracy : the relative gap at which to stop, by default 5e-8.
 
     >>> from ldpopt.design import ConcentratedLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -167,311 +170,344 @@ class TangentExchange(
     (True, True)
     """
 
-    rounds: int = ROUNDS
+    rounds: int = MAX_ROUNDS
     accuracy: float | None = None
 
     def refuses(self, problem: Problem) -> str:
-        """It needs two hypotheses, free outputs, and a cap on divergences between rows."""
-        if why := too_many_pairs(problem, len(problem.reduction.pair)):
-            return why
-        conic = any(term.conic for term in problem.terms)
-        return "" if conic else "no constraint is a cap on a divergence between rows"
+        """Return why it does not apply: it needs two hypotheses, and a cap on divergences between rows."""
+        if reason := too_many_pairs(problem, len(problem.reduction.pair)):
+            return reason
+        has_cone = any(term.conic for term in problem.terms)
+        return "" if has_cone else "no constraint is a cap on a divergence between rows"
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best channel of the programs, after orders that it exceeds were added."""
-        if not applies(problem) or len(problem.reduction.pair) < 2:
-            return beside(problem, ask)
+        """Find the best channel of the programs, after adding orders that it exceeds."""
+        if not is_interior_point_problem(problem) or len(problem.reduction.pair) < 2:
+            return solve_mixed_constraints(problem, ask)
         exchange, rounds = row_exchange(problem, self.rounds, self.accuracy or ROW_GAP)
-        how = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + orders(exchange.problem)
+        description = f"exchange over {len(exchange.knots) - 1} ratio intervals in {rounds} rounds" + orders_text(
+            exchange.problem
+        )
         proof = exchange.proof
-        matrix = private(cleanest(problem, exchange.champion, exchange.better), problem.constraints, problem.inputs)
+        matrix = private(
+            simplify(problem, exchange.champion, exchange.ascend_once), problem.constraints, problem.inputs
+        )
         if proof is None:
-            return Candidate(matrix, how, shortfall=exchange.why)
-        return Candidate(matrix, how, lambda posed, channel: (proof.of(posed.whole, posed.constraints, channel),))
+            return Candidate(matrix, description, shortfall=exchange.reason)
+        return Candidate(
+            matrix, description, lambda final, channel: (proof.of(final.original_utility, final.constraints, channel),)
+        )
 
 
-def applies(problem: Problem) -> bool:
-    """Whether the interior-point programs hold every constraint: not empty inside and, but for moments, not tight."""
+def is_interior_point_problem(problem: Problem) -> bool:
+    """Return True if the interior-point programs apply: every constraint has an interior and is not tight.
+
+    Moments may be tight.
+    """
     if not all(isinstance(constraint, ColumnConstraint) for constraint in problem.constraints):
         return False
     return all(np.all(term.cap > 0) and (term.conic or term.tv_bound >= MIN_TV_BOUND) for term in problem.terms)
 
 
-MAX_STALE = 5  # The most rounds in turn that bring bound and value no nearer
-MAX_STEPS = 10  # The most steps of a search from a channel with fewer outputs
-MAX_OLD_LABELS = 6  # The most labels of a program that stay in the next one
-MAX_NEW_ORDERS = 3  # The most orders that are added at a time
-SHARE = 0.1  # Intervals are cut where the chord is above the utility by more than this share of the gap
-# Terms of up to this many pairs are posed whole; of larger ones, and of orders added later, pairs that bind join.
-MAX_WHOLE = 300
+MAX_STALE_ROUNDS = 5  # Consecutive rounds that do not reduce the gap
+MAX_CLIMB_STEPS = 10  # Steps of a search from a channel with fewer outputs
+MAX_OLD_LABELS = 6  # Labels of a program that remain in the next one
+MAX_NEW_ORDERS = 3  # Orders that are added at a time
+CUT_GAP_FRACTION = 0.1  # Intervals are cut if the chord exceeds the utility by more than this fraction of the gap
+# Terms of up to this many pairs are included completely; of larger or later ones, pairs are added when they bind.
+MAX_PAIRS_AT_ONCE = 300
 
 
 def row_exchange(problem: Problem, rounds: int, accuracy: float) -> tuple[RowExchange, int]:
-    """The exchange that suits a problem, after its rounds, and their number.
+    """Run the exchange that suits a problem and return it with the number of its rounds.
 
-    It is the one for an infinite end of the ratios under moments alone, or for the others. Where the first ends without
-    a certificate, as under small caps, the second is run too, and the one whose bound is nearer is taken.
+    `EndlessExchange` is for an infinite end of the ratios under moments alone, `FiniteExchange` for other problems. If
+    the first ends without a certificate, as under small caps, the second is run too, and the one with the smaller gap
+    is returned.
     """
-    labels = Labels.of(problem)
+    labels = LabelSearch.of(problem)
     infinite = not np.isfinite(excess_at(labels.f, np.array([labels.low, labels.high]))).all()
-    endless = infinite and all(term.conic for term in labels.terms)
-    exchange = (EndlessExchange if endless else FiniteExchange)(problem)
+    is_endless = infinite and all(term.conic for term in labels.terms)
+    exchange = (EndlessExchange if is_endless else FiniteExchange)(problem)
     number = exchange.run(rounds, accuracy)
-    if endless and exchange.gap > CERTIFIED_GAP and not problem.deadline.over():
+    if is_endless and exchange.gap > CERTIFIED_GAP and not problem.deadline.over():
         with suppress(SolverError):
             other = FiniteExchange(problem)
-            more = other.run(rounds, accuracy)
+            further_rounds = other.run(rounds, accuracy)
             if other.gap < exchange.gap:
-                return other, number + more
+                return other, number + further_rounds
     return exchange, number
 
 
 class RowExchange(ABC):
-    """The state: the orders posed so far, the intervals, the best channel, and the best bound with its proof."""
+    """The state of a search: the current orders, the intervals, the best channel, and the best bound with its proof."""
 
     def __init__(self, problem: Problem) -> None:
-        self.range = Labels.of(problem)
-        self.f, self.pair, self.asked = self.range.f, self.range.pair, problem
-        self.knots = self.grid = self.range.first(GRID)
-        self.champion, self.value, self.stale = np.ones((len(self.pair), 1)), 0.0, 0
-        self.least, self.why, self.settled = np.inf, "", True  # settled: the champion exceeds no order
+        self.range = LabelSearch.of(problem)
+        self.f, self.pair, self.original_problem = self.range.f, self.range.pair, problem
+        self.knots = self.grid = self.range.first(INITIAL_KNOTS)
+        self.champion, self.value, self.stale_rounds = np.ones((len(self.pair), 1)), 0.0, 0
+        self.best_bound, self.reason, self.is_feasible = np.inf, "", True  # is_feasible: the champion exceeds no order
         self.proof: IntervalDual | None = None
-        self.known: dict[int, Array] = {}
-        self.pose(problem)
+        self.ascended: dict[int, Array] = {}
+        self.set_problem(problem)
 
-    def pose(self, problem: Problem) -> None:
-        """Take over the problem's orders."""
+    def set_problem(self, problem: Problem) -> None:
+        """Set the problem's orders."""
         self.problem, self.terms = problem, problem.terms
 
     @property
     def gap(self) -> float:
-        """By which share of the bound the value is below it; 1 without a bound."""
-        return 1 - self.value / self.least if self.least > 0 else 0.0
+        """The gap relative to the bound; 1 without a bound."""
+        return 1 - self.value / self.best_bound if self.best_bound > 0 else 0.0
 
     @abstractmethod
     def round(self, number: int, accuracy: float) -> None:
-        """Solve a program, improve channel and bound by it, and prepare the next one."""
+        """Solve a program, improve channel and bound with it, and prepare the next one."""
 
     @abstractmethod
-    def best(self, gains: LabelGains) -> Array:
-        """The best channel for linear gains."""
+    def best_for_gains(self, gains: LabelGains) -> Array:
+        """Return the best channel for linear gains."""
 
     def run(self, rounds: int, accuracy: float) -> int:
-        """Solve more and more programs until bound and value meet; returns their number."""
-        for number in self.asked.deadline.rounds(range(1, rounds + 1)):
+        """Solve more and more programs until bound and value meet; return their number."""
+        for number in self.original_problem.deadline.rounds(range(1, rounds + 1)):
             self.round(number, accuracy)
-            met = self.settled and self.least * (1 - accuracy) <= self.value
-            if met or self.stale >= MAX_STALE or self.least <= 0:
+            has_met = self.is_feasible and self.best_bound * (1 - accuracy) <= self.value
+            if has_met or self.stale_rounds >= MAX_STALE_ROUNDS or self.best_bound <= 0:
                 break
         return number
 
     def improve(self, matrix: Array) -> None:
-        """Take over a channel if it is better."""
+        """Replace the best channel if this one is better."""
         if (value := self.range.value(matrix)) > self.value:
             self.champion, self.value = matrix, value
 
-    def ascend(self, matrix: Array, steps: int, anew: bool = False) -> Array:
-        """The last channel of `Labels.climb`, or the given one."""
-        for better in self.range.climb(matrix, self.best, steps, 1e-10, anew):
-            matrix = better
+    def ascend(self, matrix: Array, steps: int, accept_first: bool = False) -> Array:
+        """Return the last channel of `LabelSearch.climb`, or the given one."""
+        for improved in self.range.climb(matrix, self.best_for_gains, steps, 1e-10, accept_first):
+            matrix = improved
         return matrix
 
-    def better(self, matrix: Array) -> Array:
-        """`ascend` for a channel of merged outputs, computed once for each number of outputs."""
+    def ascend_once(self, matrix: Array) -> Array:
+        """Return `ascend` of a channel with merged outputs, computed once per number of outputs."""
         size = matrix.shape[1]
         if size == self.champion.shape[1]:
             return self.champion
-        if size not in self.known:
-            self.known[size] = self.ascend(matrix, MAX_STEPS)
-        return self.known[size]
+        if size not in self.ascended:
+            self.ascended[size] = self.ascend(matrix, MAX_CLIMB_STEPS)
+        return self.ascended[size]
 
     def prove(self, rows: Array, multipliers: Sequence[TermMultiplier]) -> None:
-        """Keep the certificate of these numbers if it is the best so far."""
-        problem, before = self.problem, self.least
-        fields = (problem.whole, self.asked.constraints, None, rows, tuple(multipliers))
+        """Record the certificate of these numbers if it is the best so far."""
+        problem, previous_bound = self.problem, self.best_bound
+        fields = (problem.original_utility, self.original_problem.constraints, None, rows, tuple(multipliers))
         classes = problem.reduction.classes if problem.symmetric else None
         proof = IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
         bound = proof.bound_in(FLOAT)
-        self.why = bound.why
-        if bound.value < self.least:
-            self.proof, self.least = proof, bound.value
-        self.stale = 0 if self.least - self.value < 0.9 * (before - self.value) else self.stale + 1
+        self.reason = bound.why
+        if bound.value < self.best_bound:
+            self.proof, self.best_bound = proof, bound.value
+        self.stale_rounds = (
+            0 if self.best_bound - self.value < 0.9 * (previous_bound - self.value) else self.stale_rounds + 1
+        )
 
 
 class FiniteExchange(RowExchange):
     """The exchange for utilities that are finite at both ends, whose labels are single ratios."""
 
-    last: PairsPriced | None = None
+    last: PairPrices | None = None
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.tv_bound = max(term.tv_bound for term in self.terms if term.conic)
         self.labels = first_labels(*self.range.inner, self.tv_bound)
 
-    def best(self, gains: LabelGains) -> Array:
-        """The best channel for linear gains."""
-        return channel_of(smooth_program(gains.each, self.terms, 1e-10))
+    def best_for_gains(self, gains: LabelGains) -> Array:
+        """Return the best channel for linear gains."""
+        return channel_of(smooth_program(gains.entries, self.terms, 1e-10))
 
     def round(self, number: int, accuracy: float) -> None:
         """Solve for the labels; add orders that the channel exceeds, and the ratios of the columns that gain."""
-        # Not at the end of a round: the last channel is cleaned under all its orders. Nor where one was added: orders
-        # that are dropped and wanted again could take turns.
-        if self.last is not None and self.settled:
+        # Not at the end of a round: the last channel is simplified under all its orders. Nor if one was added: orders
+        # that are dropped and needed again could alternate.
+        if self.last is not None and self.is_feasible:
             self.prune(self.last)
         gains = tangents_at(self.f, self.pair, self.labels)
         scale = self.value if self.value > 0 else self.guess()
-        gap = min((self.least - self.value) / scale, 1.0)
-        solved = smooth_program((gains / scale).each, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
-        share = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE_BOUND else 1e-5
-        better = self.ascend(merge(channel_of(solved), self.f, self.pair, share), 2)
-        met, last, scale = self.meet(better, solved, scale)
-        if met is better and self.settled:
-            self.improve(better)
+        gap = min((self.best_bound - self.value) / scale, 1.0)
+        solution = smooth_program((gains / scale).entries, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
+        max_loss_fraction = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE_ROWS_BOUND else 1e-5
+        improved = self.ascend(merge_outputs(channel_of(solution), self.f, self.pair, max_loss_fraction), 2)
+        feasible, last_solution, scale = self.meet(improved, solution, scale)
+        if feasible is improved and self.is_feasible:
+            self.improve(improved)
         else:  # the champion was that of fewer orders
-            self.champion, self.value = met, self.range.value(met)
-        self.settled = met is better
-        peaks = self.tried(last, scale, accuracy / 4)
-        self.stale *= self.settled
-        self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solved)
-        self.last = last
+            self.champion, self.value = feasible, self.range.value(feasible)
+        self.is_feasible = feasible is improved
+        peaks = self.prove_everywhere(last_solution, scale, accuracy / 4)
+        self.stale_rounds *= self.is_feasible
+        self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solution)
+        self.last = last_solution
 
-    def meet(self, matrix: Array, solved: PairsPriced, scale: float) -> tuple[Array, PairsPriced, float]:
-        """A channel that meets further orders, which are added, its program and its unit; the given ones if none is
-        exceeded.
+    def meet(self, matrix: Array, solution: PairPrices, scale: float) -> tuple[Array, PairPrices, float]:
+        """Return a channel that meets further orders, which are added, its program and its unit.
+
+        If no order is exceeded, the arguments are returned.
         """
-        for _ in self.asked.deadline.inner.rounds(range(MAX_NEW_ORDERS)):
-            tighter = self.problem.tightened(matrix)
+        for _ in self.original_problem.deadline.inner.rounds(range(MAX_NEW_ORDERS)):
+            tighter = self.problem.tighten(matrix)
             if tighter is None:
                 break
-            self.pose(tighter)
+            self.set_problem(tighter)
             scale = self.range.value(matrix) or 1.0
-            solved = smooth_program((tangent_gains(self.f, self.pair, matrix) / scale).each, self.terms, 1e-10)
-            matrix = merge(channel_of(solved), self.f, self.pair, 1e-10)
-        return matrix, solved, scale
+            solution = smooth_program((tangent_gains(self.f, self.pair, matrix) / scale).entries, self.terms, 1e-10)
+            matrix = merge_outputs(channel_of(solution), self.f, self.pair, 1e-10)
+        return matrix, solution, scale
 
-    def prune(self, solved: PairsPriced) -> None:
-        """Drop orders whose prices are nearly zero; they come back where a channel exceeds them."""
-        paid = {
-            term.order: float((solved.weights[number] * term.cap).sum()) for number, term in ByKind(self.terms).moments
+    def prune(self, solution: PairPrices) -> None:
+        """Drop orders whose prices are nearly zero; they return if a channel exceeds them."""
+        costs = {
+            term.order: float((solution.weights[number] * term.cap).sum())
+            for number, term in ByKind(self.terms).moments
         }
         constraints: list[Any] = list(self.problem.constraints)
         for index, constraint in enumerate(constraints):
             if hasattr(constraint, "tightened"):
-                dear = tuple(order for order in constraint.orders if paid[order] > ORDER_PAID)
-                constraints[index] = replace(constraint, orders=dear) if dear else constraint
-        self.pose(replace(self.problem, constraints=tuple(constraints)))
+                costly_orders = tuple(order for order in constraint.orders if costs[order] > ORDER_PAID)
+                constraints[index] = replace(constraint, orders=costly_orders) if costly_orders else constraint
+        self.set_problem(replace(self.problem, constraints=tuple(constraints)))
 
     def guess(self) -> float:
-        """A guess of the optimum, from the divergence at the labels' ratios."""
-        each = excess_at(self.f, self.labels)
-        return float(np.median(each[np.isfinite(each) & (each > 0)] if (each > 0).any() else np.ones(1)))
+        """Estimate the optimum from the divergence at the labels' ratios."""
+        divergences = excess_at(self.f, self.labels)
+        return float(
+            np.median(
+                divergences[np.isfinite(divergences) & (divergences > 0)] if (divergences > 0).any() else np.ones(1)
+            )
+        )
 
-    def join(self, new: Array, solved: PairsPriced) -> None:
-        """Set the labels to the new ones and the old ones that are nearly worth their price."""
-        old = np.flatnonzero(far_from(self.labels, new))
-        # Where rows are close, labels are nearly alike, and a program with many of them has few digits.
-        near = old[np.argsort(solved.slack[old], kind="stable")[: MAX_OLD_LABELS if self.tv_bound > CLOSE_BOUND else 1]]
-        self.labels = np.unique(np.concatenate([new, self.labels[near]]))
+    def join(self, new_labels: Array, solution: PairPrices) -> None:
+        """Set the labels to the new ones and the old ones whose value is nearly their price."""
+        old_labels = np.flatnonzero(is_not_adjacent(self.labels, new_labels))
+        # If rows are close, labels are nearly equal, and a program with many of them has few digits.
+        kept_labels = old_labels[
+            np.argsort(solution.slack[old_labels], kind="stable")[
+                : MAX_OLD_LABELS if self.tv_bound > CLOSE_ROWS_BOUND else 1
+            ]
+        ]
+        self.labels = np.unique(np.concatenate([new_labels, self.labels[kept_labels]]))
 
-    def tried(self, solved: PairsPriced, scale: float, least: float) -> Array:
-        """Prove by a program's prices at all ratios; the posteriors where columns gain most beyond them."""
-        prices = LabelPrices.of(self.terms, solved, IDLE_PRICE * least)
+    def prove_everywhere(self, solution: PairPrices, scale: float, min_gain: float) -> Array:
+        """Prove with a program's prices at all ratios; return the posteriors of the largest gains beyond them."""
+        prices = LabelPrices.of(self.terms, solution, IDLE_PRICE * min_gain)
         first = joined_knots(posteriors(self.pair, self.champion), self.grid)
-        tried = tried_everywhere(self.f, self.pair, prices, first, scale, self.value / scale, least)
-        self.knots = tried.knots
-        self.prove(*tried.multipliers(prices, scale))
-        return posteriors(self.pair, tried.columns[tried.peaks(least)].T)
+        trial = try_everywhere(self.f, self.pair, prices, first, scale, self.value / scale, min_gain)
+        self.knots = trial.knots
+        self.prove(*trial.multipliers(prices, scale))
+        return posteriors(self.pair, trial.columns[trial.peaks(min_gain)].T)
 
 
 class EndlessExchange(RowExchange):
     """The exchange for moments where the utility is infinite at an end, whose labels are intervals."""
 
     active: dict[tuple[float, float], Index]
-    last: tuple[PairsPriced, float]
+    last: tuple[PairPrices, float]
 
-    def pose(self, problem: Problem) -> None:
-        """Take over the problem's orders; terms of new orders begin with the pairs that the channel nearly binds."""
-        super().pose(problem)
-        first = problem is self.asked
+    def set_problem(self, problem: Problem) -> None:
+        """Set the problem's orders; terms of new orders start with nearly binding pairs."""
+        super().set_problem(problem)
+        first = problem is self.original_problem
         self.active = {} if first else self.active
         for _, term in ByKind(self.terms).moments:
             if (term.order, term.cap) in self.active:
                 continue
             if not first:
                 pairs = np.flatnonzero(term.excess(self.champion) > -0.2 * term.cap)
-            elif len(term) <= MAX_WHOLE:
+            elif len(term) <= MAX_PAIRS_AT_ONCE:
                 pairs = np.arange(len(term))
             else:
                 ends = np.argsort(self.pair.posterior)[[0, -1]]
                 pairs = np.flatnonzero(np.isin(term.left, ends) | np.isin(term.right, ends))
             self.active[term.order, term.cap] = pairs
 
-    def best(self, gains: LabelGains) -> Array:
-        """The best channel for linear gains."""
-        return channel_of(self.solve(gains.each)[0])
+    def best_for_gains(self, gains: LabelGains) -> Array:
+        """Return the best channel for linear gains."""
+        return channel_of(self.solve(gains.entries)[0])
 
     def round(self, number: int, accuracy: float) -> None:
-        """Cut the intervals that may matter, solve for all, and add the orders that the channel exceeds."""
+        """Split the intervals that may matter, solve for all, and add the orders that the channel exceeds."""
         if number > 1:
             self.knots = graded_knots(self.cut(*self.last), self.range.contributing(self.champion))
         gains = chord_gains(self.f, self.pair, self.knots)
-        # The median, because labels near an end where the utility is steep say nothing about the optimum.
-        scale = self.value if self.value > 0 else float(np.median(np.abs(gains.each).max(axis=1))) or 1.0
-        gap = (self.least - self.value) / scale
-        solved, posed = self.solve((gains / scale).each, min(max(1e-3 * gap, 1e-9), 1e-5))
-        share = 1e-4 if number == 1 else 1e-6
-        self.improve(self.ascend(merge(channel_of(solved), self.f, self.pair, share), MAX_STEPS))
-        self.prove(solved.rows * scale, [
-            tangent_planes(number, term.take(pairs), pairs, weights * scale, solved.columns)
-            for number, (term, pairs, weights) in enumerate(zip(self.terms, posed, solved.weights, strict=True))
+        # The median, because labels near an end with a steep utility do not indicate the optimum.
+        scale = self.value if self.value > 0 else float(np.median(np.abs(gains.entries).max(axis=1))) or 1.0
+        gap = (self.best_bound - self.value) / scale
+        solution, active_pairs = self.solve((gains / scale).entries, min(max(1e-3 * gap, 1e-9), 1e-5))
+        max_loss_fraction = 1e-4 if number == 1 else 1e-6
+        self.improve(
+            self.ascend(merge_outputs(channel_of(solution), self.f, self.pair, max_loss_fraction), MAX_CLIMB_STEPS)
+        )
+        self.prove(solution.rows * scale, [
+            tangent_planes(number, term.take(pairs), pairs, weights * scale, solution.columns)
+            for number, (term, pairs, weights) in enumerate(
+                zip(self.terms, active_pairs, solution.weights, strict=True)
+            )
         ])  # fmt: skip
-        while (tighter := self.problem.tightened(self.champion)) is not None:
+        while (tighter := self.problem.tighten(self.champion)) is not None:
             # The channel meets fewer orders, and is only a start: the next one meets the added orders as well.
-            self.pose(tighter)
-            self.champion = self.ascend(self.champion, MAX_STEPS, anew=True)
-            self.value, self.stale = self.range.value(self.champion), 0
-        self.last = solved, scale
+            self.set_problem(tighter)
+            self.champion = self.ascend(self.champion, MAX_CLIMB_STEPS, accept_first=True)
+            self.value, self.stale_rounds = self.range.value(self.champion), 0
+        self.last = solution, scale
 
-    def cut(self, solved: PairsPriced, scale: float) -> Array:
-        """The knots, with further ones that quarter the intervals that may still matter.
+    def cut(self, solution: PairPrices, scale: float) -> Array:
+        """Return the knots, with further ones that quarter the intervals that may still matter.
 
-        An interval matters while its slack is within about the gap, and its chord lies above the utility by a share of
+        An interval matters while its slack is within about the gap, and its chord exceeds the utility by a fraction of
         the gap.
         """
-        gap = (self.least - self.value) / scale / len(self.pair)
+        gap = (self.best_bound - self.value) / scale / len(self.pair)
         middle = (self.knots[1:] + self.knots[:-1]) / 2
         height = excess_at(self.f, self.knots)
-        above = (height[1:] + height[:-1]) / 2 - excess_at(self.f, middle)
-        above = above * (solved.columns @ (self.pair.p0 + self.pair.p1)) / solved.columns.sum(axis=1) / scale
+        chord_excess = (height[1:] + height[:-1]) / 2 - excess_at(self.f, middle)
+        chord_excess = (
+            chord_excess * (solution.columns @ (self.pair.p0 + self.pair.p1)) / solution.columns.sum(axis=1) / scale
+        )
         # Beyond the last cut towards an end where the utility is infinite, moments pay for the rest.
-        closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
-        matter = (solved.slack <= 3 * gap) & (above > SHARE * gap) & closed
-        # Where intervals are far from mattering, every other knot is dropped: the chord stays well below its price.
-        idle = (solved.slack > 10 * gap) & (solved.slack > 20 * above)
-        gone = np.flatnonzero(idle[1:] & idle[:-1]) + 1
-        gone = self.knots[gone[gone % 2 == 1]]
-        cut = parted_knots(self.knots, np.where(matter, 4, 1))
-        return np.asarray(cut[~np.isin(cut, gone) | (cut == 0.5)])
+        is_closed = np.isfinite(height[1:]) & np.isfinite(height[:-1])
+        matters = (solution.slack <= 3 * gap) & (chord_excess > CUT_GAP_FRACTION * gap) & is_closed
+        # Between irrelevant intervals, every other knot is dropped: the chord stays well below its price.
+        is_idle = (solution.slack > 10 * gap) & (solution.slack > 20 * chord_excess)
+        dropped_knots = np.flatnonzero(is_idle[1:] & is_idle[:-1]) + 1
+        dropped_knots = self.knots[dropped_knots[dropped_knots % 2 == 1]]
+        cut = subdivided_knots(self.knots, np.where(matters, 4, 1))
+        return np.asarray(cut[~np.isin(cut, dropped_knots) | (cut == 0.5)])
 
-    def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[PairsPriced, list[Index]]:
-        """The solution of the program, and the pairs of every term that were posed; pairs that bind join in rounds."""
+    def solve(self, gains: Array, accuracy: float = 1e-9) -> tuple[PairPrices, list[Index]]:
+        """Solve the program and return the solution and the active pairs of every term.
+
+        Pairs that bind are added in rounds.
+        """
         terms = [term for _, term in ByKind(self.terms).moments]
         for _ in range(12):
-            posed = [self.active[term.order, term.cap] for term in terms]
-            solved = moment_program(gains, [term.take(p) for term, p in zip(terms, posed, strict=True)], accuracy)
-            q, grown = channel_of(solved), False
-            for term, pairs in zip(terms, posed, strict=True):
+            active_pairs = [self.active[term.order, term.cap] for term in terms]
+            solution = moment_program(
+                gains, [term.take(p) for term, p in zip(terms, active_pairs, strict=True)], accuracy
+            )
+            q, has_grown = channel_of(solution), False
+            for term, pairs in zip(terms, active_pairs, strict=True):
                 excess = term.excess(q)
                 excess[pairs] = -np.inf
-                new = np.flatnonzero(excess > 1e-8 * term.cap)
-                new = new[np.argsort(-excess[new])][: 4 * len(self.pair)]
-                grown |= len(new) > 0
-                self.active[term.order, term.cap] = np.union1d(pairs, new).astype(np.intp)
-            if not grown:
+                violated = np.flatnonzero(excess > 1e-8 * term.cap)
+                violated = violated[np.argsort(-excess[violated])][: 4 * len(self.pair)]
+                has_grown |= len(violated) > 0
+                self.active[term.order, term.cap] = np.union1d(pairs, violated).astype(np.intp)
+            if not has_grown:
                 break
-        return solved, posed
+        return solution, active_pairs
 
 
-def channel_of(solved: PairsPriced) -> Array:
-    """The columns as a matrix (k, n) whose rows sum to one."""
-    return stochastic(solved.columns.T)
+def channel_of(solution: PairPrices) -> Array:
+    """Return the columns as a matrix (k, n) whose rows sum to one."""
+    return stochastic(solution.columns.T)

@@ -1,22 +1,20 @@
-"""The ratio-labelled program: the best channel with one output for each label, and a linear utility of each output.
+"""The ratio-labeled program: the best channel with one output per label, and a linear utility of each output.
 
-A label stands for a likelihood ratio, at which the linear utility is a tangent of the divergence, or for an interval of
-ratios, on which it is the chord.
+A label is a likelihood ratio or an interval of ratios. At a ratio the linear utility is a tangent of the divergence, on
+an interval it is the chord.
 
-A linear utility of a column q is written as  slope (P0 - P1).q + level (weights).q , so that hypotheses that are nearly
-equal, and reports that say little, lose no digits. `LabelGains` stores the gain of a constant column separately,
-because the gains of its entries cancel.
-    max  sum_i c_i . Q[:, i]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  the terms (z, nu)  and the users' own constraints.
+A linear utility of a column q is written as  slope (P0 - P1).q + level (weights).q , so that nearly equal hypotheses
+and nearly uninformative reports lose no digits. `LabelGains` stores the gain of a constant column separately, because
+the gains of its entries cancel.
+
+~~max  sum_i c_i . Q[:, i]   s.t.  Q 1 = 1  (lambda),  Q >= 0,  the terms (z, nu)  and the user-defined constraints. |
 
 The program is linear for hockey-stick terms; moment terms enter as second-order, power or exponential cones. The dual
-values come back in the form in which `constraints.terms` proves bounds.
+values are returned in the form that `constraints.terms` uses to prove bounds.
 
-The points where the ratio-labelled program cuts the likelihood ratios: knots s = P0/(P0 + P1), both ends included.
-
-Distances are measured in log-ratios log s/(1 - s), in units of their range, so that hypotheses that are nearly equal,
-and masses that are nearly zero, are cut as finely as others.
-
-They lie within the posteriors that the ratios allow which constraints leave between entries of a column.
+The program cuts the likelihood ratios at knots s = P0/(P0 + P1), including both ends. Distances are measured in
+log-ratios log s/(1 - s), in units of their range. So nearly equal hypotheses and nearly zero masses are cut as finely
+as others. The knots lie within the posteriors that the constraints allow.
 """
 
 from __future__ import annotations
@@ -37,37 +35,39 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import SolverError
 from ldpopt.values.distribution import Array
 
-# Nearer to ratio one than this, slopes are computed from differences of the excess, which keep their digits there.
-NEAR_ONE = 2.0**-12
+# Closer to ratio one, slopes are computed from differences of the excess, which have all digits there.
+CLOSE_TO_RATIO_ONE = 2.0**-12
 
 
 @dataclass(frozen=True, eq=False)
 class LabelGains:
-    """Linear utilities: each : (n, k) the gain of every input's entry. flat : (n,) the gain of a column of ones."""
+    """Linear utilities of labels. entries : (n, k) the gain of every input's entry. constant : (n,) that of a column of
+    ones.
+    """
 
-    each: Array
-    flat: Array
+    entries: Array
+    constant: Array
 
     @classmethod
-    def of(cls, each: Array) -> LabelGains:
-        """Utilities whose gains do not cancel."""
-        return cls(each, each.sum(axis=-1))
+    def of(cls, entry_gains: Array) -> LabelGains:
+        """Return utilities whose gains do not cancel."""
+        return cls(entry_gains, entry_gains.sum(axis=-1))
 
     def __truediv__(self, scale: float) -> LabelGains:
-        return LabelGains(self.each / scale, self.flat / scale)
+        return LabelGains(self.entries / scale, self.constant / scale)
 
 
 def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> LabelGains:
-    """The chords of the divergence between neighbouring posteriors `knots`, above it for columns in between."""
+    """Return the chords of the divergence between neighboring posteriors `knots`, above it for columns in between."""
     tilt, height = 2 * knots - 1, excess_at(f, knots)
     width = np.diff(tilt)
     finite = np.isfinite(height[[0, -1]])
     if not finite.all():
-        # Beside an end where the divergence is infinite, the tangent at the nearest cut (`tails`).
-        each = [chord_gains(f, pair, knots[int(not finite[0]) : len(knots) - int(not finite[1])])]
-        each = each if finite[0] else [tangents_at(f, pair, knots[1:2]), *each]
-        each = each if finite[1] else [*each, tangents_at(f, pair, knots[-2:-1])]
-        return LabelGains(np.concatenate([g.each for g in each]), np.concatenate([g.flat for g in each]))
+        # Next to an end of infinite divergence, use the tangent at the nearest cut (`tail_tangents`).
+        gains = [chord_gains(f, pair, knots[int(not finite[0]) : len(knots) - int(not finite[1])])]
+        gains = gains if finite[0] else [tangents_at(f, pair, knots[1:2]), *gains]
+        gains = gains if finite[1] else [*gains, tangents_at(f, pair, knots[-2:-1])]
+        return LabelGains(np.concatenate([g.entries for g in gains]), np.concatenate([g.constant for g in gains]))
     slope = np.diff(height) / width
     # At posterior 1/2 the divergence is zero, and the chords on either side pass through zero exactly.
     level = (height[:-1] * tilt[1:] - height[1:] * tilt[:-1]) / width
@@ -75,31 +75,31 @@ def chord_gains(f: FDivergence, pair: Pair, knots: Array) -> LabelGains:
 
 
 def tangent_gains(f: FDivergence, pair: Pair, matrix: Array) -> LabelGains:
-    """The planes that touch the divergence at the columns of `matrix`, and lie below it."""
+    """Return the planes that touch the divergence at the columns of `matrix`, and lie below it."""
     d, a, b = marginals(pair, matrix)
     return tangents_of(f, pair, d, a, b)
 
 
 def tangents_at(f: FDivergence, pair: Pair, posterior: Array) -> LabelGains:
-    """The planes that touch the divergence at posteriors."""
+    """Return the planes that touch the divergence at posteriors."""
     return tangents_of(f, pair, 2 * posterior - 1, posterior, 1 - posterior)
 
 
 def tangents_of(f: FDivergence, pair: Pair, d: Array, a: Array, b: Array) -> LabelGains:
-    """The planes that touch the divergence at marginals a = b + d."""
+    """Return the planes that touch the divergence at marginals a = b + d."""
     b = np.where(b > 0, b, np.finfo(float).tiny)
     x = np.clip(d / b, -1.0, None)
-    near = np.abs(x) < NEAR_ONE
+    is_close = np.abs(x) < CLOSE_TO_RATIO_ONE
     ratio = np.clip(a / b, 1e-12, 1e12)
     far_slope = np.asarray(f.derivative(ratio)) - float(f.derivative(1.0))
-    step = np.where(near, x, NEAR_ONE) * 2.0**-17
-    inner = np.where(near, x, NEAR_ONE)
+    step = np.where(is_close, x, CLOSE_TO_RATIO_ONE) * 2.0**-17
+    close_tilt = np.where(is_close, x, CLOSE_TO_RATIO_ONE)
     # A difference over a step of relative size 2^-17: right to about 2^-34, and 0 at x = 0.
-    rise = np.asarray(f.excess_of(inner + step, 1.0)) - np.asarray(f.excess_of(inner - step, 1.0))
-    near_slope = np.where(inner == 0, 0.0, rise / np.where(step == 0, 1.0, 2 * step))
-    slope = np.where(near, near_slope, far_slope)
-    height = np.where(near, f.excess_of(inner, 1.0), f.excess(ratio, np.ones_like(ratio)))
-    level = height - np.where(near, x, ratio - 1) * slope
+    rise = np.asarray(f.excess_of(close_tilt + step, 1.0)) - np.asarray(f.excess_of(close_tilt - step, 1.0))
+    near_slope = np.where(close_tilt == 0, 0.0, rise / np.where(step == 0, 1.0, 2 * step))
+    slope = np.where(is_close, near_slope, far_slope)
+    height = np.where(is_close, f.excess_of(close_tilt, 1.0), f.excess(ratio, np.ones_like(ratio)))
+    level = height - np.where(is_close, x, ratio - 1) * slope
     return LabelGains(slope[:, None] * pair.difference + level[:, None] * pair.p1, np.asarray(level))
 
 
@@ -107,11 +107,12 @@ MAX_SLACKS = 4000  # Up to this many slack variables the simplex method is faste
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """A solved program: the matrix (k, n), its objective, the row multipliers (k,) and one multiplier for each term.
+class LabelSolution:
+    """A solved program: the matrix (k, n), its objective, the row multipliers (k,), and one multiplier per term.
 
-    weights : (criteria,) dual values of the criteria. erased : the probability, for every input alike, of a further
-    output that says nothing. total : the sum of `rows` by the multiplier of another equation, None where there is none.
+    weights : (criteria,) dual values of the criteria.
+    erased : the probability, for every input, of a further uninformative output.
+    total : the sum of `rows` by the multiplier of another equation, None if there is none.
     """
 
     matrix: Array
@@ -128,8 +129,8 @@ class Solved:
         return self.rows if self.total is None else self.rows + (self.total - self.rows.sum()) / len(self.rows)
 
     @property
-    def whole(self) -> Array:
-        """The matrix with the output that says nothing, where there is one: (k, n) or (k, n + 1)."""
+    def with_erasure(self) -> Array:
+        """The matrix with the uninformative output, if there is one: (k, n) or (k, n + 1)."""
         if self.erased <= 0:
             return self.matrix
         return np.hstack([self.matrix, np.full((len(self.matrix), 1), self.erased)])
@@ -141,75 +142,77 @@ def label_program(
     expressions: Sequence[Expression] = (),
     erasure: bool = False,
     level: float | None = None,
-) -> Solved:
+) -> LabelSolution:
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
-    With several criteria, `gains` (criteria, n, k), the smallest utility is maximised; `Solved.weights` are their dual
-    values. erasure : a constant column is worth nothing, so that a further output that says nothing may be used.
-    level : the unit of the part of the columns that all rows share; None chooses it by the smallest columns that
-    matter.
+    With several criteria, `gains` (criteria, n, k), the smallest utility is maximized; `LabelSolution.weights` are
+    their dual values. erasure : True if a constant column has value 0, so that a further uninformative output may be
+    used. level : the unit of the common part of all rows; None chooses it by the smallest columns that matter.
     """
     label_gains = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
-    widest = max((term.farthest for term in terms), default=1.0)
-    for farthest, nearer in pairwise(FARTHEST):
+    largest_ratio = max((term.farthest for term in terms), default=1.0)
+    for limit, next_limit in pairwise(RATIO_LIMITS):
         try:
-            return _solved(label_gains, terms, expressions, erasure, farthest, level)
+            return _solve_within_ratio(label_gains, terms, expressions, erasure, limit, level)
         except SolverError:
-            if widest <= nearer:
+            if largest_ratio <= next_limit:
                 raise
-    return _solved(label_gains, terms, expressions, erasure, FARTHEST[-1], level)
+    return _solve_within_ratio(label_gains, terms, expressions, erasure, RATIO_LIMITS[-1], level)
 
 
-def _solved(
-    label_gains: LabelGains, terms: Sequence[Term], expressions: Sequence[Expression], erasure: bool, farthest: float,
+def _solve_within_ratio(
+    label_gains: LabelGains, terms: Sequence[Term], expressions: Sequence[Expression], erasure: bool, max_ratio: float,
     level: float | None,
-) -> Solved:  # fmt: skip
-    """The program with ratios up to `farthest`."""
+) -> LabelSolution:  # fmt: skip
+    """Solve the program with ratios up to `max_ratio`."""
     import cvxpy as cp
 
-    each = label_gains.each.reshape(-1, *label_gains.each.shape[-2:])
-    flat = label_gains.flat.reshape(-1, label_gains.flat.shape[-1])
-    n, k = each.shape[-2:]
+    entry_gains = label_gains.entries.reshape(-1, *label_gains.entries.shape[-2:])
+    constant_gains = label_gains.constant.reshape(-1, label_gains.constant.shape[-1])
+    n, k = entry_gains.shape[-2:]
     if level is not None:
-        farthest = nearby(farthest, terms, expressions)
-    near, capped = zip(*(term.within(farthest) for term in terms), strict=True) if terms else ((), ())
-    q = MatrixVariable.of(cp, (k, n), [] if expressions else near, erasure, level)
-    posed = []
+        max_ratio = ratio_limit(max_ratio, terms, expressions)
+    near_terms, shares = zip(*(term.within(max_ratio) for term in terms), strict=True) if terms else ((), ())
+    q = MatrixVariable.of(cp, (k, n), [] if expressions else near_terms, erasure, level)
+    term_constraints = []
     constraints: list[Any] = list(q.rows)
-    for term in near:
-        posed.append(term.pose_split(q) if q.split else term.pose(q.whole))
-        constraints += posed[-1]
+    for term in near_terms:
+        term_constraints.append(term.pose_split(q) if q.split else term.pose(q.full_matrix))
+        constraints += term_constraints[-1]
     for expression in expressions:
-        constraints += list(expression(q.whole))
-    values = [q.gain(cp, *own) for own in zip(each, flat, strict=True)]
-    least = cp.Variable() if len(values) > 1 else values[0]
-    above = [value >= least for value in values] if len(values) > 1 else []
-    problem = cp.Problem(cp.Maximize(least), [*constraints, *above])
+        constraints += list(expression(q.full_matrix))
+    values = [q.gain(cp, *item) for item in zip(entry_gains, constant_gains, strict=True)]
+    worst_value = cp.Variable() if len(values) > 1 else values[0]
+    criterion_constraints = [value >= worst_value for value in values] if len(values) > 1 else []
+    problem = cp.Problem(cp.Maximize(worst_value), [*constraints, *criterion_constraints])
     slack = sum(len(term) for term in terms) * n
     cones = bool(expressions) or any(term.conic for term in terms)
     solve(problem, "label program", CONIC if cones else INTERIOR if slack > MAX_SLACKS else SIMPLEX)
     multipliers = tuple(
-        term.scaled(term.multiplier(own), 1 / q.unit) * share
-        for term, own, share in zip(near, posed, capped, strict=True)
+        term.scaled(term.multiplier(item), 1 / q.unit) * share
+        for term, item, share in zip(near_terms, term_constraints, shares, strict=True)
     )
     rows = q.multipliers()
-    for term, own in zip(near, posed, strict=True):
-        term.on_rows(rows, own)  # the linear parts of moments, which were posed without them
-    weights = np.array([max(float(own.dual_value), 0.0) for own in above] or [1.0])
-    return Solved(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased, q.total)
+    for term, item in zip(near_terms, term_constraints, strict=True):
+        term.on_rows(rows, item)  # add the linear parts of moments, which the program leaves out
+    weights = np.array([max(float(item.dual_value), 0.0) for item in criterion_constraints] or [1.0])
+    return LabelSolution(q.value, float(problem.value), rows, multipliers, weights / weights.sum(), q.erased, q.total)
 
 
-# Larger ratios are posed as the first, which loses about its inverse; as the others only where a solver fails.
-FARTHEST = (1e8, 1e6, 1e4)
+# Larger ratios are replaced by the first, which loses about its inverse; by the others only if a solver fails.
+RATIO_LIMITS = (1e8, 1e6, 1e4)
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixVariable:
     """The matrix variable of a program: columns  level base_i + unit rise_i  with rise >= 0, in units of the terms.
 
-    Where constraints keep rows close together, a solver's absolute accuracy is enough for the two parts, not for their
-    sum. base : (1, n) variable, None where the columns are `rise` alone. rest : the sum of the rises in each row.
-    rows : the equations that say that rows sum to one.
+    If constraints keep rows close together, the absolute accuracy of a solver is enough for the two parts, not for
+    their sum.
+
+    base : (1, n) variable, None if the columns are `rise` alone.
+    rest : the sum of the rises in each row.
+    rows : the equations that rows sum to one.
     """
 
     unit: float
@@ -223,32 +226,32 @@ class MatrixVariable:
     def of(
         cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term], erasure: bool, level: float | None = None
     ) -> MatrixVariable:
-        """The variables and the equations of the rows; `level` is chosen where it is None."""
+        """Build the variables and the equations of the rows; `level` is chosen if it is None."""
         k, n = shape
         rise = cp.Variable((k, n), nonneg=True)
         unit = MatrixVariable.unit_of(terms)
-        if not 0 < unit <= SPLIT or any(term.conic for term in terms):
+        if not 0 < unit <= SPLIT_TV_BOUND or any(term.conic for term in terms):
             return cls(1.0, 1.0, None, rise, None, (cp.sum(rise, axis=1) == np.ones(k),))
         widest = max((term.width for term in terms), default=0.0)
         if level is None:
             level = min(1.0, unit / widest) if widest > 0 else 1.0
         base, share = cp.Variable((1, n), nonneg=True), cp.Variable(nonneg=True)
-        whole = cp.sum(base) + unit / level * share
-        total = whole <= 1 / level if erasure else whole == 1 / level
+        total_mass = cp.sum(base) + unit / level * share
+        total = total_mass <= 1 / level if erasure else total_mass == 1 / level
         return cls(unit, level, base, rise, share, (cp.sum(rise, axis=1) - share == np.zeros(k), total))
 
     @staticmethod
     def unit_of(terms: Sequence[Term]) -> float:
-        """About how far apart the terms let two rows be, at most 1."""
+        """Estimate the largest distance of two rows within the terms, at most 1."""
         return min((term.tv_bound for term in terms if term.pure or len(term)), default=1.0)
 
     @property
     def split(self) -> bool:
-        """Whether columns have two parts."""
+        """True if columns have two parts."""
         return self.base is not None
 
     @property
-    def whole(self) -> Any:
+    def full_matrix(self) -> Any:
         """The matrix as one expression."""
         if not self.split:
             return self.rise
@@ -256,22 +259,22 @@ class MatrixVariable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(k, n)."""
+        """The shape (k, n) of the matrix."""
         k, n = self.rise.shape
         return int(k), int(n)
 
-    def gain(self, cp: Any, each: Array, flat: Array) -> Any:
-        """The linear utility of the matrix."""
-        gained = cp.sum(cp.multiply(self.unit * each.T, self.rise))
-        return gained + self.level * flat @ self.base[0] if self.split else gained
+    def gain(self, cp: Any, entry_gains: Array, constant_gains: Array) -> Any:
+        """Return the linear utility of the matrix."""
+        gain = cp.sum(cp.multiply(self.unit * entry_gains.T, self.rise))
+        return gain + self.level * constant_gains @ self.base[0] if self.split else gain
 
     def multipliers(self) -> Array:
-        """(k,) the multipliers of the row sums."""
+        """Return the multipliers (k,) of the row sums."""
         return np.array(self.rows[0].dual_value) / self.unit
 
     @property
     def total(self) -> float | None:
-        """The multiplier of the part that all rows share, which is a more accurate sum of the row multipliers."""
+        """The multiplier of the common part of all rows, a more accurate sum of the row multipliers."""
         return float(self.rows[1].dual_value) / self.level if self.split else None
 
     @property
@@ -284,87 +287,87 @@ class MatrixVariable:
 
     @property
     def erased(self) -> float:
-        """The probability that is left for an output that says nothing."""
+        """The remaining probability, for an uninformative output."""
         if not self.split:
             return 0.0
         used = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
         return max(1.0 - used, 0.0)
 
 
-def nearby(farthest: float, terms: Sequence[Term], expressions: Sequence[Expression]) -> float:
-    """The largest ratio to pose for columns in two parts at level 1: a rise of one unit on a base of 1/`farthest`."""
+def ratio_limit(max_ratio: float, terms: Sequence[Term], expressions: Sequence[Expression]) -> float:
+    """Return the largest ratio for columns in two parts at level 1: a rise of one unit on a base of 1/`max_ratio`."""
     unit = MatrixVariable.unit_of(terms)
-    return farthest if unit > SPLIT or expressions else min(farthest, 1 + farthest * unit)
+    return max_ratio if unit > SPLIT_TV_BOUND or expressions else min(max_ratio, 1 + max_ratio * unit)
 
 
-SPLIT = 0.05  # Below this reach of the constraints, columns are posed in two parts
+SPLIT_TV_BOUND = 0.05  # If the constraints keep rows closer than this, columns have two parts
 
 
-FINEST = 25  # Graded knots begin at an eighth of the step of this many even ones
-FAR = 21.0  # Even knots end at this log-ratio
-WIDE = 4.0  # A wider range of log-ratios counts as this much, because little happens in most of a wide range
+GRADING_KNOTS = 25  # Graded knots begin at an eighth of the step of this many uniform ones
+MAX_LOG_RATIO = 21.0  # Uniform knots end at this log-ratio
+MAX_LOG_RATIO_RANGE = 4.0  # A wider range of log-ratios counts as this much
 
 
-def even_knots(low: float, high: float, count: int) -> Array:
-    """Knots that are even in log-ratio, and one at ratio one, where many divergences have a kink."""
-    first, last = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
+def uniform_knots(low: float, high: float, count: int) -> Array:
+    """Return knots that are uniform in log-ratio, and one at ratio one, where many divergences have a kink."""
+    first, last = np.clip(_log_ratio(np.array([low, high])), -MAX_LOG_RATIO, MAX_LOG_RATIO)
     inner = _posterior(np.linspace(first, last, count)[1:-1])
     knots = np.unique(np.concatenate([[low, high, 0.5], inner]))
-    return _apart(knots[(knots >= low) & (knots <= high)])
+    return _drop_close_knots(knots[(knots >= low) & (knots <= high)])
 
 
 def first_labels(low: float, high: float, tv_bound: float) -> Array:
-    """A few posteriors on either side of one half, graded by the distance `tv_bound` that rows may have."""
-    ends = np.clip(_log_ratio(np.array([low, high])), -FAR, FAR)
+    """Return a few posteriors on either side of one half, graded by the distance `tv_bound` of rows."""
+    ends = np.clip(_log_ratio(np.array([low, high])), -MAX_LOG_RATIO, MAX_LOG_RATIO)
     graded = [end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
     return np.unique(_posterior(np.concatenate([np.zeros(1), *graded])))
 
 
 def joined_knots(new: Array, old: Array) -> Array:
-    """`new` and `old` posteriors in order, without old ones that are next to a new one; 1/2 stays."""
-    return np.unique(np.concatenate([new, old[far_from(old, new) | (old == 0.5)]]))
+    """Merge `new` and `old` posteriors in order, without old ones that are next to a new one; 1/2 stays."""
+    return np.unique(np.concatenate([new, old[is_not_adjacent(old, new) | (old == 0.5)]]))
 
 
-def far_from(old: Array, new: Array) -> npt.NDArray[np.bool_]:
-    """Whether each of the `old` posteriors is not next to a `new` one."""
-    near = np.abs(_log_ratio(old)[:, None] - _log_ratio(new)[None, :]).min(axis=1, initial=np.inf)
-    return np.asarray(near > 1e-9 * _range(old[[0, -1]]))
+def is_not_adjacent(old: Array, new: Array) -> npt.NDArray[np.bool_]:
+    """Return True for each of the `old` posteriors that is not next to a `new` one."""
+    distance = np.abs(_log_ratio(old)[:, None] - _log_ratio(new)[None, :]).min(axis=1, initial=np.inf)
+    return np.asarray(distance > 1e-9 * _range(old[[0, -1]]))
 
 
 def graded_knots(knots: Array, posteriors: Array) -> Array:
-    """The knots, with more at the `posteriors` and around them, at distances that shrink by factors of eight."""
-    step = _range(knots) / FINEST * 8.0 ** -np.arange(0, 4)
+    """Add knots at the `posteriors` and around them, at distances that shrink by factors of eight."""
+    step = _range(knots) / GRADING_KNOTS * 8.0 ** -np.arange(0, 4)
     new = _posterior(_log_ratio(posteriors)[:, None] + np.concatenate([[0.0], step, -step])).ravel()
-    return _apart(np.unique(np.concatenate([knots, posteriors, np.clip(new, knots[0], knots[-1])])), 1e-7)
+    return _drop_close_knots(np.unique(np.concatenate([knots, posteriors, np.clip(new, knots[0], knots[-1])])), 1e-7)
 
 
 def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> Array:
-    """The knots, with `lossy` intervals cut at their outputs' `posterior`, (n,), and a sixteenth to each side of it."""
+    """Split `lossy` intervals at their outputs' `posterior`, (n,), and a sixteenth to each side of it."""
     cut = np.flatnonzero(lossy)
-    inside = np.clip(posterior[cut], knots[cut], knots[cut + 1])
-    middle, step = _log_ratio(inside), np.diff(_log_ratio(knots))[cut] / 16
-    around = _posterior(np.concatenate([middle - step, middle + step]))
-    new = np.clip(np.concatenate([inside, around]), knots[0], knots[-1])
-    return _apart(np.unique(np.concatenate([knots, new])))
+    cut_points = np.clip(posterior[cut], knots[cut], knots[cut + 1])
+    middle, step = _log_ratio(cut_points), np.diff(_log_ratio(knots))[cut] / 16
+    cut_sides = _posterior(np.concatenate([middle - step, middle + step]))
+    new = np.clip(np.concatenate([cut_points, cut_sides]), knots[0], knots[-1])
+    return _drop_close_knots(np.unique(np.concatenate([knots, new])))
 
 
-def parted_knots(knots: Array, parts: npt.NDArray[np.intp]) -> Array:
-    """The knots, with every interval cut into its number of `parts`, (n,), evenly in log-ratio."""
+def subdivided_knots(knots: Array, parts: npt.NDArray[np.intp]) -> Array:
+    """Split every interval into its number of `parts`, (n,), uniformly in log-ratio."""
     logs = _log_ratio(knots)
     interval = np.repeat(np.arange(len(parts)), parts - 1)
     first = np.cumsum(parts - 1) - (parts - 1)
     share = (np.arange(len(interval)) - first[interval] + 1) / parts[interval]
     new = _posterior(logs[interval] + share * np.diff(logs)[interval])
-    return _apart(np.unique(np.concatenate([knots, np.clip(new, knots[0], knots[-1])])))
+    return _drop_close_knots(np.unique(np.concatenate([knots, np.clip(new, knots[0], knots[-1])])))
 
 
 def _log_ratio(s: Array) -> Array:
-    """log s/(1 - s), without cancellation near s = 1/2; for 0 and 1, the value at the float next to them."""
+    """Compute log s/(1 - s), without cancellation near s = 1/2; for 0 and 1, the value at the adjacent float."""
     s = np.clip(s, 5e-324, 1 - 2.0**-53)
     tilt = 2 * s - 1
-    near = np.abs(tilt) < 0.5
-    far = np.log(s) - np.log1p(-s)
-    return np.asarray(np.where(near, 2 * np.arctanh(np.where(near, tilt, 0.0)), far))
+    is_central = np.abs(tilt) < 0.5
+    outer = np.log(s) - np.log1p(-s)
+    return np.asarray(np.where(is_central, 2 * np.arctanh(np.where(is_central, tilt, 0.0)), outer))
 
 
 def _posterior(log_ratio: Array) -> Array:
@@ -373,27 +376,27 @@ def _posterior(log_ratio: Array) -> Array:
 
 
 def _range(knots: Array) -> float:
-    return float(min(np.ptp(_log_ratio(knots[[0, -1]])), WIDE))
+    return float(min(np.ptp(_log_ratio(knots[[0, -1]])), MAX_LOG_RATIO_RANGE))
 
 
-def _apart(knots: Array, least: float = 1e-9) -> Array:
-    """The knots that are at least `least` of their range apart; both ends and the ratio one always stay."""
+def _drop_close_knots(knots: Array, min_distance: float = 1e-9) -> Array:
+    """Return knots at least `min_distance` of their range apart; both ends and the ratio one always stay."""
     logs = _log_ratio(knots)
-    kept = np.concatenate([[True], np.diff(logs) > least * _range(knots)])
-    kept[-1] = True
-    half = knots == 0.5
-    if half.any():
-        # A kink at ratio one, and the label that says nothing, need the exact knot: its close neighbours go instead.
-        kept |= half
-        near = np.abs(logs) <= least * _range(knots)
-        near[[0, -1]] = False
-        kept &= half | ~near
-    chosen = knots[kept]
+    is_kept = np.concatenate([[True], np.diff(logs) > min_distance * _range(knots)])
+    is_kept[-1] = True
+    is_half = knots == 0.5
+    if is_half.any():
+        # A kink at ratio one, and the uninformative label, need the exact knot: its close neighbors are dropped.
+        is_kept |= is_half
+        is_near_half = np.abs(logs) <= min_distance * _range(knots)
+        is_near_half[[0, -1]] = False
+        is_kept &= is_half | ~is_near_half
+    chosen = knots[is_kept]
     return np.asarray(chosen) if len(chosen) > 1 else np.asarray([knots[0], np.nextafter(knots[0], 1.0)])
 
 
 def allowed_posteriors(pair: Pair, terms: Sequence[Term], low: float, high: float) -> tuple[float, float]:
-    """About the range of posteriors that columns can have, within `low` and `high`.
+    """Estimate the range of posteriors that columns can have, within `low` and `high`.
 
     A column q with entries between m and ratio m has (P0 - P1).q of at most (ratio - 1) m times the total variation of
     the hypotheses.
@@ -406,7 +409,7 @@ def allowed_posteriors(pair: Pair, terms: Sequence[Term], low: float, high: floa
 
 
 def widest_ratio(terms: Sequence[Term], inputs: int) -> float:
-    """The largest ratio between two entries of a column; inf where none is implied."""
+    """Return the largest ratio between two entries of a column; inf if none is implied."""
     from scipy.sparse.csgraph import shortest_path
 
     kinds = ByKind(terms)

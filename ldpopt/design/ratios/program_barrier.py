@@ -6,13 +6,14 @@ Columns q_i >= 0 of labels i gain c_i . q_i. At prices nu of pairs of inputs a c
     u >= 0, u >= (a - factor b)        under a cap on what one row exceeds another by (`HockeyStick`),
 
 and under pure LDP (`Ratio`) it lies between m and e^epsilon m. A side is an inequality of the program. The slacks u and
-m, and the prices of all sides, are eliminated for each label, so that a step has one block (k, k) for each label, and
-two numbers for each label and pair.
+m, and the prices of all sides, are eliminated for each label. So a step has one block (k, k) per label, and two numbers
+per label and pair.
 
-The constrained pairs of inputs: what columns pay for them, with derivatives, and which of them a program poses.
+The module also has the constrained pairs of inputs, their costs with derivatives, and the selection of pairs for a
+program.
 
-Interior-point programs take all pairs of all terms in one list (`Pairs`). Cone programs pose a few first, and then in
-every round those that bind.
+Interior-point programs take all pairs of all terms in one list (`Pairs`). Cone programs start with a few, and add those
+that bind in every round.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from ldpopt.design.problems.reduction import Pair
 from ldpopt.numbers.tolerances import LATE_GAP, SERIES_RATIO
 from ldpopt.values.distribution import Array, Index
 
-REACH = 0.99  # The share of the way to the boundary that a step goes
-LAG = 10.0  # Below `LATE_GAP`, the gap is kept until the residuals are at most LAG times it; else columns lose digits
-GROWTH = 3.0  # How much a step may raise the residuals before it is halved
+BOUNDARY_STEP_FRACTION = 0.99  # The fraction of the distance to the boundary per step
+MAX_RESIDUAL_PER_GAP = 10.0  # Below `LATE_GAP` the gap waits for smaller residuals
+MAX_RESIDUAL_GROWTH = 3.0  # A step that raises the residuals by more is halved
 
 
 @dataclass(frozen=True, eq=False)
-class PairsPriced:
+class PairPrices:
     """The columns (n, k), the row multipliers (k,), the prices (pairs,) of every term, slacks (n,) and the last gap.
 
-    A label's slack is by how much its best column is worth less than its price, per unit of the column's sum.
+    The slack of a label is the price of its best column less its value, per unit of the column's sum.
     """
 
     columns: Array
@@ -53,90 +54,96 @@ class PairsPriced:
 class Iterate(ABC):
     """A point of a primal-dual method: `gap` is the sum of `count` products of sides and prices.
 
-    off, far : the largest dual residual and violation of a cap, inf where something overflowed. missing : the gains
-    above the prices, and what the matrix's violations may be worth. sigma : the share of the gap that the next step
-    aims to leave. patience : the number of steps that improve neither the iterate nor its gap, after which the best
-    iterate is taken.
+    dual_residual, cap_violation : the largest dual residual and violation of a cap, inf after an overflow.
+    infeasibility : the gains above the prices, and the possible value of the matrix's violations.
+    sigma : the fraction of the gap that the next step aims for.
+    patience : the number of steps without improvement of the iterate or its gap, after which the best iterate is
+        returned.
     """
 
     gap: float
     count: int
-    off: float
-    far: float
-    missing: float
+    dual_residual: float
+    cap_violation: float
+    infeasibility: float
     sigma = 0.3
     patience = 20
 
     @abstractmethod
-    def toward(self, mu: float) -> tuple[float, Callable[[float], Self]]:
-        """How long a Newton step to products equal to `mu` may be, and the point after a step of a given length."""
+    def step_toward(self, mu: float) -> tuple[float, Callable[[float], Self]]:
+        """Return the length of a Newton step to products equal to `mu`, and the point after a step as a function."""
 
-    def settled(self, accuracy: float) -> bool:
-        """Whether gap and residuals are within the accuracy."""
-        return self.gap <= accuracy and self.missing <= 3 * accuracy
+    def is_accurate(self, accuracy: float) -> bool:
+        """Return True if gap and residuals are within the accuracy."""
+        return self.gap <= accuracy and self.infeasibility <= 3 * accuracy
 
-    def stepped(self, floor: float) -> Self | None:
-        """The next iterate; None where no step makes progress."""
-        late = self.gap < LATE_GAP and self.missing > LAG * self.gap
-        for sigma in (1.0,) if late else (self.sigma, 1.0):
-            size, moved = self.toward(max(sigma * self.gap, floor) / self.count)
+    def next_iterate(self, floor: float) -> Self | None:
+        """Return the next iterate; None if no step makes progress."""
+        is_late = self.gap < LATE_GAP and self.infeasibility > MAX_RESIDUAL_PER_GAP * self.gap
+        for sigma in (1.0,) if is_late else (self.sigma, 1.0):
+            size, point_after = self.step_toward(max(sigma * self.gap, floor) / self.count)
             while size > 1e-10:
-                new = moved(size)
-                if new.off <= GROWTH * max(self.off, 0.1) and new.far <= max(GROWTH * self.far, 0.3):
+                new = point_after(size)
+                if new.dual_residual <= MAX_RESIDUAL_GROWTH * max(self.dual_residual, 0.1) and new.cap_violation <= max(
+                    MAX_RESIDUAL_GROWTH * self.cap_violation, 0.3
+                ):
                     new.sigma = 0.5 if size < 0.3 else 0.2 if size < 0.8 else 0.08
                     return new
                 size /= 2
         return None
 
-    def descended(self, accuracy: float, steps: int) -> tuple[Self, float]:
-        """The best iterate that is met from here, and its gap with what it misses."""
+    def descend(self, accuracy: float, steps: int) -> tuple[Self, float]:
+        """Return the best iterate that is found from here, and its error."""
         point: Self | None = self
-        best, least, nearest, idle = self, np.inf, np.inf, 0
+        best, best_error, smallest_gap, idle_steps = self, np.inf, np.inf, 0
         for _ in range(steps):
             if point is None:
                 break
-            error = point.gap + point.missing
-            idle = 0 if error < 0.9 * least or point.gap < 0.9 * nearest else idle + 1
-            nearest = min(nearest, point.gap)
-            if error < least:
-                best, least = point, error
-            if point.settled(accuracy) or idle > self.patience:
+            error = point.gap + point.infeasibility
+            idle_steps = 0 if error < 0.9 * best_error or point.gap < 0.9 * smallest_gap else idle_steps + 1
+            smallest_gap = min(smallest_gap, point.gap)
+            if error < best_error:
+                best, best_error = point, error
+            if point.is_accurate(accuracy) or idle_steps > self.patience:
                 break
             try:
-                point = point.stepped(0.3 * accuracy)
+                point = point.next_iterate(0.3 * accuracy)
             except np.linalg.LinAlgError:
                 break
-        return best, least
+        return best, best_error
 
 
-def largest(*residuals: Array) -> float:
-    """The largest absolute value; inf where something overflowed."""
+def largest_residual(*residuals: Array) -> float:
+    """Return the largest absolute value; inf after an overflow."""
     worst = max(float(np.abs(residual).max(initial=0.0)) for residual in residuals)
     return worst if np.isfinite(worst) else np.inf
 
 
 def cholesky(matrices: Array) -> Array:
-    """Lower factors of (..., n, n), after the least of a few relative additions to the diagonal that works."""
+    """Compute lower factors of (..., n, n), after the least of a few relative additions to the diagonal that works."""
     diagonal = np.arange(matrices.shape[-1])
     size = np.sqrt(np.maximum(matrices[..., diagonal, diagonal], 1e-300))
     scaled = matrices / size[..., :, None] / size[..., None, :]
     for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
-        heavier = scaled.copy()
-        heavier[..., diagonal, diagonal] *= 1 + weight
+        regularized = scaled.copy()
+        regularized[..., diagonal, diagonal] *= 1 + weight
         try:
-            return np.asarray(np.linalg.cholesky(heavier)) * size[..., :, None]
+            return np.asarray(np.linalg.cholesky(regularized)) * size[..., :, None]
         except np.linalg.LinAlgError:
             continue
     raise np.linalg.LinAlgError("not positive definite")
 
 
 @dataclass(frozen=True, eq=False)
-class Inside:
+class InteriorPoint:
     """Columns with their slacks, and the prices of all sides; all of these numbers are positive.
 
-    q, z : (n, k) columns, and prices of q >= 0. u, by_zero, by_excess : (n, sticks) slacks, prices of their two sides.
-    m : (n, 1) the least of columns; by_low, by_high : (n, k) prices of m <= q <= ratio m. The last three are empty
-    without pure LDP.
+    q, z : (n, k) columns, and prices of q >= 0.
+    u, by_zero, by_excess : (n, sticks) slacks, prices of their two sides.
+    m : (n, 1) the least entries of columns.
+    by_low, by_high : (n, k) prices of m <= q <= ratio m.
+
+    The last three are empty without pure LDP.
     """
 
     q: Array
@@ -149,8 +156,11 @@ class Inside:
     by_high: Array
 
     @classmethod
-    def middle(cls, pairs: Pairs, q: Array, product: float | Array) -> Inside:
-        """The iterate at constant columns `q` (n, k) where every side times its price is `product`, (n, 1) or one."""
+    def middle(cls, pairs: Pairs, q: Array, product: float | Array) -> InteriorPoint:
+        """Build the iterate at constant columns `q` (n, k) such that every side times its price is `product`.
+
+        product : (n, 1), or one number.
+        """
         n, k = q.shape
         u = np.maximum(pairs.excess(q), 0.0) + 0.5 / n
         capped = int(pairs.ratio is not None)
@@ -160,15 +170,15 @@ class Inside:
         prices = [product / value for value, _ in unpriced.sides(pairs)]
         return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [none, none]))
 
-    def grown(self, by: Inside) -> Array:
-        """(n, 1) the share by which a step changes the sum of each column."""
+    def grown(self, by: InteriorPoint) -> Array:
+        """Return the relative change of the sum of each column by a step, (n, 1)."""
         return np.asarray(by.q.sum(axis=1, keepdims=True) / self.q.sum(axis=1, keepdims=True))
 
-    def moved(self, step: float | Array, by: Inside) -> Inside:
-        """The iterate after a step of this length, which is (n, 1), one for each label, or one number.
+    def moved(self, step: float | Array, by: InteriorPoint) -> InteriorPoint:
+        """Return the iterate after a step of this length: (n, 1), one per label, or one number.
 
-        Size and shape of a column change by factors. Its price per unit depends on its shape alone, which a plain
-        sum would lose where a column shrinks.
+        Size and shape of a column change by factors. Its price per unit depends on its shape alone, which a plain sum
+        would lose if a column shrinks.
         """
         growth = self.grown(by)
         columns = {
@@ -176,51 +186,53 @@ class Inside:
             for name in ("q", "u", "m")
         }
         prices = ("z", "by_zero", "by_excess", "by_low", "by_high")
-        return Inside(**columns, **{name: getattr(self, name) + step * getattr(by, name) for name in prices})
+        return InteriorPoint(**columns, **{name: getattr(self, name) + step * getattr(by, name) for name in prices})
 
-    def take(self, chosen: npt.NDArray[np.bool_]) -> Inside:
-        """The labels that are `chosen`, (n,)."""
-        return Inside(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+    def take(self, chosen: npt.NDArray[np.bool_]) -> InteriorPoint:
+        """Return the labels that are `chosen`, (n,)."""
+        return InteriorPoint(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
-    def put(self, labels: npt.NDArray[np.intp], other: Inside) -> Inside:
-        """The iterate with these `labels` replaced by those of `other`, which has no further labels."""
+    def put(self, labels: npt.NDArray[np.intp], other: InteriorPoint) -> InteriorPoint:
+        """Replace these `labels` by those of `other`, which has no further labels."""
         fields = {name: getattr(self, name).copy() for name in self.__dataclass_fields__}
         for name, values in fields.items():
             values[labels] = getattr(other, name)
-        return Inside(**fields)
+        return InteriorPoint(**fields)
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> Inside:
-        """The step for the `chosen` labels (n,) alone; it is zero for the others."""
-        each = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Inside(**{name: np.where(chosen[:, None], values, 0.0) for name, values in each.items()})
+    def only(self, chosen: npt.NDArray[np.bool_]) -> InteriorPoint:
+        """Return the step for the `chosen` labels (n,) alone; it is zero for the others."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return InteriorPoint(**{name: np.where(chosen[:, None], values, 0.0) for name, values in fields.items()})
 
     def sides(self, pairs: Pairs) -> list[tuple[Array, Array]]:
-        """All quantities that stay positive, each with its price."""
+        """List all quantities that stay positive, each with its price."""
         positive = [(self.q, self.z), (self.u, self.by_zero), (self.u - pairs.excess(self.q), self.by_excess)]
         if pairs.ratio is not None:
             positive += [(self.q - self.m, self.by_low), (self.m - self.q / pairs.ratio, self.by_high)]
         return positive
 
-    def limits(self, pairs: Pairs, by: Inside) -> list[tuple[Array, Array]]:
-        """All quantities that must stay positive along a step, each with its change."""
+    def limits(self, pairs: Pairs, by: InteriorPoint) -> list[tuple[Array, Array]]:
+        """List all quantities that must stay positive along a step, each with its change."""
         growth = self.grown(by)
         positive = [(np.ones(growth.shape), growth)]
-        for (value, price), (change, dearer) in zip(self.sides(pairs), by.sides(pairs), strict=True):
-            positive += [(value, change - growth * value), (price, dearer)]
+        for (value, price), (change, price_change) in zip(self.sides(pairs), by.sides(pairs), strict=True):
+            positive += [(value, change - growth * value), (price, price_change)]
         return positive
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class NewtonStep:
     """A Newton step at an iterate, with the slacks eliminated.
 
-    block : (n, k, k). on_left, on_right : (n, pairs) the derivatives of what a pair pays by its two entries. along,
-    levels : (n, k) and (n, pairs) the block and these derivatives times the columns themselves. loose : (pairs,) by how
-    much a pair's price loosens the slacks. spent : (pairs,) the used part of the caps.
+    block : (n, k, k).
+    on_left, on_right : (n, pairs) the derivatives of the cost of a pair by its two entries.
+    along, levels : (n, k) and (n, pairs) the block and these derivatives times the columns themselves.
+    loose : (pairs,) the derivative of the slacks by the price of a pair.
+    cap_use : (pairs,) the used fraction of the caps.
     """
 
     pairs: Pairs
-    point: Inside
+    point: InteriorPoint
     nu: Array
     sides: list[tuple[Array, Array]]
     block: Array
@@ -229,30 +241,30 @@ class Linear:
     levels: Array
     along: Array
     loose: Array
-    spent: Array
-    paid: Array
+    cap_use: Array
+    cost: Array
     share: Array
     rate: Array
 
     @classmethod
-    def of(cls, pairs: Pairs, point: Inside, nu: Array) -> Linear:
-        """At an iterate, for prices nu (pairs,)."""
+    def of(cls, pairs: Pairs, point: InteriorPoint, nu: Array) -> NewtonStep:
+        """Build the step at an iterate, for prices nu (pairs,)."""
         n, k = point.q.shape
         count = pairs.count
         level, on_left, on_right, bend, t = pairs.psi(point.q)
         sides = point.sides(pairs)
         rate = [price / value for value, price in sides]
-        whole = rate[1] + rate[2]
-        share = rate[2] / whole
+        slack_rate = rate[1] + rate[2]
+        share = rate[2] / slack_rate
         stiff = rate[1] * share
         block = np.zeros((n, k, k))
         inputs = np.arange(k)
         weighted = bend * nu[:count]
-        both = np.concatenate([-(weighted * t), stiff * pairs.on_left * pairs.on_right], axis=1)
+        cross_terms = np.concatenate([-(weighted * t), stiff * pairs.on_left * pairs.on_right], axis=1)
         cells = block.reshape(n, k * k)
         for part in pairs.parts:
-            cells[:, pairs.left[part] * k + pairs.right[part]] += both[:, part]
-            cells[:, pairs.right[part] * k + pairs.left[part]] += both[:, part]
+            cells[:, pairs.left[part] * k + pairs.right[part]] += cross_terms[:, part]
+            cells[:, pairs.right[part] * k + pairs.left[part]] += cross_terms[:, part]
         first = np.concatenate([weighted, stiff * pairs.on_left**2], axis=1)
         second = np.concatenate([weighted * t * t, stiff * pairs.on_right**2], axis=1)
         block[:, inputs, inputs] += pairs.gather(first, second) + rate[0]
@@ -263,7 +275,7 @@ class Linear:
             block -= cross[:, :, None] * cross[:, None, :] / total[:, None, None]
         by_left = np.concatenate([on_left, share * pairs.on_left], axis=1)
         by_right = np.concatenate([on_right, share * pairs.on_right], axis=1)
-        paid = pairs.gather(
+        cost = pairs.gather(
             np.concatenate([on_left * nu[:count], point.by_excess * pairs.on_left], axis=1),
             np.concatenate([on_right * nu[:count], point.by_excess * pairs.on_right], axis=1),
         )
@@ -278,35 +290,40 @@ class Linear:
         if pairs.ratio is not None:
             weight = (cross * point.q).sum(axis=1) / total
             along += (rate[3] + rate[4] / pairs.ratio / pairs.ratio) * point.q - cross * weight[:, None]
-        loose = np.concatenate([np.zeros(count), (1 / whole).sum(axis=0)])
+        loose = np.concatenate([np.zeros(count), (1 / slack_rate).sum(axis=0)])
         spent = np.concatenate([level.sum(axis=0), point.u.sum(axis=0)])
-        return cls(pairs, point, nu, sides, block, by_left, by_right, levels, along, loose, spent, paid, share, whole)
+        return cls(
+            pairs, point, nu, sides, block, by_left, by_right, levels, along, loose, spent, cost, share, slack_rate
+        )
 
-    def take(self, chosen: npt.NDArray[np.bool_]) -> Linear:
-        """The `chosen` labels (n,); sums over labels stay those over all labels."""
-        each = {
+    def take(self, chosen: npt.NDArray[np.bool_]) -> NewtonStep:
+        """Return the `chosen` labels (n,); sums over labels remain those over all labels."""
+        fields = {
             name: getattr(self, name)[chosen]
-            for name in ("block", "on_left", "on_right", "levels", "along", "paid", "share", "rate")
+            for name in ("block", "on_left", "on_right", "levels", "along", "cost", "share", "rate")
         }
         sides = [(value[chosen], price[chosen]) for value, price in self.sides]
-        return replace(self, point=self.point.take(chosen), sides=sides, **each)
+        return replace(self, point=self.point.take(chosen), sides=sides, **fields)
 
     def left(self, profits: Array) -> Array:
-        """(n, k) the gains of the columns beyond the prices of all sides; profits : (n, k), without those of pairs."""
+        """Return the gains of the columns beyond the prices of all sides, (n, k).
+
+        profits : (n, k), without the prices of pairs.
+        """
         ratio = self.pairs.ratio
-        gained = profits - self.paid + self.point.z
-        return gained if ratio is None else gained + self.point.by_low - self.point.by_high / ratio
+        gains = profits - self.cost + self.point.z
+        return gains if ratio is None else gains + self.point.by_low - self.point.by_high / ratio
 
     def aims(self, mu: Array | float) -> list[Array]:
-        """The changes of the prices for which their products with the sides become `mu`."""
+        """Return the changes of the prices after which their products with the sides are `mu`."""
         return [mu / value - price for value, price in self.sides]
 
-    def right(self, left: Array, aims: Sequence[Array]) -> tuple[Array, Array, Array]:
-        """The right side (n, k) of the step of q, of the slacks u (n, sticks), and of m (n,)."""
+    def right(self, gains: Array, aims: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """Return the right side of the step of q (n, k), of the slacks u (n, sticks), and of m (n,)."""
         point, pairs = self.point, self.pairs
         on_slack = point.by_zero + point.by_excess - self.nu[pairs.count :] + aims[1] + aims[2]
-        paid = aims[2] - self.share * on_slack
-        on_columns = left + aims[0] - self.on_sticks(paid)
+        excess_prices = aims[2] - self.share * on_slack
+        on_columns = gains + aims[0] - self.on_sticks(excess_prices)
         on_least = np.zeros(len(on_columns))
         if pairs.ratio is not None:
             on_least = (point.by_high - point.by_low - aims[3] + aims[4]).sum(axis=1)
@@ -316,14 +333,14 @@ class Linear:
             on_columns = on_columns + aims[3] - aims[4] / pairs.ratio + cross * (on_least / total)[:, None]
         return on_columns, on_slack, on_least
 
-    def on_sticks(self, each: Array) -> Array:
-        """(n, k) the prices `each` (n, sticks) of excesses, on the entries that they concern."""
-        none = np.zeros((len(each), self.pairs.count))
-        on_left = np.concatenate([none, each * self.pairs.on_left], axis=1)
-        return self.pairs.gather(on_left, np.concatenate([none, each * self.pairs.on_right], axis=1))
+    def on_sticks(self, prices: Array) -> Array:
+        """Return the prices of excesses (n, sticks) on the entries of their pairs, (n, k)."""
+        none = np.zeros((len(prices), self.pairs.count))
+        on_left = np.concatenate([none, prices * self.pairs.on_left], axis=1)
+        return self.pairs.gather(on_left, np.concatenate([none, prices * self.pairs.on_right], axis=1))
 
-    def step(self, dq: Array, dnu: Array, aims: Sequence[Array], on_slack: Array, on_least: Array) -> Inside:
-        """The whole step, from the steps dq of the columns and dnu of the prices of pairs."""
+    def step(self, dq: Array, dnu: Array, aims: Sequence[Array], on_slack: Array, on_least: Array) -> InteriorPoint:
+        """Return the whole step, from the steps dq of the columns and dnu of the prices of pairs."""
         pairs = self.pairs
         excess = pairs.excess(dq)
         by_excess = self.sides[2][1] / self.sides[2][0]
@@ -334,20 +351,20 @@ class Linear:
             cross = by_low / low + by_high / high / pairs.ratio
             total = (by_low / low + by_high / high).sum(axis=1)
             dm = ((on_least + (cross * dq).sum(axis=1)) / total)[:, None]
-        by = Inside(dq, dq * 0, du, du * 0, du * 0, dm, self.point.by_low * 0, self.point.by_high * 0)
-        moved = [
+        by = InteriorPoint(dq, dq * 0, du, du * 0, du * 0, dm, self.point.by_low * 0, self.point.by_high * 0)
+        price_changes = [
             aim - price / value * change
             for aim, (value, price), (change, _) in zip(aims, self.sides, by.sides(pairs), strict=True)
         ]
-        by = replace(by, z=moved[0], by_zero=moved[1], by_excess=moved[2])
-        return replace(by, by_low=moved[3], by_high=moved[4]) if pairs.ratio is not None else by
+        by = replace(by, z=price_changes[0], by_zero=price_changes[1], by_excess=price_changes[2])
+        return replace(by, by_low=price_changes[3], by_high=price_changes[4]) if pairs.ratio is not None else by
 
 
 def longest_step(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
-    """The length, at most 1, up to which a step keeps all values positive; with axis 1, one for each label."""
+    """Return the length, at most 1, up to which a step keeps all values positive; with axis 1, one per label."""
     rates = [np.max(-change / value, axis=axis, initial=0.0) for value, change in values]
     worst = np.max(np.stack([np.asarray(rate) for rate in rates]), axis=0)
-    return np.asarray(np.minimum(1.0, REACH / np.maximum(worst, 1e-300)))
+    return np.asarray(np.minimum(1.0, BOUNDARY_STEP_FRACTION / np.maximum(worst, 1e-300)))
 
 
 class Pairs:
@@ -355,19 +372,19 @@ class Pairs:
 
     def __init__(self, terms: Sequence[Term], k: int) -> None:
         kinds = ByKind(terms)
-        self.moments, sticks = ([term for _, term in each] for each in (kinds.moments, kinds.sticks))
+        self.moments, sticks = ([term for _, term in ordered_terms] for ordered_terms in (kinds.moments, kinds.sticks))
         self.numbers = [number for number, _ in (*kinds.moments, *kinds.sticks)]
         self.size = len(terms)
-        each = [*self.moments, *sticks]
+        ordered_terms = [*self.moments, *sticks]
         none = np.zeros(0, dtype=np.intp)
-        self.left = np.concatenate([none, *(term.left for term in each)])
-        self.right = np.concatenate([none, *(term.right for term in each)])
-        sizes = [len(term) for term in each]
+        self.left = np.concatenate([none, *(term.left for term in ordered_terms)])
+        self.right = np.concatenate([none, *(term.right for term in ordered_terms)])
+        sizes = [len(term) for term in ordered_terms]
         self.ends = np.cumsum(sizes, dtype=np.intp)
         self.parts = [slice(int(end) - size, int(end)) for end, size in zip(self.ends, sizes, strict=True)]
         self.count = sum(len(term) for term in self.moments)
-        self.orders = _in_runs(self.moments)
-        self.caps = np.concatenate([np.zeros(0), *(term.cap * np.ones(len(term)) for term in each)])
+        self.orders = _runs_of_moments(self.moments)
+        self.caps = np.concatenate([np.zeros(0), *(term.cap * np.ones(len(term)) for term in ordered_terms)])
         factors = [np.zeros(0), *(term.factor for term in sticks)]
         self.on_left, self.on_right = 1 / self.caps[self.count :], -np.concatenate(factors) / self.caps[self.count :]
         self.on = np.eye(k)[self.left], np.eye(k)[self.right]
@@ -375,25 +392,28 @@ class Pairs:
         self.ratio = kinds.ratio if np.isfinite(kinds.ratio) else None
 
     def split(self, values: Array) -> tuple[Array, ...]:
-        """The `values` of the pairs, one array for each term in the terms' order; an empty one for `Ratio`."""
-        each = np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else []
-        own = dict(zip(self.numbers, each, strict=True))
-        return tuple(own.get(number, values[..., :0]) for number in range(self.size))
+        """Split the `values` of the pairs into one array per term, in the terms' order; an empty one for `Ratio`."""
+        parts = np.split(values, self.ends[:-1], axis=-1) if len(self.ends) else []
+        part_by_term = dict(zip(self.numbers, parts, strict=True))
+        return tuple(part_by_term.get(number, values[..., :0]) for number in range(self.size))
 
-    def joined(self, weights: Sequence[Array]) -> Array:
-        """(pairs,) the values of all pairs in this list's order, from one array for each term."""
+    def concatenate(self, weights: Sequence[Array]) -> Array:
+        """Join one array per term into the values of all pairs, (pairs,), in the order of this list."""
         return np.concatenate([np.zeros(0), *(weights[number] for number in self.numbers)])
 
     def gather(self, on_left: Array, on_right: Array) -> Array:
-        """(n, k) for every input the sum of the values (n, pairs) of its pairs on the left and on the right."""
+        """Sum for every input the values (n, pairs) of its pairs on the left and on the right, (n, k)."""
         return np.asarray(on_left @ self.on[0] + on_right @ self.on[1])
 
     def excess(self, q: Array) -> Array:
-        """(n, sticks) by how much the left input exceeds the right one, in units of the cap; it may be negative."""
+        """Return the excess of the left input over the right one, (n, sticks), in units of the cap.
+
+        It may be negative.
+        """
         return np.asarray(q[:, self.left[self.count :]] * self.on_left + q[:, self.right[self.count :]] * self.on_right)
 
     def psi(self, q: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """psi, its two slopes, its second derivative in a, and t = a/b, each (n, moments)."""
+        """Compute psi, its two slopes, its second derivative in a, and t = a/b, each (n, moments)."""
         a, b = q[:, self.left[: self.count]], q[:, self.right[: self.count]]
         with np.errstate(all="ignore"):
             parts = [_psi(order, self.caps[part], a[:, part], b[:, part]) for part, order in self.orders]
@@ -401,8 +421,8 @@ class Pairs:
         return level, on_left, on_right, bend, t
 
 
-def _in_runs(moments: Sequence[Any]) -> list[tuple[slice, Any]]:
-    """Neighbouring moments whose psi is of one form, with their orders: 1, or an order for each pair."""
+def _runs_of_moments(moments: Sequence[Any]) -> list[tuple[slice, Any]]:
+    """List runs of moments with psi of one form, with their orders: 1, or an order per pair."""
     runs, start = [], 0
     for first, group in groupby(moments, lambda term: term.order == 1):
         orders = np.concatenate([np.full(len(term), float(term.order)) for term in group])
@@ -412,32 +432,38 @@ def _in_runs(moments: Sequence[Any]) -> list[tuple[slice, Any]]:
 
 
 def _psi(order: Any, cap: Array, a: Array, b: Array) -> Array:
-    apart = (a - b) / b
+    tilt = (a - b) / b
     t = a / b
-    log = np.where(np.abs(apart) < 0.5, np.log1p(np.where(np.abs(apart) < 0.5, apart, 0.0)), np.log(t))
+    log = np.where(
+        np.abs(tilt) < 0.5,
+        np.log1p(np.where(np.abs(tilt) < 0.5, tilt, 0.0)),
+        np.log(t),
+    )
     if np.ndim(order) == 0:  # order 1
-        on_left, on_right, bend = log, -apart, 1 / a
+        on_left, on_right, bend = log, -tilt, 1 / a
         level = a * log - (a - b)
-        series = b * apart**2 / 2 * (1 - apart / 3 + apart**2 / 6 - apart**3 / 10)
+        series = b * tilt**2 / 2 * (1 - tilt / 3 + tilt**2 / 6 - tilt**3 / 10)
     else:
         rise = np.expm1((order - 1) * log)
         on_left, on_right = order * rise, -(order - 1) * np.expm1(order * log)
         bend = order * (order - 1) * (1 + rise) / a
         level = a * on_left + b * on_right  # by homogeneity
         series = (
-            b * order * (order - 1) / 2 * apart**2
-            * (1 + (order - 2) / 3 * apart * (1 + (order - 3) / 4 * apart * (1 + (order - 4) / 5 * apart)))
+            b * order * (order - 1) / 2 * tilt**2
+            * (1 + (order - 2) / 3 * tilt * (1 + (order - 3) / 4 * tilt * (1 + (order - 4) / 5 * tilt)))
         )  # fmt: skip
-    level = np.where(np.abs(apart) * order < SERIES_RATIO, series, level)
+    level = np.where(np.abs(tilt) * order < SERIES_RATIO, series, level)
     return np.stack([level / cap, on_left / cap, on_right / cap, bend / cap, t])
 
 
-MAX_WHOLE = 60  # Terms of up to this many pairs are posed whole; of larger ones, pairs that bind join in rounds
+MAX_PAIRS_AT_ONCE = (
+    60  # Terms of up to this many pairs are included completely; of larger ones, binding pairs are added in rounds
+)
 
 
 def first_pairs(term: Term, pair: Pair) -> Index:
-    """The positions in the term of the pairs to begin with."""
-    if len(term) <= max(MAX_WHOLE, 2 * len(pair)):
+    """Return the positions in the term of the initial pairs."""
+    if len(term) <= max(MAX_PAIRS_AT_ONCE, 2 * len(pair)):
         return np.arange(len(term))
     order = np.argsort(pair.posterior)
     ends = order[[0, -1]]
@@ -445,14 +471,14 @@ def first_pairs(term: Term, pair: Pair) -> Index:
 
 
 def tight_pairs(term: Term, matrix: Array) -> Index:
-    """The positions of the pairs whose constraints `matrix` meets with equality, or nearly so."""
+    """Return the positions of the pairs whose constraints `matrix` meets with equality, or nearly so."""
     if not len(term):
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(term.excess(matrix) > -1e-3 * np.max(term.cap))
 
 
 def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]) -> list[Index]:
-    """The pairs outside the active ones that the matrix violates most, a few for every input."""
+    """Return the pairs outside the active ones that the matrix violates most, a few per input."""
     violated = []
     for term, pairs in zip(terms, active, strict=True):
         if len(pairs) == len(term):
@@ -462,14 +488,16 @@ def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]
         excess[pairs] = -np.inf
         order = np.argsort(-excess, kind="stable")
         order = order[excess[order] > 1e-9 * np.max(term.cap)]
-        # The worst partners of every input, not the worst pairs of all, which may be nearly alike.
-        kept = np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
-        violated.append(order[kept])
+        # The worst partners of every input, not the worst pairs of all, which may be nearly equal.
+        is_among_worst = (
+            np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
+        )
+        violated.append(order[is_among_worst])
     return violated
 
 
 def _ranks(labels: Index) -> Index:
-    """(n,) how often each entry's value has occurred before it."""
+    """Count for each entry, (n,), how often its value has occurred before it."""
     order = np.argsort(labels, kind="stable")
     starts = np.concatenate([[True], np.diff(labels[order]) != 0])
     first = np.maximum.accumulate(np.where(starts, np.arange(len(labels)), 0))

@@ -1,6 +1,6 @@
-"""The certificate of the ratio-labelled program, for every constraint that has a column form.
+"""The certificate of the ratio-labeled program, for every constraint that has a column form.
 
-The program has one output, called a label, for each of many likelihood ratios; here a label is an interval of ratios.
+The program has one output, called a label, per likelihood ratio; here a label is an interval of ratios.
 On it the divergence lies below its chord c_i, which is linear in the column. For row multipliers lambda and supports
 u_i of the constraints (`constraints.terms`), weak duality gives, for every feasible channel,
 
@@ -57,8 +57,8 @@ from ldpopt.design.ratios.proof_chords import (
 )  # fmt: skip
 from ldpopt.design.utilities.decisions import ExpectedLoss
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.laws import Laws, law
-from ldpopt.design.work import Work, size
+from ldpopt.design.utilities.laws import LawPair, law
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.values.distribution import Array, Index
 from ldpopt.values.results import ByValue
@@ -66,7 +66,7 @@ from ldpopt.values.results import ByValue
 
 @dataclass(frozen=True, eq=False)
 class TermMultiplier(ByValue):
-    """The multiplier `values` of some `pairs` of the constraints' term number `term`, in that term's own form."""
+    """The multiplier `values` of some `pairs` of the constraints' term number `term`, in the form of that term."""
 
     term: int
     pairs: Index
@@ -75,10 +75,12 @@ class TermMultiplier(ByValue):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnDual(Certificate):
-    """Multipliers of a program with linear utilities above the true one, for constraints in column form. rows : (k,)
-    multipliers of the row sums. multipliers : those of the terms of the constraints, which are numbered in the
-    constraints' order. posed : the constraints whose terms these are, each implied by a constraint of the design; None
-    for the constraints of the design themselves.
+    """Multipliers of a program with linear utilities above the true one, for constraints in column form.
+
+    rows : (k,) multipliers of the row sums.
+    multipliers : those of the terms of the constraints, which are numbered in the constraints' order.
+    posed : the constraints of these terms, each implied by a constraint of the design; None for the constraints of the
+        design themselves.
     """
 
     rows: Array
@@ -87,99 +89,100 @@ class ColumnDual(Certificate):
 
     @property
     def inputs(self) -> Sequence[Label]:
-        """The inputs that the row multipliers are for."""
+        """The inputs of the row multipliers."""
         labels: Sequence[Label] = self.utility.labels
         return labels
 
     @abstractmethod
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
-        """One or several choices of linear utilities; each choice has one above the true utility at every column.
-        spread : a cap on the log-ratio of any two entries of a column, None where there is none.
+        """Return one or several choices of linear utilities; each has one above the true utility at every column.
+
+        spread : a cap on the log-ratio of any two entries of a column, None if there is none.
         """
 
     def used(self) -> tuple[ColumnConstraint, ...]:
-        """The constraints of the design that have a column form, which the proof may use."""
+        """Return the constraints of the design that have a column form, which the proof may use."""
         return tuple(c for c in self.constraints if isinstance(c, ColumnConstraint))
 
     def work(self) -> Work:
-        """Gains less prices for each input and label, in each of several choices of tangents."""
+        """Bound the work to subtract prices from gains for each input and label, in each choice of tangents."""
         k, cells = self.answers, float(self.labels) * self.answers
         capped = plain_caps(self.constraints)[0] < math.inf
         gains = cells * (1 if capped else self.choices)
-        paid = Work.on(cells, 20.0 * (1 + count(self.multipliers))) + Work.on(gains, 20.0)
-        return paid + Work.on(gains, 60.0).in_floats + pairs_of(self.used(), k)
+        price_work = Work.on(cells, 20.0 * (1 + count(self.multipliers))) + Work.on(gains, 20.0)
+        return price_work + Work.on(gains, 60.0).in_floats + pairs_of(self.used(), k)
 
     @property
     def labels(self) -> int:
-        """How many labels there are at most."""
-        return max(size(getattr(self, "knots", ())), self.channel.shape[1] if self.channel else 1)
+        """An upper bound on the number of labels."""
+        return max(count_numbers(getattr(self, "knots", ())), self.channel.shape[1] if self.channel else 1)
 
     @property
     def choices(self) -> int:
-        """The most choices of linear utilities."""
+        """An upper bound on the number of choices of linear utilities."""
         return 1
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """sum lambda, the charges of the constraints, and what channels gain beyond their prices; the best choice."""
+        """Compute sum lambda, the charges of the constraints, and the gains beyond the prices, for the best choice."""
         inputs = self.inputs
         spread = least_spread(self.used(), inputs, arithmetic)
         gains = self.gains(spread, arithmetic)
         rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
         terms = self._terms(inputs)
-        paid, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
-        each = [bound + gain.charge + self._unpaid(gain, paid, sums, spread) for gain in gains]
+        prices, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
+        bounds = [bound + gain.charge + self._unpaid(gain, prices, sums, spread) for gain in gains]
         for gain, multipliers in self.shared(spread, terms, arithmetic):
-            paid, sums, bound = self._paid(multipliers, terms, rows, len(gain.sums))
-            each.append(bound + self._unpaid(gain, paid, sums, spread))
-        return min(each, key=lambda enclosed: float(enclosed.upper))
+            prices, sums, bound = self._paid(multipliers, terms, rows, len(gain.sums))
+            bounds.append(bound + self._unpaid(gain, prices, sums, spread))
+        return min(bounds, key=lambda enclosed: float(enclosed.upper))
 
-    def _unpaid(self, gains: Gains, paid: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
-        """The most that channels gain beyond the prices of their columns."""
-        capped = variation_cap(self.used(), paid.arithmetic)
-        return enclosed_residual(gains.values - paid, gains.sums - sums, spread, capped)
+    def _unpaid(self, gains: Gains, prices: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
+        """Bound the gains of channels beyond the prices of their columns."""
+        variation = variation_cap(self.used(), prices.arithmetic)
+        return enclosed_residual(gains.values - prices, gains.sums - sums, spread, variation)
 
     def shared(
         self, spread: Enclosure | None, terms: Sequence[Term], arithmetic: Arithmetic
     ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
-        """Further choices, each with multipliers of its own; none by default."""
+        """Generate further choices, each with separate multipliers; none by default."""
         return iter(())
 
     def _paid(
         self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term], rows: Enclosure, labels: int
     ) -> tuple[Enclosure, Enclosure, Enclosure]:
-        """The prices (labels, k) of the columns' entries, their sums (labels,), and what they add to the bound."""
+        """Return the prices (labels, k) of the columns' entries, their sums (labels,), and their part of the bound."""
         arithmetic, bound = rows.arithmetic, rows.sum()
-        paid, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
+        prices, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
         for multiplier in expect_each(multipliers, TermMultiplier, "the multipliers of the constraints"):
-            term = _chosen(terms, multiplier)
+            term = _selected_pairs(terms, multiplier)
             if term.pure:
                 continue
             support, over_inputs = term.enclosed_support(multiplier.values, labels, len(rows), arithmetic)
-            paid, sums = paid + support, sums + over_inputs
+            prices, sums = prices + support, sums + over_inputs
             bound = bound + term.enclosed_charge(multiplier.values, labels, arithmetic)
-        return paid, sums, bound
+        return prices, sums, bound
 
     def _terms(self, inputs: Sequence[Label]) -> list[Term]:
-        """The terms, in the order in which the multipliers number them."""
+        """List the terms in the order of the multipliers."""
         used = self.used()
         if self.posed is None:
             return [term for c in used for term in c.columns(inputs)]
-        given = expect(self.posed, tuple, "the constraints that the multipliers are for")
-        posed = [c for c in given if isinstance(c, ColumnConstraint)]
-        for constraint in posed:
+        stated = expect(self.posed, tuple, "the constraints that the multipliers are for")
+        column_constraints = [c for c in stated if isinstance(c, ColumnConstraint)]
+        for constraint in column_constraints:
             require(implied(used, constraint), f"no constraint of the design says as much as {constraint!r}")
-        return [term for c in posed for term in c.columns(inputs)]
+        return [term for c in column_constraints for term in c.columns(inputs)]
 
 
-def _chosen(terms: Sequence[Term], multiplier: TermMultiplier) -> Any:
-    """The pairs of the term that a multiplier is for; pure LDP is taken whole."""
+def _selected_pairs(terms: Sequence[Term], multiplier: TermMultiplier) -> Any:
+    """Return the pairs of the term of a multiplier; pure LDP is not divided."""
     term = terms[position(multiplier.term, len(terms), "the term of a multiplier")]
     return term if term.pure else term.take(positions(multiplier.pairs, -1, len(term), "the pairs of a multiplier"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntervalDual(ColumnDual):
-    """Multipliers of the ratio-labelled program, checked on every interval of likelihood ratios.
+    """Multipliers of the ratio-labeled program, checked on every interval of likelihood ratios.
 
     classes : (k,) integers: inputs of one class have exactly equal likelihood ratios and are merged, which keeps the
     optimum where all inputs are treated alike; None for the inputs themselves.
@@ -193,12 +196,14 @@ class IntervalDual(ColumnDual):
 
     @property
     def room(self) -> float:
-        """The slopes of chords are rounded, on narrow intervals by more, and those of another program otherwise."""
+        """The rounding margin: slopes of chords are rounded, on narrow intervals by more, and differently by another
+        processor.
+        """
         return 2.0**-36 + min(2.0**-30, 2.0**-50 * float(np.ptp(self.knots) / np.diff(self.knots).min()))
 
     @property
     def argument(self) -> str:
-        """Why the bound holds."""
+        """The reason why the bound is valid."""
         return f"weak duality of the ratio-labelled program on {max(0, count(self.knots) - 1)} intervals of ratios"
 
     @property
@@ -212,20 +217,20 @@ class IntervalDual(ColumnDual):
         return int(16 ** sum(bool((np.asarray(p) == 0).any()) for p in self.utility.pair or ()))
 
     def used(self) -> tuple[ColumnConstraint, ...]:
-        """The constraints that the proof may use; where inputs are merged, those that treat all inputs alike."""
+        """Return the constraints that the proof may use; for merged inputs, those that treat all inputs equally."""
         return tuple(c for c in super().used() if self.classes is None or c.symmetric)
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> Sequence[Gains]:
-        """The chords of the divergence."""
+        """Return the chords of the divergence."""
         laws, cut = self._rays(spread, arithmetic)
         return enclosed_chords(self.finite.f, laws, cut, np.asarray(self.knots), self.used())
 
     def shared(
         self, spread: Enclosure | None, terms: Sequence[Term], arithmetic: Arithmetic
     ) -> Iterator[tuple[Gains, Sequence[TermMultiplier]]]:
-        """Multipliers for a divergence that is infinite at ratio 0 or infinity; none where it is finite at both.
+        """Generate multipliers for a divergence that is infinite at ratio 0 or infinity; none if it is finite at both.
 
-        Beyond the first and the last cut the multipliers of moments pay for it (`shared_ends`).
+        Beyond the first and the last cut the multipliers of moments pay for it (`End`).
         """
         laws, cut = self._rays(spread, arithmetic)
         f, multipliers = self.finite.f, list(self.multipliers)
@@ -233,14 +238,18 @@ class IntervalDual(ColumnDual):
         if not sides:
             return
         gains = open_chords(f, laws, cut)
-        capped = [
+        moment_terms = [
             (number, term, np.stack([part.astype(float) for part in term.checked(multiplier.values, len(gains.sums))]))
             for number, multiplier in enumerate(multipliers)
-            if (term := _chosen(terms, multiplier)).conic
+            if (term := _selected_pairs(terms, multiplier)).conic
         ]
         for mirrored in sides:
             end = End.of(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)
-            choice = None if end is None else end.shared(capped, np.asarray(self.rows, dtype=np.float64), arithmetic)
+            choice = (
+                None
+                if end is None
+                else end.choose_multipliers(moment_terms, np.asarray(self.rows, dtype=np.float64), arithmetic)
+            )
             if end is None or choice is None:
                 return
             values = np.asarray(multipliers[choice.number].values)
@@ -254,10 +263,10 @@ class IntervalDual(ColumnDual):
             )
         yield gains, tuple(multipliers)
 
-    def _rays(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Laws, Rays]:
-        """The hypotheses on the classes, and the rays that cut the ratios."""
+    def _rays(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[LawPair, Rays]:
+        """Return the hypotheses on the classes, and the rays that cut the ratios."""
         p0, p1 = self._masses()
-        laws = Laws.of(p0, p1, arithmetic)
+        laws = LawPair.of(p0, p1, arithmetic)
         cut = rays(laws, by_ratio(p0, p1).tolist(), self.knots, spread, arithmetic)
         return (laws if self.classes is None else self._merged.laws(p0, p1, arithmetic)), cut
 
@@ -284,7 +293,7 @@ class LossDual(ColumnDual):
     argument = "linear-programming duality, one column a decision"
 
     def gains(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[Gains]:
-        """Minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
+        """Return minus the loss of every decision under the mixture of the priors, whose loss is at most the worst."""
         priors = self.utility.priors
         shares = mixture(self.weights, (len(priors),), "the weights of the priors", "the priors", arithmetic)
         mean = shares @ arithmetic.stack([law(prior, arithmetic) for prior in priors])

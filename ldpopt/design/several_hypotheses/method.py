@@ -16,17 +16,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_laws, needs_patterns, proved_by
+from ldpopt.design.candidate import (
+    Ask,
+    Candidate,
+    Limit,
+    Method,
+    needs_compared_distributions,
+    needs_patterns,
+    proof_by,
+)
 from ldpopt.design.generate import generate
 from ldpopt.design.kernel.sets import level_of
-from ldpopt.design.patterns.method import pattern_matrix, with_erased
-from ldpopt.design.patterns.program import PADDING, ExcessCaps, Weighed, balanced, weigh
+from ldpopt.design.patterns.method import add_erasure_weight, pattern_matrix
+from ldpopt.design.patterns.program import PRICE_PADDING, ExcessCaps, WeightedColumns, optimize_weights, zero_sum
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.several_hypotheses.minimum_cut import Members, Network
 from ldpopt.design.several_hypotheses.proof import MAX_LAWS, LawShares, MarginalDual, Search
 from ldpopt.design.solve import INTERIOR, SIMPLEX
 from ldpopt.design.utilities.base import ColumnUtility, columns_of, gradients_of
-from ldpopt.design.utilities.laws import Compared
+from ldpopt.design.utilities.laws import MarginalComparisons
 from ldpopt.errors import SolverError
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.numbers.tolerances import MARGINALS_GAP, MARGINALS_GAP_CAPPED
@@ -45,7 +53,9 @@ TANGENTS = 300
 
 
 @dataclass(frozen=True)
-class MarginalPatterns(Method, reference="[KOV14]", needs=(needs_laws, needs_patterns), preference=170, by_cvxpy=True):
+class MarginalPatterns(
+    Method, reference="[KOV14]", needs=(needs_compared_distributions, needs_patterns), preference=170, by_cvxpy=True
+):
     """The pattern program for several hypotheses, whose patterns are searched by marginals, not listed [KOV14, Thm 4].
 
     For utilities that compare the marginals of two to five laws: `WorstOf`, and `WeightedSum` of divergences, of up to
@@ -75,9 +85,9 @@ class MarginalPatterns(Method, reference="[KOV14]", needs=(needs_laws, needs_pat
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
         solved, inside, weights, rounds = program.solved(problem.deadline)
-        matrix = pattern_matrix(problem, inside.T, with_erased(level, inside.T, weights))
+        matrix = pattern_matrix(problem, inside.T, add_erasure_weight(level, inside.T, weights))
         how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
-        return Candidate(matrix, how, proved_by(MarginalDual, solved.rows, solved.pairs(), solved.criteria))
+        return Candidate(matrix, how, proof_by(MarginalDual, solved.rows, solved.pairs(), solved.criteria))
 
 
 class _Gaining(NamedTuple):
@@ -92,7 +102,7 @@ class _Weights(NamedTuple):
 
     pool: Members
     mu: Array
-    weighed: Weighed
+    weighed: WeightedColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +110,7 @@ class MarginalProgram:
     """The program over the sets found so far; t = `level`, and `eta` 1 where no cap can bind."""
 
     utility: ColumnUtility
-    compared: Compared
+    compared: MarginalComparisons
     level: float
     eta: float
 
@@ -109,11 +119,11 @@ class MarginalProgram:
         """Whether the cap can bind [GI, Prop 2]."""
         return self.eta * (2 * self.level + 1) < 1
 
-    def solved(self, deadline: Deadline = UNLIMITED) -> tuple[Weighed, Members, Array, int]:
+    def solved(self, deadline: Deadline = UNLIMITED) -> tuple[WeightedColumns, Members, Array, int]:
         """The multipliers of the best bound, sets (n, k), their weights at a vertex, and the number of rounds."""
         found = generate(self, self, self.first(), ROUNDS, gap=self.gap, deadline=deadline)
         weights = self.weighed(found.pool, SIMPLEX)[1].weights
-        return found.multipliers or found.solved.weighed, found.pool, weights, found.rounds
+        return found.multipliers or found.solution.weighed, found.pool, weights, found.rounds
 
     @property
     def gap(self) -> float:
@@ -132,7 +142,9 @@ class MarginalProgram:
         """Sets that tangents lead to, and what they gain."""
         return _Gaining(*self.climbed(solved.weighed, solved.pool, solved.mu))
 
-    def prove(self, solved: _Weights, columns: _Gaining, least: float) -> tuple[float, Weighed | None, _Gaining]:
+    def prove(
+        self, solved: _Weights, columns: _Gaining, least: float
+    ) -> tuple[float, WeightedColumns | None, _Gaining]:
         """The bound by simplices, once the gains say that it may be near, with the sets that are seen to gain."""
         value, top = self.value(solved), float(columns.gains.max(initial=0.0))
         bound = math.fsum(solved.weighed.rows) + self.eta * float(solved.weighed.prices.sum()) + top
@@ -170,21 +182,21 @@ class MarginalProgram:
         """The caps on total variation, none where they cannot bind."""
         return ExcessCaps.variation(self.utility.size, self.eta if self.capped else 1.0)
 
-    def weighed(self, inside: Members, solvers: Sequence[str]) -> tuple[Array, Weighed]:
+    def weighed(self, inside: Members, solvers: Sequence[str]) -> tuple[Array, WeightedColumns]:
         """(criteria, n) the values of the sets' patterns, and the solution of the program over them."""
         rise, caps = inside.T.astype(np.float64), self.caps
         mu = columns_of(self.utility, self.level + rise)
         if not 0 < float(mu.max(axis=1).min()) < math.inf:
             raise SolverError(f"pattern program: no pattern is worth a finite positive number of {self.utility.name}")
         base = np.full(len(inside), self.level)
-        return mu, weigh(base, rise, caps.apart(rise), caps, mu, np.zeros(len(mu)), solvers)
+        return mu, optimize_weights(base, rise, caps.one_sided_excesses(rise), caps, mu, np.zeros(len(mu)), solvers)
 
-    def paid(self, solved: Weighed, inside: Members) -> Array:
+    def paid(self, solved: WeightedColumns, inside: Members) -> Array:
         """(n,) the prices of the sets' patterns."""
         paid = self.level * math.fsum(solved.rows) + inside @ solved.rows
         return np.asarray(paid + ((inside @ solved.pairs()) * ~inside).sum(axis=1) if self.capped else paid)
 
-    def climbed(self, solved: Weighed, inside: Members, mu: Array) -> tuple[Members, Array]:
+    def climbed(self, solved: WeightedColumns, inside: Members, mu: Array) -> tuple[Members, Array]:
         """Sets that tangents lead to, and their gains per unit of the mean mass; solved, mu : of the sets `inside`."""
         network = Network(solved.pairs(), passes=1)
         taken = inside
@@ -205,7 +217,7 @@ class MarginalProgram:
         gained = solved.criteria @ columns_of(self.utility, self.level + new.T.astype(np.float64))
         return new, np.asarray((gained - self.paid(solved, new)) / (self.level + new @ mean))
 
-    def checked(self, solved: Weighed, accuracy: float) -> tuple[Weighed, float, Members]:
+    def checked(self, solved: WeightedColumns, accuracy: float) -> tuple[WeightedColumns, float, Members]:
         """The multipliers, the bound that they prove on simplices of masses, and the sets seen to gain."""
         marginals = LawShares.of(self.compared, FLOAT.of(solved.criteria), FLOAT.of(self.level))
         rows, prices, eta = solved.rows, solved.prices, FLOAT.of(self.eta if self.capped else 0.0)
@@ -213,8 +225,8 @@ class MarginalProgram:
             # Everything pays a little more, so that the cost of a raise does not depend on eta.
             factor = 1 + accuracy / 4 / (self.eta * float(prices.sum()))
             rows, prices = rows * factor, prices * factor
-            if not math.fsum(rows) >= 0 or math.fsum(rows) < PADDING * float(np.abs(rows).max()):
-                rows = balanced(rows)
+            if not math.fsum(rows) >= 0 or math.fsum(rows) < PRICE_PADDING * float(np.abs(rows).max()):
+                rows = zero_sum(rows)
         solved = replace(solved, rows=rows, prices=prices)
         searched = Search(marginals, rows, Network(solved.pairs()), eta).run(accuracy / 8)
         proved = math.fsum(rows) + self.eta * float(prices.sum()) + float(searched.raised(marginals, rows, eta).upper)

@@ -45,7 +45,7 @@ from ldpopt.design.kernel.listed import Caps
 from ldpopt.design.kernel.numbers import Unproved, pair_prices, real_array, require, weights_array
 from ldpopt.design.several_hypotheses.minimum_cut import Members, Network
 from ldpopt.design.utilities.base import ColumnUtility
-from ldpopt.design.utilities.laws import Compared, Laws
+from ldpopt.design.utilities.laws import LawPair, MarginalComparisons
 from ldpopt.design.work import Work
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
@@ -406,7 +406,7 @@ class LawShares:
     laws : (n, k).
     """
 
-    compared: Compared
+    compared: MarginalComparisons
     shares: Enclosure
     mean: Enclosure
     apart: Enclosure
@@ -414,15 +414,15 @@ class LawShares:
     laws: Enclosure
 
     @classmethod
-    def of(cls, compared: Compared, criteria: Enclosure, level: Enclosure) -> LawShares:
+    def of(cls, compared: MarginalComparisons, criteria: Enclosure, level: Enclosure) -> LawShares:
         """The marginals of a utility whose criteria are mixed by the weights `criteria`, which sum to one."""
         of = level.arithmetic
         n = len(compared.laws)
         require(2 <= n <= MAX_LAWS, f"{n} laws are too many to cut their masses into simplices (at most {MAX_LAWS})")
-        each = [Laws.of(other, compared.laws[0], of) for other in compared.laws[1:]]
+        each = [LawPair.of(other, compared.laws[0], of) for other in compared.laws[1:]]
         laws = of.stack([each[0].p1, *(pair.p0 for pair in each)])
         shares = of.stack([criteria[term.criterion] * term.weight for term in compared.terms])
-        return cls(compared, shares, laws.sum(axis=0) / n, of.stack([pair.apart for pair in each]), level, laws)
+        return cls(compared, shares, laws.sum(axis=0) / n, of.stack([pair.difference for pair in each]), level, laws)
 
     @property
     def arithmetic(self) -> Arithmetic:

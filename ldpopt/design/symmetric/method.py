@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import nnls
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_even_prior, needs_patterns, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, needs_uniform_prior, proof_by
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.estimation.program_mixture import inward, no_estimate
 from ldpopt.design.estimation.staircase import FULL
@@ -81,7 +81,7 @@ class SetFamily:
 
 
 @dataclass(frozen=True)
-class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_even_prior, needs_patterns), preference=120):
+class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_uniform_prior, needs_patterns), preference=120):
     """The exact design for an even prior or pilot: each report favors a set of one of at most two sizes [YB].
 
     It takes mutual information at an even prior, and at an even pilot every criterion that treats all categories alike
@@ -122,7 +122,7 @@ class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_even_prior, ne
         task = _Task.of(problem)
         matrix = task.matrix()
         sizes = " and ".join(f"{family.size} of {family.points}" for family, _ in task.chosen)
-        proof = proved_by(SymmetricEnvelope, task.slope)
+        proof = proof_by(SymmetricEnvelope, task.slope)
         if task.exact:
             return Candidate(matrix, f"subset selection by rotations of balanced sets, {sizes}", proof)
         shortfall = f"no few sets of the best size that separate all pairs of {task.inputs} answers alike are known"

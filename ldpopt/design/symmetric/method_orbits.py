@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_information, needs_patterns, proved_by
+from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_information, needs_patterns, proof_by
 from ldpopt.design.kernel.sets import Members, level_of
-from ldpopt.design.patterns.method import pattern_matrix, with_erased
+from ldpopt.design.patterns.method import add_erasure_weight, pattern_matrix
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.symmetric.families import best_turning, coupled, spread
 from ldpopt.design.symmetric.program_orbits import orbit_program
@@ -77,9 +77,9 @@ class OrbitProgram(
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
         inside[order] = sets.T
         inside[groups.which < 0] = inside[order[0]]
-        matrix = pattern_matrix(problem, inside, with_erased(level, inside, phi))
+        matrix = pattern_matrix(problem, inside, add_erasure_weight(level, inside, phi))
         how = f"orbit program over {groups.count} orbits of sets, {orbits.shape[1]} of them realized by {len(phi)} sets"
-        proof = proved_by(OrbitDual, groups.values, best.rows, best.pairs())
+        proof = proof_by(OrbitDual, groups.values, best.rows, best.pairs())
         if not short > 0:
             return Candidate(matrix, how, proof)
         shortfall = "no few sets of the best orbits that separate all pairs of answers as evenly are known"

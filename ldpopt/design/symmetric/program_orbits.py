@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.information.proof import information
-from ldpopt.design.patterns.program import BLOCK, ColumnProgram, ExcessCaps, Weighed
+from ldpopt.design.patterns.program import COLUMNS_PER_BLOCK, ColumnProgram, ExcessCaps, WeightedColumns
 from ldpopt.design.symmetric.proof_orbits import Groups, orbits
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.values.deadline import UNLIMITED, Deadline
@@ -36,7 +36,7 @@ def separations(inside: Array, sizes: Index, caps: ExcessCaps) -> Array:
 
 def orbit_program(
     groups: Groups, level: float, cap: float | None, deadline: Deadline = UNLIMITED
-) -> tuple[Index, Weighed]:
+) -> tuple[Index, WeightedColumns]:
     """The orbits (c, m) in use, with the weights (m,) of their patterns t + 1_A, and multipliers of groups and caps.
 
     level : t. cap : on total variation, None without. Raises `SolverError` when no solver is accurate.
@@ -45,8 +45,8 @@ def orbit_program(
     inside = orbits(sizes, np.arange(count, dtype=np.intp)).astype(np.float64)
     masses = groups.values / (groups.values @ sizes)
     middle, high = np.zeros((1, count)), np.zeros((1, count))
-    for start in range(0, count, BLOCK):
-        some = slice(start, start + BLOCK)
+    for start in range(0, count, COLUMNS_PER_BLOCK):
+        some = slice(start, start + COLUMNS_PER_BLOCK)
         own = FLOAT.of(masses @ inside[:, some]), FLOAT.of(masses @ (sizes[:, None] - inside[:, some]))
         worth = information(*own, FLOAT.of(level))
         middle[0, some] = np.where(np.asarray(worth.lower) > 0, np.asarray(worth.midpoint), 0.0)

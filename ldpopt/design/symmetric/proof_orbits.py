@@ -40,7 +40,7 @@ from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.listed import BLOCK, Caps, factor
 from ldpopt.design.kernel.numbers import increasing, nonnegative_array, real_array, require
 from ldpopt.design.utilities.column import MutualInformation
-from ldpopt.design.work import Work, size
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array, Index
@@ -115,7 +115,7 @@ class OrbitDual(Certificate):
 
     def work(self) -> Work:
         """Every orbit is priced; in balls, those that floats do not settle, which honest numbers leave few of."""
-        groups = max(min(size(self.values), MAX_GROUPS), 1)
+        groups = max(min(count_numbers(self.values), MAX_GROUPS), 1)
         most = min((self.answers / groups + 1.0) ** groups, 2.0 * MAX_ORBITS)
         each = 150.0 + 12.0 * groups**2
         return Work.on(most, each, min(most, BLOCK) * groups**2).in_floats + Work.on(self.answers + BLOCK, each)

@@ -19,7 +19,7 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_pure_ld
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.hypotheses import by_ratio
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.problems.reduction import Pair, dominating, knots, reduce
+from ldpopt.design.problems.reduction import Pair, dominating_pair, knots_near_cuts, reduce_pair
 from ldpopt.design.two_hypotheses.program import Blocks, merge_starts
 from ldpopt.design.two_hypotheses.proof import MAX_POINTS, EnvelopeDual
 from ldpopt.divergences import FDivergence
@@ -46,7 +46,7 @@ def own_envelope_dual(problem: Problem, channel: Channel, price: float) -> Envel
     """The proof for the inputs themselves; price : of a block."""
     p0, p1 = (np.asarray(p) for p in problem.utility.pair)
     level, potentials = _numbers(problem.utility.f, p0, p1, problem.epsilon, price)
-    return EnvelopeDual(problem.whole, problem.constraints, channel, level, potentials, None)
+    return EnvelopeDual(problem.original_utility, problem.constraints, channel, level, potentials, None)
 
 
 def envelope_duals(problem: Problem, candidate: Candidate, arranged: Arranged) -> Iterator[Certificate | str]:
@@ -69,11 +69,11 @@ def envelope_duals(problem: Problem, candidate: Candidate, arranged: Arranged) -
     cuts = np.column_stack([pair.posterior[changes], pair.posterior[changes + 1]])
     for base, most in ((100, 800), (400, 2000)):
         steps = max(4, min(24, most // (2 * len(cuts) + 1)))
-        p0, p1 = dominating(*source, knots(*source, cuts, base, steps))
-        blocks = Blocks(f, reduce(p0, p1).pair, problem.epsilon)
+        p0, p1 = dominating_pair(*source, knots_near_cuts(*source, cuts, base, steps))
+        blocks = Blocks(f, reduce_pair(p0, p1).pair, problem.epsilon)
         level, potentials = _numbers(f, p0, p1, problem.epsilon, blocks.coin(problem.cap).price)
         points = np.column_stack([p0, p1])
-        fields = (problem.whole, problem.constraints, arranged.channel)
+        fields = (problem.original_utility, problem.constraints, arranged.channel)
         fine = problem.cells.edges if problem.cells is not None else None
         yield EnvelopeDual(*fields, level, potentials, points, fine, edges=arranged.edges)
 
@@ -81,7 +81,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, arranged: Arranged) -
 def _numbers(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:
     """The level A and the potentials u of the sorted inputs."""
     order = by_ratio(p0, p1)
-    whole = Pair.of(p0, p1)
+    whole = Pair.from_distributions(p0, p1)
     blocks = Blocks(f, Pair(p0[order], p1[order], whole.difference[order]), epsilon)
     share = (PADDING if len(order) <= QUICK else LESS) if f.recipe else OWN_PADDING
     potentials = blocks.paying(price, share)
@@ -188,7 +188,7 @@ class Erasure(Method, reference="[Dobrushin]", preference=30):
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
     >>> from ldpopt.divergences import KL
     >>> u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
-    >>> round(optimal_channel(u, TotalVariation(0.3), method=Erasure()).value / u.unprivate, 9)
+    >>> round(optimal_channel(u, TotalVariation(0.3), method=Erasure()).value / u.value_without_privacy, 9)
     0.3
     """
 
@@ -201,9 +201,9 @@ class Erasure(Method, reference="[Dobrushin]", preference=30):
             return f"{problem.utility.name} is not known to contract with total variation"
         if _nothing(problem):
             return ""
-        if not problem.plain or math.isfinite(problem.epsilon):
+        if not problem.has_only_ldp_and_tv or math.isfinite(problem.epsilon):
             return "it takes a cap on total variation alone: full disclosure is not private"
-        if not math.isfinite(problem.utility.unprivate):
+        if not math.isfinite(problem.utility.value_without_privacy):
             return (f"{problem.utility.name} is infinite for these hypotheses under a cap on total variation alone; "
                     "add LocalDP or take a bounded divergence")  # fmt: skip
         k = len(problem.inputs)
@@ -220,4 +220,4 @@ class Erasure(Method, reference="[Dobrushin]", preference=30):
 
 def _nothing(problem: Problem) -> bool:
     """Whether a cap of zero allows no report to depend on the answer."""
-    return not problem.given and min(problem.epsilon, problem.eta) == 0
+    return not problem.output_constraints and min(problem.epsilon, problem.eta) == 0

@@ -47,8 +47,8 @@ from ldpopt.design.kernel.listed import Caps, factor, shortfall
 from ldpopt.design.kernel.numbers import Unproved, count, increasing, nonnegative, real_array, require
 from ldpopt.design.problems.reduction import Cells
 from ldpopt.design.utilities.divergence import Divergence
-from ldpopt.design.utilities.laws import Laws
-from ldpopt.design.work import Work, size
+from ldpopt.design.utilities.laws import LawPair
+from ldpopt.design.work import Work, count_numbers
 from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess, excess_above
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
@@ -88,7 +88,7 @@ class EnvelopeDual(Certificate):
 
     def work(self) -> Work:
         """The points are sorted and shown to dominate, and their blocks are looked at; some in balls."""
-        n = self.answers if self.points is None else size(self.points) // 2
+        n = self.answers if self.points is None else count_numbers(self.points) // 2
         again = Work.on(min(float(n) ** 2, MOST_AGAIN), 100.0) + Work.on(n, 3.0)
         shown = dominance(n, self.answers) if self.points is not None else Work.on(n, 150.0).in_floats
         return shown + looking(n) + again
@@ -101,9 +101,9 @@ class EnvelopeDual(Certificate):
         require(not len(order) > MAX_POINTS, f"{len(order)} points are more than {MAX_POINTS}")
         level = arithmetic.of(nonnegative(self.level, "the level"))
         potentials = arithmetic.of(real_array(self.potentials, (len(order) + 1,), "potentials"))
-        laws = Laws.of(p0, p1, arithmetic).take(order)
+        laws = LawPair.of(p0, p1, arithmetic).take(order)
         price = caps.level * level
-        masses = (p0[order], p1[order], np.asarray(laws.apart.lower), np.asarray(laws.apart.upper))
+        masses = (p0[order], p1[order], np.asarray(laws.difference.lower), np.asarray(laws.difference.upper))
         levels = (float(caps.level.lower), float(price.lower))
         blocks = SortedBlocks(self.utility.f, *masses, *levels, np.asarray(potentials.lower))
         exact = arithmetic.exact
@@ -123,7 +123,9 @@ class EnvelopeDual(Certificate):
         return dominating(self.points, *finer.endpoints())
 
 
-def _exactly_short(blocks: SortedBlocks, laws: Laws, base: Enclosure, price: Enclosure, potentials: Enclosure) -> float:
+def _exactly_short(
+    blocks: SortedBlocks, laws: LawPair, base: Enclosure, price: Enclosure, potentials: Enclosure
+) -> float:
     """The same factor in balls, of all blocks where they are few; of the others floats settle most."""
     n = len(blocks)
     looked = np.triu_indices(n + 1, 1) if n * (n + 1) // 2 <= ALL else blocks.unsettled(MOST_AGAIN)
@@ -131,7 +133,7 @@ def _exactly_short(blocks: SortedBlocks, laws: Laws, base: Enclosure, price: Enc
         return blocks.short()
     i, j = looked
     of = base.arithmetic
-    sums = (of.concatenate([of.zeros(1), part.cumsum()]) for part in (laws.apart, laws.p0, laws.p1))
+    sums = (of.concatenate([of.zeros(1), part.cumsum()]) for part in (laws.difference, laws.p0, laws.p1))
     d, first, second = (part[j] - part[i] for part in sums)
     worth = enclosed_excess(blocks.f, d, base + second, base + first)
     return factor(worth, price + (potentials[j] - potentials[i])) if len(i) else 1.0

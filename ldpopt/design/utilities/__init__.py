@@ -1,1 +1,1 @@
-"""What a design keeps: one file per notion."""
+"""The utilities of designs, one file per utility."""

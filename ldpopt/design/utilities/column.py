@@ -2,7 +2,7 @@
 
     U(Q) = min over criteria j of  sum_y mu_j(Q[:, y])
 
-See `base` for what such a utility is good for.
+See `base` for the use of such a utility.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.channel import Channel, Label
 from ldpopt.design.utilities.base import ColumnUtility, Utility, columns_of, gradients_of
 from ldpopt.design.utilities.divergence import Divergence, enclosed_divergences, tangents
-from ldpopt.design.utilities.laws import Compared, labelled_laws, law
+from ldpopt.design.utilities.laws import MarginalComparisons, labeled_distributions, law
 from ldpopt.design.work import Work
 from ldpopt.divergences import KL, FDivergence
 from ldpopt.divergences.enclosed import enclosed_excess
@@ -30,7 +30,7 @@ from ldpopt.values.labels import together, vectors
 
 @dataclass(frozen=True, eq=False)
 class MutualInformation(ColumnUtility):
-    """I(X; Y) in nats between an answer X with law `prior`, shape (k,), and its report Y [KOV14, section 4].
+    """I(X; Y) in nats between an answer X with distribution `prior`, shape (k,), and its report Y [KOV14, section 4].
 
     >>> round(MutualInformation([0.5, 0.5]).value([[0.75, 0.25], [0.25, 0.75]]), 9)
     0.130812036
@@ -43,7 +43,7 @@ class MutualInformation(ColumnUtility):
     information = True
 
     def __post_init__(self) -> None:
-        (prior,), inputs = labelled_laws([("prior", self.prior)], self.inputs, least=1)
+        (prior,), inputs = labeled_distributions([("prior", self.prior)], self.inputs, min_entries=1)
         if np.count_nonzero(prior) < 2:
             raise invalid("prior", "at least two answers that occur", np.count_nonzero(prior))
         vars(self).update(prior=prior, inputs=inputs)
@@ -54,64 +54,64 @@ class MutualInformation(ColumnUtility):
         return len(self.prior)
 
     def work(self, channel: Channel) -> Work:
-        """A logarithm is taken of every entry."""
+        """Bound the work: a logarithm is taken of every entry."""
         entries = channel.matrix.size
         return super().work(channel) + Work.on(entries, 60.0, 3.0 * entries)
 
     def _mixture(self, matrix: Array) -> Array:
-        """P.s; for a constant column the constant itself, without rounding."""
+        """Compute P.s; for a constant column the constant itself, without rounding."""
         base = matrix.min(axis=0)
         return np.asarray(base + self.prior @ (matrix - base))
 
     def columns(self, matrix: Array) -> Array:
-        """mu(s) = sum_x P_x s_x log(s_x / P.s)."""
+        """Compute mu(s) = sum_x P_x s_x log(s_x / P.s)."""
         mixture = self._mixture(matrix)
-        # Where only answers that never occur lead to an output, its probability is 0, and so is its share.
+        # If only answers that never occur lead to an output, its probability is 0, and so is its contribution.
         used = (matrix > 0) & (self.prior > 0)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            away = (matrix - mixture) / mixture
+            relative_difference = (matrix - mixture) / mixture
             # Far below the mixture, the difference from it has lost the entry.
-            logs = np.where(away > -0.9, np.log1p(away), np.log(matrix) - np.log(mixture))
+            logs = np.where(relative_difference > -0.9, np.log1p(relative_difference), np.log(matrix) - np.log(mixture))
             terms = np.where(used, matrix * logs, 0.0)
         return np.atleast_2d(self.prior @ terms)
 
     def gradients(self, matrix: Array) -> Array:
-        """d mu / d s_x = P_x log(s_x / P.s)."""
+        """Compute d mu / d s_x = P_x log(s_x / P.s)."""
         mixture = np.maximum(self._mixture(matrix), 1e-300)
         logs = np.log(np.maximum(matrix / mixture, 1e-12))
         return np.asarray((self.prior[:, None] * logs).T[None])
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """sum_x P_x times the excess of s_x log(s_x / m) above its tangent at the mean m = P.s, enclosed."""
+        """Enclose sum_x P_x times the excess of s_x log(s_x / m) above its tangent at the mean m = P.s."""
         used = self.prior > 0
         prior, rise = law(self.prior, base.arithmetic)[used], rise[used]
         mean = prior @ rise
         return (prior @ enclosed_excess(KL, rise - mean[None, :], (base + mean)[None, :]))[None, :]
 
     @property
-    def unprivate(self) -> float:
+    def value_without_privacy(self) -> float:
         """The entropy of the prior."""
         used = self.prior[self.prior > 0]
         return float(-(used * np.log(used)).sum())
 
-    def enclosed_unprivate(self, arithmetic: Arithmetic) -> Enclosure:
-        """The same, enclosed."""
+    def enclosed_value_without_privacy(self, arithmetic: Arithmetic) -> Enclosure:
+        """Enclose the entropy of the prior."""
         used = law(self.prior, arithmetic)[self.prior > 0]
         return -(used * used.log()).sum()
 
 
 @dataclass(frozen=True, eq=False)
 class WorstOf(ColumnUtility):
-    """The least D_f(M0 || M_j) over several alternatives P_j, for a test that must tell P0 from each of them.
+    """The least D_f(M0 || M_j) over several alternatives P_j, for a test that must distinguish P0 from each of them.
 
-    M0 and M_j are the laws of the report under P0 and P_j.
+    M0 and M_j are the distributions of the report under P0 and P_j.
 
     f : an `FDivergence`. p0 : distribution of shape (k,). others : the alternatives, distributions of shape (k,).
     inputs : labels of the k answers.
 
     >>> from ldpopt.divergences import KL
     >>> u = WorstOf(KL, [0.6, 0.3, 0.1], [[0.3, 0.6, 0.1], [0.3, 0.3, 0.4]])
-    >>> u.value(np.eye(3)) == min(each.unprivate for each in u.each)
+    >>> u.value(np.eye(3)) == min(each.value_without_privacy for each in u.each)
     True
     """
 
@@ -126,8 +126,8 @@ class WorstOf(ColumnUtility):
             raise invalid("others", "at least one alternative", "none")
         others = vectors(self.others)
         named = [("p0", self.p0), *((f"alternative {index}", p) for index, p in enumerate(others))]
-        (p0, *each), inputs = together(named, self.inputs)
-        parts = tuple(Divergence(self.f, p0, p, inputs) for p in each)
+        (p0, *alternatives), inputs = together(named, self.inputs)
+        parts = tuple(Divergence(self.f, p0, p, inputs) for p in alternatives)
         stacked = np.stack([part.p1 for part in parts])
         vars(self).update(each=parts, p0=parts[0].p0, others=stacked, inputs=parts[0].inputs)
 
@@ -144,33 +144,33 @@ class WorstOf(ColumnUtility):
         return f"worst {self.f.name}"
 
     @property
-    def compared(self) -> Compared:
-        """One comparison for each criterion."""
-        return Compared.of((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
+    def compared(self) -> MarginalComparisons:
+        """One comparison per criterion."""
+        return MarginalComparisons.of((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
 
     def columns(self, matrix: Array) -> Array:
-        """(alternatives, n) values, one row for each alternative."""
+        """Compute the values, (alternatives, n), one row per alternative."""
         return np.stack([part.f.excess(part.p0 @ matrix, part.p1 @ matrix) for part in self.each])
 
     def gradients(self, matrix: Array) -> Array:
-        """(alternatives, n, k) tangents at the ratio of each column."""
+        """Compute the tangents at the ratio of each column, (alternatives, n, k)."""
         return np.stack([tangents(part.f, part.p0, part.p1, matrix) for part in self.each])
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """(alternatives, n) values, enclosed."""
+        """Enclose the values, (alternatives, n)."""
         return base.arithmetic.concatenate([part.enclosed_columns(base, rise) for part in self.each])
 
     @property
-    def unprivate(self) -> float:
+    def value_without_privacy(self) -> float:
         """The least divergence of the distributions themselves."""
-        return min(part.unprivate for part in self.each)
+        return min(part.value_without_privacy for part in self.each)
 
     def parts(self) -> Sequence[Utility]:
-        """Each divergence alone."""
+        """List each divergence alone."""
         return self.each
 
     def from_parts(self, bounds: Sequence[float], arithmetic: Arithmetic) -> Enclosure:
-        """The least of the bounds."""
+        """Return the least of the bounds."""
         return arithmetic.of(min(bounds))
 
 
@@ -220,12 +220,12 @@ class WeightedSum(ColumnUtility):
         return " + ".join(f"{w:g} {part.name}" for w, part in self._weighted)
 
     @property
-    def compared(self) -> Compared | None:
-        """The comparisons of all parts; None where one of them depends on more than the marginals."""
+    def compared(self) -> MarginalComparisons | None:
+        """The comparisons of all parts; None if one of them depends on more than the marginals."""
         parts = [(weight, part.compared) for weight, part in self._weighted]
         if any(compared is None for weight, compared in parts if weight > 0):
             return None
-        return Compared.of(
+        return MarginalComparisons.of(
             (0, weight * term.weight, term.f, compared.laws[term.first], compared.laws[term.second])
             for weight, compared in parts
             if compared is not None
@@ -238,54 +238,57 @@ class WeightedSum(ColumnUtility):
         return list(zip(self.weights, self.utilities, strict=True))
 
     def columns(self, matrix: Array) -> Array:
-        """The weighted sum of the parts' columns."""
+        """Compute the weighted sum of the parts' columns."""
         return np.asarray(sum(w * columns_of(part, matrix) for w, part in self._weighted))
 
     def gradients(self, matrix: Array) -> Array:
-        """The weighted sum of the parts' gradients."""
+        """Compute the weighted sum of the parts' gradients."""
         return np.asarray(sum(w * gradients_of(part, matrix) for w, part in self._weighted))
 
     @property
-    def unprivate(self) -> float:
+    def value_without_privacy(self) -> float:
         """The weighted sum of the parts' utilities without any privacy."""
-        return float(sum(w * part.unprivate for w, part in self._weighted if w > 0))
+        return float(sum(w * part.value_without_privacy for w, part in self._weighted if w > 0))
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """The weighted sum of the parts' columns, enclosed: divergences of one f together, as they may be many."""
-        alike: dict[Any, list[tuple[float, Divergence]]] = {}
+        """Enclose the weighted sum of the parts' columns.
+
+        Divergences of one f are enclosed together, as they may be many.
+        """
+        divergences: dict[Any, list[tuple[float, Divergence]]] = {}
         sums: list[Enclosure] = []
         for weight, part in self._weighted:
             if type(part) is Divergence:
-                alike.setdefault(part.f, []).append((weight, part))
+                divergences.setdefault(part.f, []).append((weight, part))
             else:
                 sums.append(part.enclosed_columns(base, rise) * weight)
-        for group in alike.values():
-            left = np.array([weight for weight, _ in group])
+        for group in divergences.values():
+            remaining_weights = np.array([weight for weight, _ in group])
             for values in enclosed_divergences([part for _, part in group], base, rise):
-                sums.append(_sum_of_rows(values * left[: values.shape[0], None])[None, :])
-                left = left[values.shape[0] :]
+                sums.append(_sum_of_rows(values * remaining_weights[: values.shape[0], None])[None, :])
+                remaining_weights = remaining_weights[values.shape[0] :]
         total: Enclosure = reduce(operator.add, sums)
         return total
 
     def parts(self) -> Sequence[Utility]:
-        """Each utility alone."""
+        """List each utility alone."""
         return tuple(self.utilities)
 
     def from_parts(self, bounds: Sequence[float], arithmetic: Arithmetic) -> Enclosure:
-        """The weighted sum of the bounds."""
+        """Return the weighted sum of the bounds."""
         total = arithmetic.of(0.0)
         for weight, bound in zip(self.weights, bounds, strict=True):
             total = total + arithmetic.of(bound) * weight if weight > 0 else total
         return total
 
 
-ADDED = 64  # How many numbers are added at once: what rounding may do to a sum grows with their number.
+MAX_SUMMANDS = 64  # Numbers added at once: the rounding error of a sum grows with their number.
 
 
 def _sum_of_rows(values: Enclosure) -> Enclosure:
-    """(n,) the sum over the first axis of (parts, n), of a few at a time."""
-    while (parts := values.shape[0]) > ADDED:
-        starts = range(0, parts, ADDED)
-        values = values.arithmetic.stack([values[start : start + ADDED].sum(axis=0) for start in starts])
+    """Sum the first axis of (parts, n), a few at a time, (n,)."""
+    while (parts := values.shape[0]) > MAX_SUMMANDS:
+        starts = range(0, parts, MAX_SUMMANDS)
+        values = values.arithmetic.stack([values[start : start + MAX_SUMMANDS].sum(axis=0) for start in starts])
     total: Enclosure = values.sum(axis=0)
     return total

@@ -1,4 +1,4 @@
-"""The criteria of optimal design, as objects: which errors of an estimate are made small.
+"""The criteria of optimal design: the errors of an estimate to be minimized.
 
 Each is a function of the covariance C = J^-1 - p p^T of one report's estimate of the proportions p, and a convex,
 decreasing function of the information J; smaller is better.
@@ -20,9 +20,9 @@ import numpy as np
 from ldpopt.design.cones import matrix_of, triangle
 from ldpopt.design.utilities.criterion import (
     Criterion,
+    CriterionProgram,
     Influence,
     LinearCriterion,
-    Posed,
     Weights,
     differences,
     information_in,
@@ -30,21 +30,21 @@ from ldpopt.design.utilities.criterion import (
     least_variances,
     log_det,
     log_det_information,
-    posed_above,
+    matrix_bound,
 )
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.values.distribution import Array, finite_array
 
-MAX_WEIGHTS = 5000  # The most categories that have weights: these make a matrix.
+MAX_WEIGHTS = 5000  # Categories with weights: these make a matrix.
 
 
 @dataclass(frozen=True, eq=False)
 class AOptimal(LinearCriterion):
-    """The sum of the variances of the estimated proportions, weighted if you like: tr(W C) [KW].
+    """The sum of the variances of the estimated proportions, optionally weighted: tr(W C) [KW].
 
-    C is the covariance (k, k) of one report's estimate. weights : (k,) non-negative numbers, one for each category; or
-    W itself, (k, k), symmetric and positive semidefinite. None weighs every variance by 1.
+    C is the covariance (k, k) of one report's estimate. weights : (k,) non-negative numbers, one per category; or W
+    itself, (k, k), symmetric and positive semidefinite. None weighs every variance by 1.
 
     >>> AOptimal().value(np.diag([0.5, 0.25]))
     0.75
@@ -70,9 +70,9 @@ class AOptimal(LinearCriterion):
             raise invalid("weights", "one number a category, or a square matrix", Phrase(f"shape {w.shape}"))
         if np.abs(w - w.T).max() > 1e-12 * np.abs(w).max() or not w.any():
             raise invalid("weights", "a symmetric matrix, not zero", Phrase("another"))
-        own = np.diag(w)
-        if np.array_equal(w, np.diag(own)) and own.min() >= 0:
-            vars(self).update(weights=w, single=own, root=np.diag(np.sqrt(own))[:, own > 0])
+        diagonal = np.diag(w)
+        if np.array_equal(w, np.diag(diagonal)) and diagonal.min() >= 0:
+            vars(self).update(weights=w, single=diagonal, root=np.diag(np.sqrt(diagonal))[:, diagonal > 0])
             return
         values, vectors = np.linalg.eigh((w + w.T) / 2)
         if values[0] < -1e-12 * values[-1]:
@@ -81,29 +81,29 @@ class AOptimal(LinearCriterion):
         vars(self).update(weights=w, root=factor[:, values > 1e-14 * values[-1]])
 
     def diagonal(self, k: int) -> Array | None:
-        """(k,) roots of the weights of the variances; None where W is not diagonal or some weight is zero."""
+        """Return the roots of the weights of the variances, (k,); None if W is not diagonal or some weight is zero."""
         if self.weights is None:
             return np.ones(k)
         return np.sqrt(self.single) if self.single is not None and self.single.min() > 0 else None
 
     @property
     def name(self) -> str:
-        """The name of the criterion, which says whether the variances are weighted."""
+        """The name of the criterion, including whether the variances are weighted."""
         return "sum of variances" if self.weights is None else "weighted sum of variances"
 
     def check(self, k: int) -> None:
-        """`InvalidInput` if the weights are not for k categories."""
+        """Raise `InvalidInput` if the weights are not for k categories."""
         if self.weights is not None and len(self.weights) != k:
             raise invalid("weights", f"{k} categories", len(self.weights))
         if not (self.factor(k) - self.factor(k).mean(axis=0)).any():
             raise InvalidInput("weights: expected a contrast of the proportions, got only their sum, which is 1")
 
     def factor(self, k: int) -> Array:
-        """A root F (k, r) of the weights: W = F F^T."""
+        """Return a root F (k, r) of the weights: W = F F^T."""
         return np.eye(k) if self.root is None else self.root
 
     def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
-        """F, enclosed for weights of single categories; other weights are taken to be F F^T with the float root F."""
+        """Enclose F for weights of single categories; for other weights W is taken as F F^T for the float root F."""
         if self.single is None:
             return arithmetic.of(self.factor(k))
         return arithmetic.of(self.single).sqrt()[:, None] * np.eye(k)[:, self.single > 0]
@@ -132,18 +132,19 @@ class COptimal(LinearCriterion):
         object.__setattr__(self, "contrast", a)
 
     def check(self, k: int) -> None:
-        """`InvalidInput` if the contrast is not of k categories."""
+        """Raise `InvalidInput` if the contrast is not of k categories."""
         if len(self.contrast) != k:
             raise invalid("contrast", f"{k} weights", len(self.contrast))
 
     def factor(self, k: int) -> Array:
-        """The contrast as a column."""
+        """Return the contrast as a column."""
         return np.asarray(self.contrast[:, None])
 
-    def posed(self, columns: Array, weights: Weights) -> Posed:
-        """min of sum f_y^2 / w_y over influences f_y / w_y with sum f_y u_y = a: the information may be singular.
+    def build_program(self, columns: Array, weights: Weights) -> CriterionProgram:
+        """Build the min of sum f_y^2 / w_y over influences f_y / w_y with sum f_y u_y = a.
 
-        There is one cone for each column, w_y + v_y >= |(2 f_y, w_y - v_y)|; K is half the multiplier of the contrast.
+        The information may be singular. There is one cone per column, w_y + v_y >= |(2 f_y, w_y - v_y)|; K is half the
+        multiplier of the contrast.
         """
         from scipy import sparse
 
@@ -164,7 +165,7 @@ class COptimal(LinearCriterion):
             direction = t @ duals[tie]
             return np.asarray(direction[None] * (unit / 2 * np.sign(direction @ self.contrast)))
 
-        return Posed(variances, np.ones(n), unit**2, kernel)
+        return CriterionProgram(variances, np.ones(n), unit**2, kernel)
 
     def __repr__(self) -> str:
         return f"COptimal({self.contrast.tolist()})"
@@ -172,7 +173,7 @@ class COptimal(LinearCriterion):
 
 @dataclass(frozen=True, eq=False)
 class MVOptimal(Criterion):
-    """The largest variance of the estimated proportions, on which the widest of their confidence intervals depends.
+    """The largest variance of the estimated proportions, which determines the widest of their confidence intervals.
 
     contrasts : F (k, r), linear functions of the proportions whose variances count instead of those of the proportions.
         Divided by the standard errors that are wanted of them, the largest variance is the number of reports needed.
@@ -193,11 +194,11 @@ class MVOptimal(Criterion):
 
     @property
     def name(self) -> str:
-        """The name of the criterion, which says of what."""
+        """The name of the criterion, including the number of contrasts."""
         return "largest variance" + ("" if self.contrasts is None else f" of {self.contrasts.shape[1]} contrasts")
 
     def check(self, k: int) -> None:
-        """`InvalidInput` if the contrasts are not of k categories, or one is of their sum alone."""
+        """Raise `InvalidInput` if the contrasts are not of k categories, or one is of their sum alone."""
         if self.contrasts is None:
             return
         if len(self.contrasts) != k:
@@ -206,46 +207,49 @@ class MVOptimal(Criterion):
             raise InvalidInput("contrasts: expected contrasts of the proportions, got their sum, which is 1")
 
     def factor(self, k: int) -> Array:
-        """F (k, r), the identity for the proportions themselves."""
+        """Return F (k, r), the identity for the proportions themselves."""
         return np.eye(k) if self.contrasts is None else np.asarray(self.contrasts)
 
     def value(self, covariance: Array) -> float:
-        """The largest diagonal entry of F^T C F."""
+        """Compute the largest diagonal entry of F^T C F."""
         f = self.factor(len(covariance))
         return float(np.einsum("xr,xy,yr->r", f, covariance, f).max())
 
     def influence(self, scores: Array) -> Influence:
-        """The best estimate of the function with the largest variance."""
-        whole = least_influence(scores, self.factor(len(scores) + 1))
-        variances = (whole.loadings**2).sum(axis=1)
+        """Return the best estimate of the function with the largest variance."""
+        influence = least_influence(scores, self.factor(len(scores) + 1))
+        variances = (influence.loadings**2).sum(axis=1)
         worst = int(np.argmax(variances))
-        value = whole.value if math.isinf(whole.value) else float(variances[worst])
-        return Influence(value, whole.factor[:, [worst]], whole.loadings[[worst]])
+        value = influence.value if math.isinf(influence.value) else float(variances[worst])
+        return Influence(value, influence.factor[:, [worst]], influence.loadings[[worst]])
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
-        """The largest of the least variances of the functions."""
+        """Enclose the largest of the least variances of the functions."""
         f = scores.arithmetic.of(self.factor(len(scores) + 1))
         variances = least_variances(scores, f[:-1] - f[-1][None, :])
         return None if variances is None else variances.max()
 
     def kernel_rows(self, k: int) -> int:
-        """r, one row for each function."""
+        """Return r, one row per function."""
         return int(self.factor(k).shape[1])
 
     def loadings(self, scores: Array) -> Array:
-        """The influence of every report on the estimate of each function."""
+        """Compute the influence of every report on the estimate of each function."""
         return least_influence(scores, self.factor(len(scores) + 1)).loadings
 
-    def worth(self, kernel: Array, prior: Array) -> Array | None:
-        """(r,) the squares a_j^2, whose sum over `most` is the bound; rows weigh like the variances they stand for."""
+    def row_values(self, kernel: Array, prior: Array) -> Array | None:
+        """Compute the squares a_j^2, (r,), whose sum over `max_information` is the bound.
+
+        Rows have the weights of their variances.
+        """
         f = self.factor(len(prior))
         return np.asarray((kernel.T * (f - prior @ f)).sum(axis=0) ** 2)
 
-    def posed(self, columns: Array, weights: Weights) -> Posed:
-        """min of max diag Y with [[Y, F_r^T], [F_r, X]] positive semidefinite, where F_r = T^T F."""
+    def build_program(self, columns: Array, weights: Weights) -> CriterionProgram:
+        """Build the min of max diag Y with [[Y, F_r^T], [F_r, X]] positive semidefinite, F_r = T^T F."""
         f, t, program = self.factor(columns.shape[1]), differences(columns.shape[1]), weights.program
         unit, r = float(np.abs(f).max()), f.shape[1]
-        variances, cone = posed_above(weights, columns, t.T @ f / unit)
+        variances, cone = matrix_bound(weights, columns, t.T @ f / unit)
         largest = program.variables(1)
         program.put("nonnegative", np.zeros(r), (largest, np.ones((r, 1))), (variances, -np.eye(r)))
 
@@ -256,12 +260,12 @@ class MVOptimal(Criterion):
             rows = unit * dual[:r, r:] / root[:, None] @ t.T
             return np.asarray(rows * np.sign((rows.T * f).sum()))
 
-        return Posed(largest, np.ones(1), unit**2, kernel)
+        return CriterionProgram(largest, np.ones(1), unit**2, kernel)
 
-    def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
-        """sum_j a_j^2 / most, a_j = K_j.(F_j - 1 p^T F_j): the bound of a weighted sum, at the best weights [KW]."""
+    def bound(self, kernel: Enclosure, max_information: Enclosure, prior: Enclosure) -> Enclosure | None:
+        """Bound by sum_j a_j^2 / max_information, a_j = K_j.(F_j - 1 p^T F_j), at the best weights [KW]."""
         f = kernel.arithmetic.of(self.factor(len(prior)))
-        return (kernel.T * (f - (prior @ f)[None, :])).sum(axis=0).square().sum() / most
+        return (kernel.T * (f - (prior @ f)[None, :])).sum(axis=0).square().sum() / max_information
 
     def __repr__(self) -> str:
         return "MVOptimal()" if self.contrasts is None else f"MVOptimal({self.contrasts.shape[1]} contrasts)"
@@ -280,47 +284,47 @@ class DOptimal(Criterion):
     newton: ClassVar[bool] = True
 
     def value(self, covariance: Array) -> float:
-        """log det of C without its last row and column; inf where that is not positive definite."""
+        """Compute log det of C without its last row and column; inf if that is not positive definite."""
         sign, log = np.linalg.slogdet(covariance[:-1, :-1])
         return float(log) if sign > 0 else math.inf
 
     def influence(self, scores: Array) -> Influence:
-        """With scores^T = H R, the influence of R times the first k - 1 proportions is H^T."""
+        """Return the influence H^T of R times the first k - 1 proportions, with scores^T = H R."""
         k = len(scores) + 1
         if scores.shape[1] < k - 1:
             return Influence(math.inf, np.zeros((k, k - 1)), np.zeros((k - 1, scores.shape[1])))
         basis, triangle = np.linalg.qr(scores.T)
         size = np.abs(np.diag(triangle))
-        whole = size.min() > 1e-11 * size.max()
-        value = -2 * float(np.log(size).sum()) if whole else math.inf
+        has_full_rank = size.min() > 1e-11 * size.max()
+        value = -2 * float(np.log(size).sum()) if has_full_rank else math.inf
         return Influence(value, np.vstack([triangle.T, np.zeros((1, k - 1))]), basis.T)
 
     def enclosed(self, scores: Enclosure) -> Enclosure | None:
-        """Minus log det of the information."""
+        """Enclose minus log det of the information."""
         log = log_det_information(scores)
         return None if log is None else -log
 
     def kernel_rows(self, k: int) -> int:
-        """k - 1."""
+        """Return k - 1."""
         return k - 1
 
-    def kernel(self, given: Array, arithmetic: Arithmetic) -> Enclosure:
-        """R T^T for the first k - 1 columns R of `given`: the last column is chosen so that K 1 = 0."""
-        root = arithmetic.of(given[:, :-1])
+    def kernel(self, numbers: Array, arithmetic: Arithmetic) -> Enclosure:
+        """Return R T^T for the first k - 1 columns R of `numbers`: the last column makes K 1 = 0."""
+        root = arithmetic.of(numbers[:, :-1])
         return arithmetic.concatenate([root, -root.sum(axis=1)[:, None]], 1)
 
-    def posed(self, columns: Array, weights: Weights) -> Posed:
-        """min of -log det D with Z^T D^-1 Z at most X, where Z is upper triangular and D is its diagonal."""
+    def build_program(self, columns: Array, weights: Weights) -> CriterionProgram:
+        """Build the min of -log det D with Z^T D^-1 Z at most X, for upper triangular Z with diagonal D."""
         t, program, rest = differences(columns.shape[1]), weights.program, columns.shape[1] - 1
         i, j, factor = triangle(2 * rest)
         row, column, _ = triangle(rest)
         z, logarithms, square = program.variables(len(row)), program.variables(rest), np.arange(len(row))
-        whole = np.zeros((len(row), 2 * rest, 2 * rest))
-        whole[square, row, rest + column] = 1.0
-        whole[square[row == column], np.arange(rest), np.arange(rest)] = 1.0
+        factor_entries = np.zeros((len(row), 2 * rest, 2 * rest))
+        factor_entries[square, row, rest + column] = 1.0
+        factor_entries[square[row == column], np.arange(rest), np.arange(rest)] = 1.0
         information = np.zeros((len(i), len(columns)))
         information[i >= rest] = information_in(weights, columns @ t)
-        parts = ((z, (whole[:, i, j] * factor).T), (weights.variables, information))
+        parts = ((z, (factor_entries[:, i, j] * factor).T), (weights.variables, information))
         cone = program.put("semidefinite", np.zeros(len(i)), *parts)
         first, third = (np.kron(np.eye(rest), np.eye(3)[:, [axis]]) for axis in (0, 2))
         ones = np.tile([0.0, 1.0, 0.0], rest)
@@ -330,10 +334,13 @@ class DOptimal(Criterion):
             values, vectors = np.linalg.eigh(matrix_of(duals[cone])[rest:, rest:])
             return np.asarray((vectors * np.sqrt(np.maximum(values, 1e-300))).T @ t.T)
 
-        return Posed(logarithms, -np.ones(rest), 1.0, kernel)
+        return CriterionProgram(logarithms, -np.ones(rest), 1.0, kernel)
 
-    def bound(self, kernel: Enclosure, most: Enclosure, prior: Enclosure) -> Enclosure | None:
-        """log det R^T R - (k-1) log(most / (k-1)): eigenvalues' geometric mean is at most the arithmetic one [KW]."""
-        free = len(prior) - 1
+    def bound(self, kernel: Enclosure, max_information: Enclosure, prior: Enclosure) -> Enclosure | None:
+        """Bound by log det R^T R - (k-1) log(max_information / (k-1)) [KW].
+
+        The geometric mean of eigenvalues is at most the arithmetic one.
+        """
+        dimension = len(prior) - 1
         root = log_det(kernel[:, :-1])
-        return None if root is None else root * 2 - (most / free).log() * free
+        return None if root is None else root * 2 - (max_information / dimension).log() * dimension

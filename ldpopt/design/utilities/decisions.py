@@ -1,13 +1,13 @@
 """Reports with a meaning: decisions, whose expected loss is linear in the channel, and draws for private sampling.
 
-In private sampling, who holds one of the distributions P_i releases one draw from the private law Q_i, the row i of a
-channel Q:
+In private sampling, the holder of one of the distributions P_i releases one draw from the private distribution Q_i, the
+row i of a channel Q:
 
     min over Q of max over i of D_f(P_i || Q_i)
 
-The divergence is convex in Q, so that this is a convex program under any privacy constraint. With tangents of
-b -> mu(p, b) it becomes a linear program. Its multipliers give an expected loss that is never above the risk, so that
-the least expected loss bounds the risk of every channel.
+The divergence is convex in Q, so this is a convex program under any privacy constraint. With tangents of b -> mu(p, b)
+it becomes a linear program. Its multipliers give an expected loss that is never above the risk, so the least expected
+loss bounds the risk of every channel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.values.distribution import Array, distribution, finite_array
 from ldpopt.values.labels import distinct_labels, matrix_labels, vectors
 
-MAX_MINIMAX = 5000  # The most answers each of which is a prior of its own.
+MAX_MINIMAX_ANSWERS = 5000  # Answers if each of them is a separate prior.
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +51,15 @@ class ExpectedLoss(Utility):
     decisions: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
-        given, inputs, named = matrix_labels(self.loss, self.inputs, self.decisions, "loss")
-        loss = finite_array(given, "loss", 2)
+        matrix, inputs, decision_labels = matrix_labels(self.loss, self.inputs, self.decisions, "loss")
+        loss = finite_array(matrix, "loss", 2)
         k, m = loss.shape
         inputs = distinct_labels(inputs, k, "inputs")
-        decisions = inputs if named is None and k == m else distinct_labels(named, m, "decisions")
-        several = () if self.prior is None else vectors(self.prior)
-        priors = [distribution(p, "prior", size=k, labels=inputs) for p in several]
-        if not priors and k > MAX_MINIMAX:
-            raise invalid("loss", f"at most {MAX_MINIMAX} answers, where the worst of all priors counts", k)
+        decisions = inputs if decision_labels is None and k == m else distinct_labels(decision_labels, m, "decisions")
+        prior_rows = () if self.prior is None else vectors(self.prior)
+        priors = [distribution(p, "prior", size=k, labels=inputs) for p in prior_rows]
+        if not priors and k > MAX_MINIMAX_ANSWERS:
+            raise invalid("loss", f"at most {MAX_MINIMAX_ANSWERS} answers, where the worst of all priors counts", k)
         vars(self).update(loss=loss, priors=np.stack(priors) if priors else np.eye(k))
         if priors:
             object.__setattr__(self, "prior", self.priors if len(priors) > 1 else priors[0])
@@ -73,26 +73,26 @@ class ExpectedLoss(Utility):
         return int(self.loss.shape[0])
 
     @property
-    def unprivate(self) -> float:
+    def value_without_privacy(self) -> float:
         """Minus the expected loss of the best decision for every answer, under the worst of the priors."""
         return -float((self.priors @ self.loss.min(axis=1)).max())
 
     @property
     def name(self) -> str:
-        """The name of the utility, which says whether one prior counts or the worst of several."""
+        """The name of the utility, including whether it is the worst of several priors."""
         return "minus expected loss" if len(self.priors) == 1 else "minus worst expected loss"
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """The same, enclosed, with each row divided by its sum."""
+        """Enclose minus the expected loss under the worst prior, with each row divided by its sum."""
         self.value(channel)
         matrix: Enclosure = arithmetic.of(channel.matrix)
-        paid = (matrix * self.loss).sum(axis=1) / matrix.sum(axis=1)
+        losses = (matrix * self.loss).sum(axis=1) / matrix.sum(axis=1)
         laws = arithmetic.stack([law(prior, arithmetic) for prior in self.priors])
-        worst: Enclosure = (laws @ paid).max()
+        worst: Enclosure = (laws @ losses).max()
         return -worst
 
     def value(self, channel: ChannelLike) -> float:
-        """Minus the expected loss under the worst of the priors."""
+        """Compute minus the expected loss under the worst of the priors."""
         q = as_channel(channel).matrix
         if q.shape != self.loss.shape:
             raise invalid("channel", f"shape {self.loss.shape}, decisions as outputs", q.shape)
@@ -104,7 +104,7 @@ class ExpectedLoss(Utility):
 
 @dataclass(frozen=True, eq=False)
 class PrivateSampling(Utility, f=f_divergence):
-    """Minus the largest D_f(P_i || Q_i), where who holds the distribution P_i releases one draw from Q_i [PAL].
+    """Minus the largest D_f(P_i || Q_i), where the holder of the distribution P_i releases one draw from Q_i [PAL].
 
     f : an `FDivergence`. distributions : array (n, k), n >= 2 distributions P_i on k answers. inputs, answers : labels
     of the distributions and of the answers. Where every distribution may be held, `mechanisms.PrivateSampler` is
@@ -121,15 +121,15 @@ class PrivateSampling(Utility, f=f_divergence):
     distributions: Any
     inputs: tuple[Label, ...] | None = None
     answers: tuple[Label, ...] | None = None
-    unprivate = 0.0  # a draw from the distribution itself loses nothing
+    value_without_privacy = 0.0  # a draw from the distribution itself loses nothing
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given, inputs, answers = matrix_labels(self.distributions, self.inputs, self.answers, "distributions")
-        given = np.asarray(given, dtype=np.float64)
-        if given.ndim != 2 or len(given) < 2:
-            raise invalid("distributions", "an array (n, k) of at least two", np.shape(given))
-        rows = np.stack([distribution(p, f"distribution {index}") for index, p in enumerate(given)])
+        matrix, inputs, answers = matrix_labels(self.distributions, self.inputs, self.answers, "distributions")
+        matrix = np.asarray(matrix, dtype=np.float64)
+        if matrix.ndim != 2 or len(matrix) < 2:
+            raise invalid("distributions", "an array (n, k) of at least two", np.shape(matrix))
+        rows = np.stack([distribution(p, f"distribution {index}") for index, p in enumerate(matrix)])
         inputs, answers = (
             distinct_labels(*side) for side in ((inputs, len(rows), "inputs"), (answers, rows.shape[1], "answers"))
         )
@@ -148,24 +148,24 @@ class PrivateSampling(Utility, f=f_divergence):
         return self.answers
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """Minus the largest divergence from a distribution to its row, enclosed."""
+        """Enclose minus the largest divergence from a distribution to its row."""
         self.value(channel)
         matrix = arithmetic.of(channel.matrix)
-        drawn = matrix / matrix.sum(axis=1)[:, None]
-        held = arithmetic.stack([law(p, arithmetic) for p in self.distributions])
-        return -enclosed_excess(self.f, held - drawn, drawn, held).sum(axis=1).max()
+        report_laws = matrix / matrix.sum(axis=1)[:, None]
+        true_laws = arithmetic.stack([law(p, arithmetic) for p in self.distributions])
+        return -enclosed_excess(self.f, true_laws - report_laws, report_laws, true_laws).sum(axis=1).max()
 
     @property
     def name(self) -> str:
-        """The name of the utility in designs and printed tables, with the divergence that is made small."""
+        """The name of the utility in designs and printed tables, with the divergence that is minimized."""
         return f"minus worst {self.f.name} of a draw"
 
     def risks(self, matrix: Array) -> Array:
-        """(n,) divergences from the distributions to the rows of `matrix` (n, k)."""
+        """Compute the divergences from the distributions to the rows of `matrix` (n, k), (n,)."""
         return np.asarray(self.f.excess(self.distributions, matrix).sum(axis=1))
 
     def value(self, channel: ChannelLike) -> float:
-        """Minus the largest divergence from a distribution to its row."""
+        """Compute minus the largest divergence from a distribution to its row."""
         q = as_channel(channel).matrix
         if q.shape != self.distributions.shape:
             raise invalid("channel", f"shape {self.distributions.shape}, answers as outputs", q.shape)

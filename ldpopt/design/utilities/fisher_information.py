@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label
-from ldpopt.design.utilities.base import TRUSTED, Utility
+from ldpopt.design.utilities.base import TRUSTED_RTOL, Utility
 from ldpopt.design.utilities.criteria import AOptimal
 from ldpopt.design.utilities.criterion import Criterion, criterion_at, enclosed_scores, scores
-from ldpopt.design.utilities.laws import labelled_laws
+from ldpopt.design.utilities.laws import labeled_distributions
 from ldpopt.design.utilities.sets import Neighbourhood
 from ldpopt.design.work import Work
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.values.distribution import Array
 
-ENCLOSED = 1.001  # A criterion is enclosed if the upper end is at most so many times the lower one.
-MAX_CATEGORIES = 5000  # The most categories: estimates have a covariance of as many rows and columns.
+MAX_ENCLOSURE_RATIO = (
+    1.001  # The enclosure of a criterion is used if its upper end is at most so many times the lower one.
+)
+MAX_CATEGORIES = 5000  # The covariance of estimates has as many rows and columns.
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ class FisherInformation(Utility):
     error = True
 
     def __post_init__(self) -> None:
-        (prior,), inputs = labelled_laws([("prior", self.prior)], self.inputs)
+        (prior,), inputs = labeled_distributions([("prior", self.prior)], self.inputs)
         vars(self).update(prior=prior, inputs=inputs)
         if not isinstance(self.criterion, Criterion):
             raise invalid("criterion", "AOptimal, COptimal or DOptimal", type(self.criterion).__name__)
@@ -75,19 +77,19 @@ class FisherInformation(Utility):
 
     @property
     def logarithmic(self) -> bool:
-        """Whether the criterion is a logarithm."""
+        """True if the criterion is a logarithm."""
         return self.criterion.logarithmic
 
     @property
     def name(self) -> str:
-        """The name of the criterion, with the neighbourhood of pilots if the worst of them counts."""
+        """The name of the criterion, with the neighborhood of pilots if the worst of them counts."""
         worst = "" if self.neighbourhood is None else f", worst case over {self.neighbourhood.name}"
         return self.criterion.name + worst
 
     def value(self, channel: ChannelLike) -> float:
-        """The criterion at the prior, inf if the channel does not identify the distribution.
+        """Compute the criterion at the prior, inf if the channel does not identify the distribution.
 
-        With a neighbourhood, an upper bound on the worst case over it, to a relative 1e-7.
+        With a neighborhood, an upper bound on the worst case over it, to a relative 1e-7.
         """
         matrix = self.check(channel).matrix
         if self.neighbourhood is None:
@@ -95,47 +97,49 @@ class FisherInformation(Utility):
         return worst_case(self, matrix).upper
 
     def enclosed_value(self, channel: Channel, arithmetic: Arithmetic) -> Enclosure:
-        """The criterion, enclosed, at the law that is proportional to the prior.
+        """Enclose the criterion at the distribution that is proportional to the prior.
 
-        Two things are computed in floats and taken to be right to a relative 2^-40, in both arithmetics: the worst case
-        over a neighbourhood, and the criterion of a channel that does not tell all proportions apart, such as a
-        question about one category. For such a channel, rounding decides which proportions can be estimated at all; a
-        lower end that is proved counts.
+        Two values are computed in floats and assumed accurate to a relative 2^-40, in both arithmetics. One is the
+        worst case over a neighborhood. The other is the criterion of a channel that does not distinguish all
+        proportions, such as a question about one category. For such a channel, rounding decides which proportions can
+        be estimated at all; a proved lower end is used.
         """
         self.check(channel)
-        least = -math.inf
-        # Floats decide in either arithmetic: scores that are of full rank by rounding alone enclose next to nothing.
-        for each in dict.fromkeys((FLOAT, arithmetic)) if self.neighbourhood is None else ():
-            enclosure = self.criterion.enclosed(enclosed_scores(channel, self.prior, each))
+        proved_lower = -math.inf
+        # Floats decide in either arithmetic: the enclosures of scores of full rank by rounding alone are useless.
+        for tried_arithmetic in dict.fromkeys((FLOAT, arithmetic)) if self.neighbourhood is None else ():
+            enclosure = self.criterion.enclosed(enclosed_scores(channel, self.prior, tried_arithmetic))
             if enclosure is None or not math.isfinite(enclosure.upper):
                 break
-            if not (self.logarithmic or enclosure.upper <= ENCLOSED * enclosure.lower):
-                least = float(enclosure.lower)
+            if not (self.logarithmic or enclosure.upper <= MAX_ENCLOSURE_RATIO * enclosure.lower):
+                proved_lower = float(enclosure.lower)
                 break
-            if each is arithmetic:
+            if tried_arithmetic is arithmetic:
                 return enclosure
-        value = max(self.value(channel), least)
+        value = max(self.value(channel), proved_lower)
         # Ball arithmetic gets a little less, because its ends are rounded outward once more.
-        share = TRUSTED * (1 - 2.0**-10) if arithmetic.exact else TRUSTED
+        share = TRUSTED_RTOL * (1 - 2.0**-10) if arithmetic.exact else TRUSTED_RTOL
         slack = share * (max(abs(value), 1.0) if self.logarithmic else abs(value))
         return arithmetic.of(value) if math.isinf(value) else arithmetic.between(value - slack, value + slack)
 
     def work(self, channel: Channel) -> Work:
-        """Products and inverses of matrices, for each step towards the worst case of a neighbourhood."""
+        """Bound the work of products and inverses of matrices, for each step towards the worst case."""
         k, m = channel.shape
         once = 0.3 * float(k) ** 2 * m + 2.0 * float(k) ** 3 + 10_000
-        times = 1 if self.neighbourhood is None else 30 * STEPS
-        own = Work(once * times, 100.0 * (float(k) ** 2 + float(k) * m))
-        return super().work(channel) + (own if times == 1 else own.in_floats)
+        times = 1 if self.neighbourhood is None else 30 * MAX_WORST_CASE_STEPS
+        own_work = Work(once * times, 100.0 * (float(k) ** 2 + float(k) * m))
+        return super().work(channel) + (own_work if times == 1 else own_work.in_floats)
 
     def stands_for(self, prior: Array) -> bool:
-        """Whether the law proportional to `prior` is exactly the utility's own, or exactly within its neighbourhood."""
+        """Return True if the distribution proportional to `prior` is exactly that of the utility, or in its
+        neighborhood.
+        """
         if np.array_equal(prior, self.prior):
             return True
         return self.neighbourhood is not None and self.neighbourhood.holds(prior, self.prior)
 
     @property
-    def unprivate(self) -> float:
+    def value_without_privacy(self) -> float:
         """The criterion without any privacy, at the prior: of the covariance of one multinomial draw."""
         return self.criterion.value(np.diag(self.prior) - np.outer(self.prior, self.prior))
 
@@ -143,12 +147,12 @@ class FisherInformation(Utility):
         return f"FisherInformation({self.name}, {len(self.prior)} inputs)"
 
 
-STEPS = 400
+MAX_WORST_CASE_STEPS = 400
 
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """The distribution `prior` with the largest criterion found, `value`; no member of the set exceeds `upper`."""
+    """The distribution `prior` with the largest criterion found, `value`; `upper` bounds the criterion over the set."""
 
     prior: Array
     value: float
@@ -156,7 +160,7 @@ class WorstCase:
 
 
 def worst_case(utility: FisherInformation, matrix: Array, accuracy: float = 1e-7) -> WorstCase:
-    """The worst case of a channel's matrix (k, m) over the utility's neighbourhood, to a relative `accuracy`."""
+    """Find the worst case of a channel's matrix (k, m) over the utility's neighborhood, to a relative `accuracy`."""
     from scipy.optimize import minimize_scalar
 
     assert utility.neighbourhood is not None
@@ -168,7 +172,7 @@ def worst_case(utility: FisherInformation, matrix: Array, accuracy: float = 1e-7
         return best
     corners = [p]
     weights = np.ones(1)
-    for _ in range(STEPS):
+    for _ in range(MAX_WORST_CASE_STEPS):
         corner = utility.neighbourhood.highest(gradient, pilot)
         upper = min(best.upper, value + float(gradient @ (corner - p)))
         best = WorstCase(p, value, max(upper, value)) if value >= best.value else WorstCase(
@@ -176,38 +180,39 @@ def worst_case(utility: FisherInformation, matrix: Array, accuracy: float = 1e-7
         )  # fmt: skip
         if best.upper - best.value <= accuracy * max(abs(best.value), 1e-12):
             break
-        # Pairwise steps: weight moves from the worst corner held to the best one, which zigzags less.
+        # Pairwise steps move weight from the worst active corner to the best one, with less zigzagging.
         scores = [float(gradient @ c) for c in corners]
-        away = int(np.argmin(scores))
-        move = corner - corners[away]
-        reach = float(weights[away])
+        worst_corner = int(np.argmin(scores))
+        move = corner - corners[worst_corner]
+        reach = float(weights[worst_corner])
 
-        def along(t: float, p: Array = p, move: Array = move) -> float:
+        def negative_value(t: float, p: Array = p, move: Array = move) -> float:
             return -slope(criterion, matrix, p + t * move)[0]
 
-        step = float(minimize_scalar(along, bounds=(0.0, reach), method="bounded", options={"xatol": 1e-9}).x)
-        if -along(reach) >= -along(step):
+        step = float(minimize_scalar(negative_value, bounds=(0.0, reach), method="bounded", options={"xatol": 1e-9}).x)
+        if -negative_value(reach) >= -negative_value(step):
             step = reach
-        known = next((i for i, c in enumerate(corners) if np.abs(c - corner).max() < 1e-12), -1)
-        if known < 0:
+        corner_index = next((i for i, c in enumerate(corners) if np.abs(c - corner).max() < 1e-12), -1)
+        if corner_index < 0:
             corners.append(corner)
-            weights, known = np.append(weights, 0.0), len(corners) - 1
-        weights[away] -= step
-        weights[known] += step
-        kept = np.flatnonzero(weights > 1e-15)
-        corners, weights = [corners[i] for i in kept], weights[kept] / weights[kept].sum()
+            weights, corner_index = np.append(weights, 0.0), len(corners) - 1
+        weights[worst_corner] -= step
+        weights[corner_index] += step
+        active = np.flatnonzero(weights > 1e-15)
+        corners, weights = [corners[i] for i in active], weights[active] / weights[active].sum()
         p = np.asarray(weights @ np.array(corners))
         value, gradient = slope(criterion, matrix, p)
     return best
 
 
 def slope(criterion: Criterion, matrix: Array, prior: Array) -> tuple[float, Array]:
-    """The criterion at `prior` (k,) and its gradient (k,) there. With l_y = F^T p + h_y, the influence of report y on
-    the estimate of F^T p, the derivative by p_x is sum_y Q[x,y] |l_y|^2 - 2 (F F^T p)_x, because the estimate is the
-    best one.
+    """Compute the criterion at `prior` (k,) and its gradient (k,) there.
+
+    Let l_y = F^T p + h_y be the influence of report y on the estimate of F^T p. The derivative by p_x is sum_y Q[x,y]
+    |l_y|^2 - 2 (F F^T p)_x, because the estimate is the best one.
     """
     influence = criterion.influence(scores(matrix, prior))
     mass = prior @ matrix
     mean = influence.factor.T @ prior
-    each = mean[:, None] + influence.loadings / np.sqrt(np.where(mass > 0, mass, 1.0))
-    return influence.value, np.asarray(matrix @ (each**2).sum(axis=0) - 2 * influence.factor @ mean)
+    report_estimates = mean[:, None] + influence.loadings / np.sqrt(np.where(mass > 0, mass, 1.0))
+    return influence.value, np.asarray(matrix @ (report_estimates**2).sum(axis=0) - 2 * influence.factor @ mean)

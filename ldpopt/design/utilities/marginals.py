@@ -1,8 +1,8 @@
-"""The shares of every question of a questionnaire -> the criterion of a design for all of them together [KW].
+"""The criterion of a joint design for the proportions of every question of a questionnaire [KW].
 
 A respondent's whole vector of answers is one input: a cell of the product of the questions' answers, the last question
-fastest. The shares of one question are sums of cells, so that the sum of the variances of all shares of all questions
-is tr(W C), where C is the covariance (K, K) of the estimated cells and W has few directions, sum_j (k_j - 1).
+fastest. The proportions of one question are sums of cells. So the sum of the variances of all proportions of all
+questions is tr(W C). Here C is the covariance (K, K) of the estimated cells, and W has few directions, sum_j (k_j - 1).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.values.distribution import Array, distribution, finite_array
 
-MAX_CELLS = 4096  # The most cells of a product of answers: its factor is a matrix with a row for each.
+MAX_CELLS = 4096  # Cells of a product of answers: its factor is a matrix with one row per cell.
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals(LinearCriterion):
-    """The sum of the variances of all shares of all questions, for answers given together [KW].
+    """The sum of the variances of all proportions of all questions, for jointly reported answers [KW].
 
     shape : the number of answers of each question, each at least 2; `FisherInformation` then takes a pilot of the
         product, (K,) with K = prod(shape), whose last question changes fastest (`pilot` makes one of marginals).
@@ -39,7 +39,7 @@ class Marginals(LinearCriterion):
     >>> from ldpopt.design import FisherInformation
     >>> marginals = Marginals((2, 3))
     >>> u = FisherInformation(marginals.pilot([0.5, 0.5], [0.2, 0.3, 0.5]), marginals)
-    >>> round(u.unprivate, 12)  # 2 * 0.25 for the first question, and 0.62 for the second
+    >>> round(u.value_without_privacy, 12)  # 2 * 0.25 for the first question, and 0.62 for the second
     1.12
     """
 
@@ -48,7 +48,7 @@ class Marginals(LinearCriterion):
     pairs: Sequence[tuple[int, int]] = ()
     contrasts: Any = None
     directions: Array = field(init=False, repr=False)
-    """F (K, d), with W = F F^T up to what only their sum, which is 1, would tell."""
+    """F (K, d), with W = F F^T up to directions of the sum of the proportions, which is 1."""
 
     def __post_init__(self) -> None:
         if isinstance(self.shape, str) or not isinstance(self.shape, Sequence | np.ndarray) or not len(self.shape):
@@ -88,68 +88,74 @@ class Marginals(LinearCriterion):
         return first, second
 
     def _weights(self) -> list[Array]:
-        """The weights of the shares of each question."""
+        """Return the weights of the proportions of each question."""
         if self.weights is None:
             return [np.ones(k) for k in self.shape]
         if isinstance(self.weights, str) or len(self.weights) != len(self.shape):
             raise invalid("weights", f"one entry for each of {len(self.shape)} questions", Phrase("another number"))
         weights = []
-        for given, k in zip(self.weights, self.shape, strict=True):
-            own = finite_array(np.full(k, given) if np.ndim(given) == 0 else given, "weights", 1)
-            if len(own) != k or own.min() < 0 or not (own > 0).any():
-                raise invalid("weights", f"{k} numbers of at least 0, not all 0, for a question of {k} answers", own)
-            weights.append(own)
+        for entry, k in zip(self.weights, self.shape, strict=True):
+            share_weights = finite_array(np.full(k, entry) if np.ndim(entry) == 0 else entry, "weights", 1)
+            if len(share_weights) != k or share_weights.min() < 0 or not (share_weights > 0).any():
+                raise invalid(
+                    "weights", f"{k} numbers of at least 0, not all 0, for a question of {k} answers", share_weights
+                )
+            weights.append(share_weights)
         return weights
 
     def _indicators(self, questions: tuple[int, ...]) -> Array:
-        """(K, answers) which answer, or which answers together, every cell has to some questions."""
+        """Return indicators (K, answers) of the joint answers of every cell to some questions."""
         cells = np.stack(np.unravel_index(np.arange(math.prod(self.shape)), self.shape), axis=1)
         sizes = tuple(self.shape[j] for j in questions)
         answer = np.ravel_multi_index(tuple(cells[:, j] for j in questions), sizes)
         return np.eye(math.prod(sizes))[answer]
 
     @property
-    def plain(self) -> bool:
-        """Whether the shares of single questions alone count."""
+    def has_only_single_questions(self) -> bool:
+        """True if only the proportions of single questions count."""
         return not self.pairs and self.contrasts is None
 
     @property
     def question_weights(self) -> tuple[float, ...] | None:
-        """The weight of each question; None where its shares have different ones."""
+        """The weight of each question; None if its proportions have different ones."""
         weights = self._weights()
-        return tuple(float(own[0]) for own in weights) if all(np.ptp(own) == 0 for own in weights) else None
+        return (
+            tuple(float(share_weights[0]) for share_weights in weights)
+            if all(np.ptp(share_weights) == 0 for share_weights in weights)
+            else None
+        )
 
     @property
     def name(self) -> str:
-        """The name of the criterion, which says of how many questions."""
-        more = [f"{len(self.pairs)} pairs"] if self.pairs else []
-        more += [f"{self.contrasts.shape[1]} contrasts"] if self.contrasts is not None else []
+        """The name of the criterion, including the number of questions."""
+        additions = [f"{len(self.pairs)} pairs"] if self.pairs else []
+        additions += [f"{self.contrasts.shape[1]} contrasts"] if self.contrasts is not None else []
         weighted = "" if self.weights is None else "weighted "
-        return f"{weighted}sum of variances of all shares of {', '.join([f'{len(self.shape)} questions', *more])}"
+        return f"{weighted}sum of variances of all shares of {', '.join([f'{len(self.shape)} questions', *additions])}"
 
     def check(self, k: int) -> None:
-        """`InvalidInput` if the product of the questions' answers has not k cells."""
+        """Raise `InvalidInput` if the product of the questions' answers does not have k cells."""
         if math.prod(self.shape) != k:
             raise invalid("prior", f"{math.prod(self.shape)} entries for questions of {self.shape} answers", k)
 
     def factor(self, k: int) -> Array:
-        """F (K, d): an orthonormal basis of each question's differences, times roots of weights."""
+        """Return F (K, d): an orthonormal basis of each question's differences, times roots of weights."""
         return self.directions
 
     def enclosed_factor(self, k: int, arithmetic: Arithmetic) -> Enclosure:
-        """F, enclosed where every question has one weight; other roots are taken as the floats that they are."""
+        """Enclose F if every question has one weight; other roots are taken as their floats."""
         weights = self._weights()
-        if not self.plain or any(np.ptp(own) > 0 for own in weights):
+        if not self.has_only_single_questions or any(np.ptp(share_weights) > 0 for share_weights in weights):
             return arithmetic.of(self.directions)
         blocks = []
-        for j, own in enumerate(weights):
-            whole, squares = helmert(len(own))
-            scale = (arithmetic.of(np.full(len(squares), own[0])) / squares).sqrt()
-            blocks.append(arithmetic.of(self._indicators((j,)) @ whole) * scale[None, :])
+        for j, share_weights in enumerate(weights):
+            contrasts, squares = helmert(len(share_weights))
+            scale = (arithmetic.of(np.full(len(squares), share_weights[0])) / squares).sqrt()
+            blocks.append(arithmetic.of(self._indicators((j,)) @ contrasts) * scale[None, :])
         return arithmetic.concatenate(blocks, 1)
 
     def pilot(self, *marginals: Any) -> Array:
-        """The law (K,) of independent answers with these marginals; even ones where none are given.
+        """Return the distribution (K,) of independent answers with these marginals; uniform without marginals.
 
         >>> Marginals((2, 2)).pilot([0.5, 0.5], [0.25, 0.75])
         array([0.125, 0.375, 0.125, 0.375])
@@ -169,19 +175,22 @@ class Marginals(LinearCriterion):
 
 
 def helmert(k: int) -> tuple[Array, Array]:
-    """Whole numbers (k, k - 1) in orthogonal columns of sum 0, and the squares (k - 1,) of the columns' lengths."""
+    """Return integers (k, k - 1) in orthogonal columns of sum 0, and the squared lengths (k - 1,) of the columns."""
     i = np.arange(1, k)
-    whole = np.where(np.arange(k)[:, None] < i, 1.0, 0.0)
-    whole[i, i - 1] = -i
-    return whole, i * (i + 1.0)
+    contrasts = np.where(np.arange(k)[:, None] < i, 1.0, 0.0)
+    contrasts[i, i - 1] = -i
+    return contrasts, i * (i + 1.0)
 
 
 def _root(weights: Array) -> Array:
-    """R (k, r) for which R R^T and diag(weights) give shares that sum to 1 the same weighted sum of variances."""
-    whole, squares = helmert(len(weights))
-    basis = whole / np.sqrt(squares)
+    """Return R (k, r) such that R R^T and diag(weights) give the same weighted sum of variances.
+
+    The proportions sum to 1.
+    """
+    contrasts, squares = helmert(len(weights))
+    basis = contrasts / np.sqrt(squares)
     if np.ptp(weights) == 0:
         return np.asarray(basis * math.sqrt(weights[0]))
     values, vectors = np.linalg.eigh(basis.T @ (weights[:, None] * basis))
-    kept = values > 1e-14 * values[-1]
-    return np.asarray(basis @ vectors[:, kept] * np.sqrt(values[kept]))
+    is_positive = values > 1e-14 * values[-1]
+    return np.asarray(basis @ vectors[:, is_positive] * np.sqrt(values[is_positive]))

@@ -1,10 +1,10 @@
-"""What a user's own column utility promises, tried at a few thousand columns when it is made.
+"""Check the promised properties of a user-defined column utility at a few thousand columns on construction.
 
-A proof prices the extreme columns that the constraints leave, and speaks of all columns because mu is positively
-homogeneous and convex. For a utility of a user's own that is a promise. Its functions are evaluated here at fixed
-columns of every shape: constant ones, two-valued ones, random ones over many scales, on faces of the cone and near
-them, with ties. A utility that breaks a promise there is refused, with the property and the place. What holds at the
-probes is not proved; `kernel.certificate.believed` says so beside every verdict.
+A proof prices the extreme columns within the constraints, and is valid for all columns because mu is positively
+homogeneous and convex. For a user-defined utility these properties are promises. Its functions are evaluated here at
+fixed columns of every shape: constant ones, two-valued ones, random ones over many scales, on faces of the cone and
+near them, with ties. A utility that breaks a promise there is refused, with the property and the place. A property that
+is satisfied at the probes is not proved; `kernel.certificate.believed` lists it next to every verdict.
 """
 
 from __future__ import annotations
@@ -20,54 +20,54 @@ from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.numbers.tolerances import PROBED_SHAPE, PROBED_TANGENT, PROBED_VALUE
 from ldpopt.values.distribution import Array
 
-ENTRIES = 60_000  # About how many entries one batch of probes has
+ENTRIES_PER_BATCH = 60_000  # The approximate number of entries of one batch of probes
 SCALES = sorted(map(float, {*(10.0 ** np.arange(-60, 13, 4)), *(1.7 * 10.0 ** np.linspace(-12, 12, 49))}),
                 key=lambda scale: abs(np.log(scale)))  # fmt: skip
-"""The multiples of columns at which homogeneity is probed, the plainest first."""
-FAR = 10.0 ** np.array([-280.0, -200, -120, 120, 200, 280])
-"""Multiples at which squares and ratios may leave the range of floats, which is no fault of the utility."""
-LINE = 513  # The points at which each segment between two columns is looked at
-SHOWN = 6  # The most entries of a column that a message shows
+"""The multiples of columns at which homogeneity is probed, the simplest first."""
+EXTREME_SCALES = 10.0 ** np.array([-280.0, -200, -120, 120, 200, 280])
+"""Multiples at which squares and ratios may overflow or underflow, which is not an error of the utility."""
+POINTS_PER_SEGMENT = 513  # Points of evaluation on each segment between two columns
+MAX_SHOWN_ENTRIES = 6  # Entries of a column in a message
 
 
-def first_column(matrix: Array, wrong: Any) -> str:
-    """The first column of a matrix (k, n) at which something is `wrong`, (criteria, n) or (n,), in words."""
-    column = matrix[:, int(np.argmax(np.atleast_2d(wrong).any(axis=0)))]
-    rest = ", ..." if len(column) > SHOWN else ""
-    return f"the column ({', '.join(f'{x:.6g}' for x in column[:SHOWN])}{rest})"
+def first_column(matrix: Array, is_invalid: Any) -> str:
+    """Describe the first column of a matrix (k, n) with an entry of `is_invalid`, (criteria, n) or (n,)."""
+    column = matrix[:, int(np.argmax(np.atleast_2d(is_invalid).any(axis=0)))]
+    rest = ", ..." if len(column) > MAX_SHOWN_ENTRIES else ""
+    return f"the column ({', '.join(f'{x:.6g}' for x in column[:MAX_SHOWN_ENTRIES])}{rest})"
 
 
 Checked = Callable[[Any, Array], Array]
-"""From a utility and a matrix to what its function returns, checked to be numbers of the right shape."""
+"""A function of a utility and a matrix that returns the checked values of the utility's function."""
 
 
 def probe(utility: Any, columns: Checked, gradients: Checked, ratios: Sequence[float] = ()) -> None:
-    """Try the promises of a column utility. Raises `InvalidInput`, which names the property and the column.
+    """Check the promises of a column utility; raise `InvalidInput` with the property and the column.
 
-    columns, gradients : the utility's functions, checked. ratios : the largest ratios e^epsilon of entries of a column,
-    in whose range alone the convexity is probed; () for all promises.
+    columns, gradients : the utility's functions, checked. ratios : the largest ratios e^epsilon of entries of a column;
+    only convexity within them is probed. () for all promises.
     """
     Probes(utility, columns, gradients).run(ratios)
 
 
 class Probes:
-    """The probes of one utility: the columns, their values, and what each promise asks of them."""
+    """The probes of one utility: the columns, their values, and the checks of each promise."""
 
     def __init__(self, utility: Any, columns: Checked, gradients: Checked) -> None:
         self.columns, self.gradients = columns, gradients
         self.utility, self.name, self.k = utility, utility.name, int(utility.size)
         self.what = f"columns of {self.name}"
         self.rng = np.random.default_rng(20)  # fixed, so that a utility is refused always or never
-        self.count = int(np.clip(ENTRIES // (8 * self.k), 16, 400))
+        self.count = int(np.clip(ENTRIES_PER_BATCH // (8 * self.k), 16, 400))
         with np.errstate(all="ignore"):
             self.base = self.sample(())
-            self.values = self.at(self.base)
+            self.values = self.values_at(self.base)
             finite = np.abs(self.values[np.isfinite(self.values)])
             self.size = float(finite.max(initial=0.0)) or 1.0
             """The largest value at a probe, in units of which the rounding of others is judged."""
 
     def run(self, ratios: Sequence[float]) -> None:
-        """All promises in turn, or for given ratios convexity within them alone."""
+        """Check all promises in turn, or for given ratios only convexity within them."""
         with np.errstate(all="ignore"):
             if not ratios:
                 for promise in (
@@ -79,12 +79,12 @@ class Probes:
                 self.convex((ratio,))
 
     def sample(self, ratios: Sequence[float]) -> Array:
-        """(k, n) columns with a largest entry of one; of two values a ratio apart alone where ratios are given."""
+        """Draw columns (k, n) with a largest entry of one; only two-valued ones a ratio apart if ratios are given."""
         k, rng, n = self.k, self.rng, self.count
-        inside = rng.random((k, n)) < rng.random(n)
-        inside[:, : min(k, n // 2)] = np.eye(k, dtype=bool)[:, : min(k, n // 2)]
+        membership = rng.random((k, n)) < rng.random(n)
+        membership[:, : min(k, n // 2)] = np.eye(k, dtype=bool)[:, : min(k, n // 2)]
         steps = ratios or np.exp([1e-6, 1e-3, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 6.0, 12.0, 30.0])
-        stairs = np.where(inside, 1.0, 1 / np.resize(steps, n))
+        stairs = np.where(membership, 1.0, 1 / np.resize(steps, n))
         if ratios:
             mixed = stairs @ rng.dirichlet(np.full(n, 3.0 / n), n).T
             return np.hstack([np.ones((k, 1)), stairs, mixed / mixed.max(axis=0)])
@@ -93,12 +93,14 @@ class Probes:
         faces = np.where(rng.random((k, n)) < 0.3, 0.0, rough)
         nearly = np.where(rng.random((k, n)) < 0.3, 1e-280, rough)
         tied = np.exp(np.round(np.log(rough) / np.maximum(spread, 1e-12) * 2) * spread / 2)
-        whole = np.hstack([np.ones((k, 1)), np.eye(k)[:, :n], inside.astype(float), stairs, rough, faces, nearly, tied])
-        whole = whole[:, whole.max(axis=0) > 0]
-        return np.asarray(whole / whole.max(axis=0))
+        columns = np.hstack(
+            [np.ones((k, 1)), np.eye(k)[:, :n], membership.astype(float), stairs, rough, faces, nearly, tied]
+        )
+        columns = columns[:, columns.max(axis=0) > 0]
+        return np.asarray(columns / columns.max(axis=0))
 
-    def at(self, matrix: Array) -> Array:
-        """(criteria, n) values at columns. Raises `InvalidInput` for anything but numbers, finite between the faces."""
+    def values_at(self, matrix: Array) -> Array:
+        """Compute the values at columns, (criteria, n); raise `InvalidInput` unless they are numbers, finite inside."""
         try:
             values = self.columns(self.utility, matrix)
         except InvalidInput:
@@ -111,58 +113,58 @@ class Probes:
             raise invalid(self.what, "finite values where no entry is zero", np.inf, first_column(matrix, endless))
         return values
 
-    def refuse(self, expected: str, got: str, matrix: Array, wrong: Any) -> None:
-        """Raise `InvalidInput` where `wrong`, (criteria, n) or (n,), is true for a column of `matrix`."""
-        if np.any(wrong):
-            raise invalid(self.what, expected, Phrase(got), first_column(matrix, wrong))
+    def refuse(self, expected: str, got: str, matrix: Array, is_invalid: Any) -> None:
+        """Raise `InvalidInput` where `is_invalid`, (criteria, n) or (n,), is true for a column of `matrix`."""
+        if np.any(is_invalid):
+            raise invalid(self.what, expected, Phrase(got), first_column(matrix, is_invalid))
 
     def alone(self) -> None:
         """A column's value depends on that column alone; that of a column of zeros is 0."""
         expected = "a function of each column alone"
         chosen = self.rng.permutation(self.base.shape[1])
-        again = self.at(self.base[:, chosen])
-        off = self.far(again, self.values[:, chosen])
-        self.refuse(expected, "another value for the same columns in another order", self.base[:, chosen], off)
-        few = np.unique(np.linspace(0, self.base.shape[1] - 1, 24).astype(int))
-        for place in few:
-            single = self.at(self.base[:, place : place + 1])
-            off = self.far(single, self.values[:, place : place + 1])
-            self.refuse(expected, "another value for a column by itself", self.base[:, place : place + 1], off)
+        again = self.values_at(self.base[:, chosen])
+        differs = self.differ(again, self.values[:, chosen])
+        self.refuse(expected, "another value for the same columns in another order", self.base[:, chosen], differs)
+        indices = np.unique(np.linspace(0, self.base.shape[1] - 1, 24).astype(int))
+        for place in indices:
+            single = self.values_at(self.base[:, place : place + 1])
+            differs = self.differ(single, self.values[:, place : place + 1])
+            self.refuse(expected, "another value for a column by itself", self.base[:, place : place + 1], differs)
         zeros = np.zeros((self.k, 1))
-        found = float(np.abs(self.at(zeros)).max())
-        if not found <= PROBED_VALUE * self.size:
-            raise invalid(self.what, "0 at a column of zeros, as the function is positively homogeneous", found)
+        largest_value = float(np.abs(self.values_at(zeros)).max())
+        if not largest_value <= PROBED_VALUE * self.size:
+            raise invalid(self.what, "0 at a column of zeros, as the function is positively homogeneous", largest_value)
 
-    def far(self, a: Array, b: Array, scale: float = 1.0) -> Any:
-        """Where values differ by more than rounding, in units of `scale`."""
-        same = (a == b) | (np.abs(a - b) <= PROBED_VALUE * (np.abs(a) + np.abs(b)) + 1e-12 * self.size * scale)
-        return ~same
+    def differ(self, a: Array, b: Array, scale: float = 1.0) -> Any:
+        """Return True where values differ by more than rounding, in units of `scale`."""
+        is_equal = (a == b) | (np.abs(a - b) <= PROBED_VALUE * (np.abs(a) + np.abs(b)) + 1e-12 * self.size * scale)
+        return ~is_equal
 
     def homogeneous(self) -> None:
-        """Twice the column is worth twice as much, at every scale."""
+        """Check that a multiple of a column has that multiple of its value, at every scale."""
         expected = "a positively homogeneous function, mu(c q) = c mu(q)"
-        few = self.rng.permutation(self.base.shape[1])[:64]
-        matrix, values = self.base[:, few], self.values[:, few]
+        indices = self.rng.permutation(self.base.shape[1])[:64]
+        matrix, values = self.base[:, indices], self.values[:, indices]
         for scale in SCALES:
             # Together with the same columns at scale one, so that a function of the largest entry is found, too.
-            scaled = self.at(np.hstack([matrix * scale, matrix]))[:, : len(few)]
-            off = self.far(scaled, values * scale, scale)
-            if off.any():
-                j, n = (int(place[0]) for place in np.nonzero(off))
+            scaled = self.values_at(np.hstack([matrix * scale, matrix]))[:, : len(indices)]
+            differs = self.differ(scaled, values * scale, scale)
+            if differs.any():
+                j, n = (int(place[0]) for place in np.nonzero(differs))
                 got = f"mu(c q) = {scaled[j, n]:.9g} for c mu(q) = {values[j, n] * scale:.9g}, c = {scale:.6g}"
-                self.refuse(expected, got, matrix, off)
+                self.refuse(expected, got, matrix, differs)
         mild = (matrix >= 1e-6).all(axis=0)
-        for scale in FAR:
+        for scale in EXTREME_SCALES:
             scaled = np.asarray(self.utility.columns(matrix[:, mild] * scale), dtype=np.float64)
             ends = values[:, mild] * scale
-            lost = ~np.isfinite(scaled) if scale > 1 else np.abs(scaled) <= np.abs(ends)
-            off = self.far(scaled, ends, scale) & ~lost
-            self.refuse(expected, f"another value at c = {scale:g}", matrix[:, mild], off)
+            is_out_of_range = ~np.isfinite(scaled) if scale > 1 else np.abs(scaled) <= np.abs(ends)
+            differs = self.differ(scaled, ends, scale) & ~is_out_of_range
+            self.refuse(expected, f"another value at c = {scale:g}", matrix[:, mild], differs)
 
     def convex(self, ratios: Sequence[float] = ()) -> None:
-        """The value of a mixture is at most the mixture of values: of two columns, and along whole segments."""
+        """Check that the value of a mixture is at most the mixture of values, also along whole segments."""
         base = self.sample(ratios) if ratios else self.base
-        values = self.at(base) if ratios else self.values
+        values = self.values_at(base) if ratios else self.values
         n, rng = base.shape[1], self.rng
         for shift in (0.0, 0.0, 0.0, 1.0, 3.0, 6.0):
             first, second = rng.permutation(n), rng.permutation(n)
@@ -170,59 +172,66 @@ class Probes:
             low, high = share, (1 - share) * 10.0 ** (shift * rng.uniform(-1, 1, n))
             mixture = base[:, first] * low + base[:, second] * high
             chord = values[:, first] * low + values[:, second] * high
-            self.under(mixture, self.at(mixture), chord)
-        ends = rng.permutation(n)[: 2 * int(np.clip(ENTRIES // (self.k * LINE), 2, 24))].reshape(2, -1)
+            self.under(mixture, self.values_at(mixture), chord)
+        ends = rng.permutation(n)[
+            : 2 * int(np.clip(ENTRIES_PER_BATCH // (self.k * POINTS_PER_SEGMENT), 2, 24))
+        ].reshape(2, -1)
         ends = np.hstack([ends, [[0] * 4, rng.permutation(n)[:4]]])  # from the constant column, too
-        even = np.linspace(0.0, 1.0, LINE)
-        steep = np.concatenate([np.geomspace(1e-9, 0.5, LINE // 2), 1 - np.geomspace(0.5, 1e-9, LINE // 2)[1:]])
+        even = np.linspace(0.0, 1.0, POINTS_PER_SEGMENT)
+        steep = np.concatenate(
+            [np.geomspace(1e-9, 0.5, POINTS_PER_SEGMENT // 2), 1 - np.geomspace(0.5, 1e-9, POINTS_PER_SEGMENT // 2)[1:]]
+        )
         for place, (first, second) in enumerate(ends.T):
             share = np.unique(steep) if place % 3 == 2 else even
             line = base[:, [first]] * (1 - share) + base[:, [second]] * share
-            along = self.at(line)
+            line_values = self.values_at(line)
             for step in (1, 3, 9, 27, 81):
                 left, right = share[: -2 * step], share[2 * step :]
                 weight = (right - share[step:-step]) / (right - left)
-                chord = weight * along[:, : -2 * step] + (1 - weight) * along[:, 2 * step :]
-                self.under(line[:, step:-step], along[:, step:-step], chord)
+                chord = weight * line_values[:, : -2 * step] + (1 - weight) * line_values[:, 2 * step :]
+                self.under(line[:, step:-step], line_values[:, step:-step], chord)
 
     def under(self, matrix: Array, values: Array, chord: Array) -> None:
         """Refuse values that are above the chord through two other columns."""
-        room = PROBED_SHAPE * (np.abs(values) + np.abs(chord)) + 1e-13 * self.size * matrix.max(axis=0)
-        above = np.isfinite(chord) & ~(values <= chord + room)
-        if above.any():
-            j, n = (int(place[0]) for place in np.nonzero(above))
+        margin = PROBED_SHAPE * (np.abs(values) + np.abs(chord)) + 1e-13 * self.size * matrix.max(axis=0)
+        is_above = np.isfinite(chord) & ~(values <= chord + margin)
+        if is_above.any():
+            j, n = (int(place[0]) for place in np.nonzero(is_above))
             got = f"{values[j, n]:.9g} above the chord, {chord[j, n]:.9g}, between two others"
-            self.refuse("a convex function", got, matrix[:, n:], above[:, n:])
+            self.refuse("a convex function", got, matrix[:, n:], is_above[:, n:])
 
     def touched(self) -> None:
-        """At columns without zeros, gradients touch the function, and they are nowhere above it."""
-        what, inner = f"gradients of {self.name}", (self.base >= 1e-6).all(axis=0)
-        few = self.rng.permutation(np.flatnonzero(inner))[: int(np.clip(ENTRIES // self.k, 8, 120))]
-        matrix = self.base[:, few]
+        """Check that gradients touch the function at columns without zeros, and are nowhere above it."""
+        name, inner = f"gradients of {self.name}", (self.base >= 1e-6).all(axis=0)
+        indices = self.rng.permutation(np.flatnonzero(inner))[: int(np.clip(ENTRIES_PER_BATCH // self.k, 8, 120))]
+        matrix = self.base[:, indices]
         for scale in (1.0, 1e-3, 10.0):
             gradients = self.slopes(matrix * scale)
             reached = np.einsum("jnk,kn->jn", gradients, matrix)
-            size = np.einsum("jnk,kn->jn", np.abs(gradients), matrix) + np.abs(self.values[:, few])
-            off = np.abs(reached - self.values[:, few]) > PROBED_TANGENT * size + 1e-12 * self.size
-            if off.any():
-                j, n = (int(place[0]) for place in np.nonzero(off))
-                got = Phrase(f"{reached[j, n]:.6g} at the column where mu is {self.values[j, few][n]:.6g}")
-                raise invalid(what, "a linear function that touches mu at its column", got, first_column(matrix, off))
+            size = np.einsum("jnk,kn->jn", np.abs(gradients), matrix) + np.abs(self.values[:, indices])
+            differs = np.abs(reached - self.values[:, indices]) > PROBED_TANGENT * size + 1e-12 * self.size
+            if differs.any():
+                j, n = (int(place[0]) for place in np.nonzero(differs))
+                got = Phrase(f"{reached[j, n]:.6g} at the column where mu is {self.values[j, indices][n]:.6g}")
+                raise invalid(
+                    name, "a linear function that touches mu at its column", got, first_column(matrix, differs)
+                )
             for j, tangents in enumerate(gradients):
-                below = tangents @ self.base
-                room = PROBED_TANGENT * (np.abs(tangents) @ self.base + np.abs(self.values[j])) + 1e-12 * self.size
-                above = below > self.values[j] + room
-                if above.any():
-                    n, m = (int(place[0]) for place in np.nonzero(above))
+                tangent_values = tangents @ self.base
+                margin = PROBED_TANGENT * (np.abs(tangents) @ self.base + np.abs(self.values[j])) + 1e-12 * self.size
+                is_above = tangent_values > self.values[j] + margin
+                if is_above.any():
+                    n, m = (int(place[0]) for place in np.nonzero(is_above))
                     expected = "a linear function that is nowhere above mu"
                     got = Phrase(
-                        f"that of {first_column(matrix, np.arange(len(few)) == n)}, which is {below[n, m]:.6g} "
+                        f"that of {first_column(matrix, np.arange(len(indices)) == n)}, "
+                        f"which is {tangent_values[n, m]:.6g} "
                         f"where mu is {self.values[j, m]:.6g},"
                     )
-                    raise invalid(what, expected, got, first_column(self.base, above[n]))
+                    raise invalid(name, expected, got, first_column(self.base, is_above[n]))
 
     def slopes(self, matrix: Array) -> Array:
-        """(criteria, n, k) gradients at columns."""
+        """Compute gradients at columns, (criteria, n, k)."""
         try:
             return self.gradients(self.utility, matrix)
         except InvalidInput:
@@ -233,47 +242,52 @@ class Probes:
             raise invalid(f"gradients of {self.name}", expected, got) from failure
 
     def disclosed(self) -> None:
-        """`unprivate` is no less than the value of full disclosure, and more of the utility is better."""
+        """Check that `value_without_privacy` is at least the value of full disclosure, and that more is better."""
         if self.utility.error:
             raise invalid(f"utility {self.name}", "one of which more is better (error = False)", Phrase("error = True"))
-        stated = self.utility.unprivate
-        if self.k > ENTRIES // self.k:
+        stated = self.utility.value_without_privacy
+        if self.k > ENTRIES_PER_BATCH // self.k:
             return
-        value = float(self.at(np.eye(self.k)).sum(axis=1).min())
+        value = float(self.values_at(np.eye(self.k)).sum(axis=1).min())
         if not stated >= value and not stated >= value - PROBED_VALUE * abs(value) - 1e-12 * self.size:
-            raise invalid(f"unprivate of {self.name}", f"at least {value:.9g}, the value of full disclosure", stated)
+            raise invalid(
+                f"value_without_privacy of {self.name}", f"at least {value:.9g}, the value of full disclosure", stated
+            )
 
     @property
     def channels(self) -> list[Channel]:
-        """A few channels of all kinds: random ones, and erasures of the answer."""
+        """A few channels of all types: random ones, and erasures of the answer."""
         k, rng = self.k, self.rng
-        made = [rng.dirichlet(np.full(m, share), k) for m in (1, 2, 3, 5) for share in (0.2, 1.0, 30.0)]
-        whole = np.eye(k) if k * k <= ENTRIES else np.ones((k, 1))
-        made += [np.hstack([(1 - erased) * whole, np.full((k, 1), erased)]) for erased in (0.0, 0.1, 0.9)]
-        return [Channel(matrix) for matrix in made]
+        matrices = [rng.dirichlet(np.full(m, share), k) for m in (1, 2, 3, 5) for share in (0.2, 1.0, 30.0)]
+        disclosure = np.eye(k) if k * k <= ENTRIES_PER_BATCH else np.ones((k, 1))
+        matrices += [np.hstack([(1 - erased) * disclosure, np.full((k, 1), erased)]) for erased in (0.0, 0.1, 0.9)]
+        return [Channel(matrix) for matrix in matrices]
 
     def summed(self) -> None:
-        """The value of a channel is the least sum over its columns."""
+        """Check that the value of a channel is the least sum over its columns."""
         for channel in self.channels:
-            value, own = float(self.utility.value(channel)), float(self.at(channel.matrix).sum(axis=1).min())
-            if self.far(np.array(value), np.array(own)):
-                raise invalid(f"value of {self.name}", f"the least sum of columns, {own:.9g}", value)
+            value, column_sum = (
+                float(self.utility.value(channel)),
+                float(self.values_at(channel.matrix).sum(axis=1).min()),
+            )
+            if self.differ(np.array(value), np.array(column_sum)):
+                raise invalid(f"value of {self.name}", f"the least sum of columns, {column_sum:.9g}", value)
 
     def enclosed(self) -> None:
-        """`enclosed_columns` encloses `columns`, to the accuracy of floats."""
+        """Check that `enclosed_columns` encloses `columns`, to the accuracy of floats."""
         matrix, values = self.base, self.values
         base = matrix.min(axis=0)
-        found = self.utility.enclosed_columns(FLOAT.of(base), FLOAT.of(matrix) - FLOAT.of(base)[None, :])
-        lower, upper = np.broadcast_to(found.lower, values.shape), np.broadcast_to(found.upper, values.shape)
-        room = PROBED_VALUE * np.abs(values) + 1e-12 * self.size
-        off = ~((values >= lower - room) & (values <= upper + room))
-        if off.any():
-            what = f"enclosed_columns of {self.name}"
+        enclosure = self.utility.enclosed_columns(FLOAT.of(base), FLOAT.of(matrix) - FLOAT.of(base)[None, :])
+        lower, upper = np.broadcast_to(enclosure.lower, values.shape), np.broadcast_to(enclosure.upper, values.shape)
+        margin = PROBED_VALUE * np.abs(values) + 1e-12 * self.size
+        is_outside = ~((values >= lower - margin) & (values <= upper + margin))
+        if is_outside.any():
+            name = f"enclosed_columns of {self.name}"
             got = Phrase("an interval without it")
-            raise invalid(what, "intervals that hold the values of `columns`", got, first_column(matrix, off))
+            raise invalid(name, "intervals that hold the values of `columns`", got, first_column(matrix, is_outside))
 
     def named_as(self) -> None:
-        """A utility that says that it is a mutual information, or a comparison of laws, has the values of that."""
+        """Check the values of a utility that is declared a mutual information or a comparison of distributions."""
         compared: Callable[[], Any] | None = None
         matrix = self.base
         if self.utility.information:
@@ -291,28 +305,31 @@ class Probes:
             p0, p1 = (np.asarray(p) for p in pair)
             self.same("divergence of two laws", np.atleast_2d(self.utility.f.excess(p0 @ matrix, p1 @ matrix)))
 
-    def same(self, what: str, others: Array) -> None:
-        """Refuse values other than those of the utility that this one says that it is."""
-        off = np.broadcast_to(others.shape != self.values.shape, self.values.shape)
-        if not off.any():
-            off = self.far(self.values, others)
-        self.refuse(f"the values of the {what} that it says it is", "others", self.base, off)
+    def same(self, name: str, others: Array) -> None:
+        """Refuse values that differ from those of the declared utility."""
+        differs = np.broadcast_to(others.shape != self.values.shape, self.values.shape)
+        if not differs.any():
+            differs = self.differ(self.values, others)
+        self.refuse(f"the values of the {name} that it says it is", "others", self.base, differs)
 
     def contracting(self) -> None:
-        """A utility that says that it contracts keeps at most the Dobrushin coefficient's share of `unprivate`."""
-        whole = float(self.utility.unprivate)
-        if not self.utility.contracts or not np.isfinite(whole):
+        """Check a utility that is declared to contract against the Dobrushin coefficient of channels.
+
+        Its value is at most this coefficient times `value_without_privacy`.
+        """
+        full_value = float(self.utility.value_without_privacy)
+        if not self.utility.contracts or not np.isfinite(full_value):
             return
         for channel in self.channels:
             q = channel.matrix
-            apart = max((float(np.abs(row - q).sum(axis=1).max()) / 2 for row in q), default=0.0)
-            value = float(self.at(q).sum(axis=1).min())
-            if not value <= apart * whole * (1 + PROBED_VALUE) + 1e-12 * self.size:
-                got = Phrase(f"{value:.6g} of a channel with total variation {apart:.6g}")
-                raise invalid(f"contracts of {self.name}", f"values of at most {apart * whole:.6g}", got)
+            total_variation = max((float(np.abs(row - q).sum(axis=1).max()) / 2 for row in q), default=0.0)
+            value = float(self.values_at(q).sum(axis=1).min())
+            if not value <= total_variation * full_value * (1 + PROBED_VALUE) + 1e-12 * self.size:
+                got = Phrase(f"{value:.6g} of a channel with total variation {total_variation:.6g}")
+                raise invalid(f"contracts of {self.name}", f"values of at most {total_variation * full_value:.6g}", got)
 
     def made_of_parts(self) -> None:
-        """What the parts bound is no less than the utility itself."""
+        """Check that the bound of the parts is at least the utility itself."""
         parts = self.utility.parts()
         if not parts:
             return

@@ -20,7 +20,7 @@ from ldpopt.values.results import ByValue
 
 
 class Neighbourhood(Kind, ABC):
-    """A convex set of distributions around a pilot, described by the maximisers of linear functions on it."""
+    """A convex set of distributions around a pilot, described by the maximizers of linear functions on it."""
 
     words: ClassVar[str]
     """The name of the set, with a place for its size."""
@@ -32,23 +32,26 @@ class Neighbourhood(Kind, ABC):
 
     @abstractmethod
     def highest(self, gradient: Array, pilot: Array) -> Array:
-        """A distribution in the set that maximises gradient . p."""
+        """Return a distribution in the set that maximizes gradient . p."""
 
     def holds(self, p: Array, pilot: Array) -> bool:
-        """Whether the law proportional to p is exactly in the set around the law proportional to `pilot`."""
+        """Return True if p is exactly in the set around `pilot`.
+
+        Both stand for the distributions proportional to them.
+        """
         return all(x >= 0 for x in p.tolist()) and bool(p.sum() > 0) and self._holds(_law(p), _law(pilot))
 
     @abstractmethod
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
-        """Whether the law p is in the set around the law `pilot`, in exact fractions."""
+        """Return True if the distribution p is in the set around `pilot`, in exact fractions."""
 
     @abstractmethod
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """A lower bound on slope . p over the set, by weak duality, and nearly the least value."""
+        """Enclose a lower bound on slope . p over the set, by weak duality, close to the least value."""
 
     @abstractmethod
     def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """The set as cvxpy constraints on a variable `p` that is a distribution."""
+        """Return the set as cvxpy constraints on a variable `p` that is a distribution."""
 
 
 @dataclass(frozen=True)
@@ -64,31 +67,31 @@ class Box(Neighbourhood, radius=number_up_to):
     words = "shares within {:g} of the pilot"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
-        """Every share at its lower limit, and the rest of the mass given to the largest gradients first."""
+        """Return every proportion at its lower limit, and add the remaining mass to the largest gradients first."""
         low, high = np.maximum(pilot - self.radius, 0.0), np.minimum(pilot + self.radius, 1.0)
         p = low.copy()
-        left = 1 - p.sum()
+        remaining_mass = 1 - p.sum()
         for x in np.argsort(-gradient, kind="stable"):
-            given = min(left, high[x] - low[x])
-            p[x] += given
-            left -= given
+            added = min(remaining_mass, high[x] - low[x])
+            p[x] += added
+            remaining_mass -= added
         return np.asarray(p)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return all(abs(x - y) <= Fraction(self.radius) for x, y in zip(p, pilot, strict=True))
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), where t is the slope at which the mass is used up."""
-        near = np.asarray(slope.midpoint)
-        p, order = self.highest(-near, pilot), np.argsort(near, kind="stable")
+        """Compute t + sum_x (low_x (c_x - t)_+ - high_x (t - c_x)_+), for the slope t that exhausts the mass."""
+        slopes = np.asarray(slope.midpoint)
+        p, order = self.highest(-slopes, pilot), np.argsort(slopes, kind="stable")
         full = p[order] >= np.minimum(pilot + self.radius, 1.0)[order]
-        price = float(near[order][min(int(np.argmin(full)), len(near) - 1)])
-        centre = law(pilot, slope.arithmetic)
-        low, high = (centre - self.radius).positive(), (centre + self.radius).minimum(1.0)
+        price = float(slopes[order][min(int(np.argmin(full)), len(slopes) - 1)])
+        center = law(pilot, slope.arithmetic)
+        low, high = (center - self.radius).positive(), (center + self.radius).minimum(1.0)
         return (low * (slope - price).positive() - high * (price - slope).positive()).sum() + price
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """Bounds on every share."""
+        """Return bounds on every proportion."""
         return [p >= pilot - self.radius, p <= pilot + self.radius]
 
 
@@ -101,7 +104,7 @@ class Contamination(Neighbourhood, share=number_up_to):
     words = "the pilot with up to {:g} of anything else"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
-        """q puts all its mass on the largest gradient."""
+        """Return the member whose q has all its mass on the largest gradient."""
         p = (1 - self.share) * pilot
         p[int(np.argmax(gradient))] += self.share
         return np.asarray(p)
@@ -110,12 +113,12 @@ class Contamination(Neighbourhood, share=number_up_to):
         return all(x >= (1 - Fraction(self.share)) * y for x, y in zip(p, pilot, strict=True))
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """(1 - share) slope . pilot, plus share times the smallest slope."""
-        centre = law(pilot, slope.arithmetic)
-        return (1 - slope.arithmetic.of(self.share)) * (centre @ slope) + slope.min() * self.share
+        """Compute (1 - share) slope . pilot, plus share times the smallest slope."""
+        center = law(pilot, slope.arithmetic)
+        return (1 - slope.arithmetic.of(self.share)) * (center @ slope) + slope.min() * self.share
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """Every p_x is at least (1 - share) pilot_x."""
+        """Return the constraints that every p_x is at least (1 - share) pilot_x."""
         return [p >= (1 - self.share) * pilot]
 
 
@@ -132,44 +135,44 @@ class TotalVariationBall(Neighbourhood, radius=number_up_to):
     words = "total variation {:g} around the pilot"
 
     def highest(self, gradient: Array, pilot: Array) -> Array:
-        """The pilot with `radius` of mass moved from the smallest gradients to the largest one."""
+        """Return the pilot with `radius` of mass moved from the smallest gradients to the largest one."""
         p = pilot.copy()
-        best, left = int(np.argmax(gradient)), self.radius
+        best, remaining_mass = int(np.argmax(gradient)), self.radius
         for x in np.argsort(gradient, kind="stable"):
-            moved = min(left, p[x]) if gradient[x] < gradient[best] else 0.0
+            moved = min(remaining_mass, p[x]) if gradient[x] < gradient[best] else 0.0
             p[x] -= moved
             p[best] += moved
-            left -= moved
+            remaining_mass -= moved
         return np.asarray(p)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
         return sum(max(x - y, Fraction(0)) for x, y in zip(p, pilot, strict=True)) <= Fraction(self.radius)
 
     def enclosed_least(self, slope: Enclosure, pilot: Array) -> Enclosure:
-        """c.pilot - (radius t + sum_x pilot_x (c_x - min c - t)_+), where t is the gain at which radius is used up."""
-        near, centre = np.asarray(slope.midpoint), law(pilot, slope.arithmetic)
-        gains = near - near.min()
+        """Compute c.pilot - (radius t + sum_x pilot_x (c_x - min c - t)_+), for the gain t that exhausts radius."""
+        slopes, center = np.asarray(slope.midpoint), law(pilot, slope.arithmetic)
+        gains = slopes - slopes.min()
         order = np.argsort(-gains, kind="stable")
         last = min(int(np.searchsorted(np.cumsum(pilot[order]), self.radius)), len(order) - 1)
         price = float(max(gains[order][last], 0.0))
-        moved = (centre * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(self.radius) * price
-        return centre @ slope - moved
+        moved = (center * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(self.radius) * price
+        return center @ slope - moved
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
-        """The excesses of p over the pilot sum to at most the radius."""
+        """Return the constraint that the excesses of p over the pilot sum to at most the radius."""
         import cvxpy as cp
 
         return [cp.sum(cp.pos(p - pilot)) <= self.radius]
 
 
 def _law(p: Array) -> list[Fraction]:
-    """The law proportional to p, in exact fractions."""
+    """Return the distribution proportional to p, in exact fractions."""
     total = exact_sum(p)
     return [Fraction(x) / total for x in p.tolist()]
 
 
 class HypothesisSet(Kind, ByValue, ABC):
-    """A convex set of distributions on k inputs, described by inequalities and the maximisers of linear functions."""
+    """A convex set of distributions on k inputs, described by inequalities and the maximizers of linear functions."""
 
     @property
     @abstractmethod
@@ -183,30 +186,30 @@ class HypothesisSet(Kind, ByValue, ABC):
 
     @abstractmethod
     def highest(self, gradient: Array) -> Array:
-        """A distribution in the set that maximises gradient . p."""
+        """Return a distribution in the set that maximizes gradient . p."""
 
     @abstractmethod
     def member(self, p: Array) -> Array:
-        """A distribution in the set, up to 1e-12 of rounding, near a p that is nearly in it."""
+        """Return a distribution in the set, up to 1e-12 of rounding, near a p that is nearly in it."""
 
     def mixture(self, p: Array) -> Array | None:
-        """Weights that show that p is in the set up to rounding, for `member_near`; None where none are needed."""
+        """Return weights that show that p is in the set up to rounding, for `member_near`; None if none are needed."""
         return None
 
     @abstractmethod
     def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
-        """A law that is surely in the set, and near p if `mixture` is right; None where p itself is surely in the set.
+        """Return a distribution that is surely in the set, and near p if `mixture` is right.
 
-        Raises `Unproved` where neither is shown.
+        Returns None if p itself is surely in the set. Raises `Unproved` if neither is shown.
         """
 
     @abstractmethod
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
-        """A lower bound on slope . p over the set, and nearly the least value."""
+        """Enclose a lower bound on slope . p over the set, close to the least value."""
 
     @abstractmethod
     def expression(self, p: Any) -> list[Any]:
-        """The set as cvxpy constraints on a variable `p` that is a distribution."""
+        """Return the set as cvxpy constraints on a variable `p` that is a distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +223,10 @@ class Hull(HypothesisSet):
     vertices: Any
 
     def __post_init__(self) -> None:
-        given = np.atleast_2d(np.asarray(self.vertices, dtype=object))
-        rows = [distribution(row.tolist(), f"vertex {index}", size=given.shape[1]) for index, row in enumerate(given)]
+        vertices = np.atleast_2d(np.asarray(self.vertices, dtype=object))
+        rows = [
+            distribution(row.tolist(), f"vertex {index}", size=vertices.shape[1]) for index, row in enumerate(vertices)
+        ]
         if not rows:
             raise invalid("vertices", "at least one distribution", "none")
         object.__setattr__(self, "vertices", np.stack(rows))
@@ -237,11 +242,11 @@ class Hull(HypothesisSet):
         return np.asarray(self.vertices.mean(axis=0))
 
     def highest(self, gradient: Array) -> Array:
-        """The best vertex."""
+        """Return the best vertex."""
         return np.asarray(self.vertices[int(np.argmax(self.vertices @ gradient))])
 
     def member(self, p: Array) -> Array:
-        """The mixture nearest to p, by non-negative least squares."""
+        """Return the mixture nearest to p, by non-negative least squares."""
         return np.asarray(self._weights(p) @ self.vertices)
 
     def _weights(self, p: Array) -> Array:
@@ -251,11 +256,11 @@ class Hull(HypothesisSet):
         return np.asarray(weights / weights.sum())
 
     def mixture(self, p: Array) -> Array | None:
-        """(n,) the weights of the mixture nearest to p; None where there is one vertex."""
+        """Return the weights (n,) of the mixture nearest to p; None if there is one vertex."""
         return None if len(self.vertices) == 1 else self._weights(p)
 
     def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
-        """The mixture of the vertices by the given weights, whatever p is."""
+        """Return the mixture of the vertices by the given weights, for any p."""
         if mixture is None:
             if not any(np.array_equal(p, vertex) for vertex in self.vertices):
                 raise Unproved("the distribution is no vertex of its set")
@@ -265,15 +270,15 @@ class Hull(HypothesisSet):
         return mixed @ self._laws(arithmetic) / mixed.sum()
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
-        """The least slope . p of the vertices."""
+        """Return the least slope . p of the vertices."""
         return (self._laws(slope.arithmetic) @ slope).min()
 
     def _laws(self, arith: Arithmetic) -> Enclosure:
-        """(n, k) the laws proportional to the vertices."""
+        """Return the distributions proportional to the vertices, (n, k)."""
         return arith.stack([law(vertex, arith) for vertex in self.vertices])
 
     def expression(self, p: Any) -> list[Any]:
-        """Equations that p is a mixture, with weights as further variables."""
+        """Return equations that p is a mixture, with weights as further variables."""
         import cvxpy as cp
 
         weights = cp.Variable(len(self.vertices), nonneg=True)
@@ -309,35 +314,35 @@ class Around(HypothesisSet, pilot=distribution):
         return np.asarray(self.pilot)
 
     def highest(self, gradient: Array) -> Array:
-        """The neighbourhood's `highest`."""
+        """Return the neighborhood's `highest`."""
         return self.neighbourhood.highest(gradient, self.pilot)
 
     def member(self, p: Array) -> Array:
-        """p, moved towards the pilot until it is in the neighbourhood."""
+        """Return p, moved towards the pilot until it is in the neighborhood."""
         share = 0.0
         while share < 1:
-            drawn = np.maximum((1 - share) * p + share * self.pilot, 0.0)
-            drawn = drawn / drawn.sum()
-            if self.neighbourhood.holds(drawn, self.pilot):
-                return np.asarray(drawn)
+            mixed = np.maximum((1 - share) * p + share * self.pilot, 0.0)
+            mixed = mixed / mixed.sum()
+            if self.neighbourhood.holds(mixed, self.pilot):
+                return np.asarray(mixed)
             share = max(1e-16, 2 * share)
         return np.asarray(self.pilot)
 
     def member_near(self, p: Array, mixture: Array | None, arithmetic: Arithmetic) -> Enclosure | None:
-        """None if p itself is in the neighbourhood, by inequalities in exact fractions; else raises `Unproved`."""
+        """Return None if p itself is in the neighborhood, in exact fractions; else raise `Unproved`."""
         if mixture is not None or not self.neighbourhood.holds(p, self.pilot):
             raise Unproved(f"the distribution is not within {self.neighbourhood.name}")
         return None
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
-        """The neighbourhood's `enclosed_least`."""
+        """Return the neighborhood's `enclosed_least`."""
         return self.neighbourhood.enclosed_least(slope, self.pilot)
 
     def expression(self, p: Any) -> list[Any]:
-        """The neighbourhood's constraints."""
+        """Return the neighborhood's constraints."""
         return self.neighbourhood.expression(p, self.pilot)
 
 
-def as_set(given: Any, what: str) -> HypothesisSet:
-    """`given` if it is a set; a single distribution as the set that holds it alone."""
-    return given if isinstance(given, HypothesisSet) else Hull(distribution(given, what)[None])
+def as_set(value: Any, name: str) -> HypothesisSet:
+    """Return `value` if it is a set; a single distribution as the set that contains it alone."""
+    return value if isinstance(value, HypothesisSet) else Hull(distribution(value, name)[None])

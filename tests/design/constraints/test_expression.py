@@ -7,7 +7,7 @@ import pytest
 from ldpopt import Divergence, InvalidInput, LocalDP, optimal_channel
 from ldpopt.channel import Channel
 from ldpopt.design import BranchAndBound, ExpectedLoss, Outputs
-from ldpopt.design.problems.problem import Expressed
+from ldpopt.design.problems.problem import ExpressionConstraint
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 
@@ -51,9 +51,9 @@ def test_a_loss_under_a_function_is_the_optimum_by_hand() -> None:
 
 def test_the_measure_is_the_largest_violation() -> None:
     """Of several constraints, the worst counts, in either direction; none is violated at 0."""
-    both = Expressed(lambda q: [cp.sum(q[:, 0]) <= 0.3, q[0, 1] >= 0.95])
+    both = ExpressionConstraint(lambda q: [cp.sum(q[:, 0]) <= 0.3, q[0, 1] >= 0.95])
     assert both.measure(Channel([[0.1, 0.9], [0.4, 0.6]])).value == pytest.approx(0.2)
-    assert Expressed(first).measure(Channel([[0.1, 0.9], [0.1, 0.9]])).value == 0
+    assert ExpressionConstraint(first).measure(Channel([[0.1, 0.9], [0.1, 0.9]])).value == 0
 
 
 @pytest.mark.parametrize(

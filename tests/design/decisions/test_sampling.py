@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt import LocalDP, SolverError, TotalVariation, optimal_channel
 from ldpopt.design import PrivateSampling
-from ldpopt.design.outputs.program import STEEPEST, _planes, tangents_at
+from ldpopt.design.outputs.program import MAX_TANGENT_COEFFICIENT, _planes, tangents_at
 from ldpopt.divergences import JENSEN_SHANNON, KL, NEYMAN_CHI_SQUARED, REVERSE_KL, SQUARED_HELLINGER
 
 MIRRORED = [[0.9, 0.1], [0.1, 0.9]]
@@ -59,7 +59,7 @@ def test_tangents_too_steep_for_a_solver_are_approached():
     rows /= rows.sum(axis=1, keepdims=True)
     risks = [(rows * (np.log(rows) - one)).sum(axis=1) for one in logs]
     assert -design.value == pytest.approx(float(np.maximum(*risks).min()), rel=1e-4)
-    assert np.abs(_planes(PrivateSampling(REVERSE_KL, held), np.array([1e-40]))).max() > STEEPEST
+    assert np.abs(_planes(PrivateSampling(REVERSE_KL, held), np.array([1e-40]))).max() > MAX_TANGENT_COEFFICIENT
 
 
 def test_tangents_at_a_matrix_touch_the_risks_there():

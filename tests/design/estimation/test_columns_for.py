@@ -201,11 +201,11 @@ def test_a_graph_without_edges_leaves_the_answers_free():
     p = np.array([0.5, 0.3, 0.2])
     utility, free = FisherInformation(p), LocalDP(1.0, nx.empty_graph(3))
     design = optimal_channel(utility, free)
-    assert design.value == pytest.approx(utility.unprivate, rel=1e-7)
+    assert design.value == pytest.approx(utility.value_without_privacy, rel=1e-7)
     assert design.certified
     capped = optimal_channel(utility, [free, TotalVariation(0.4)])
     assert capped.certified
-    assert utility.unprivate < capped.lower_bound
+    assert utility.value_without_privacy < capped.lower_bound
     assert capped.value <= utility.value(Channel(np.eye(3)).erase(0.6)) * (1 + 1e-6)
 
 
@@ -218,4 +218,4 @@ def test_graphs_at_small_and_large_epsilon(epsilon):
         design = optimal_channel(utility, constraint)
         assert design.certified
         assert design.verify()
-    assert design.value <= utility.unprivate
+    assert design.value <= utility.value_without_privacy

@@ -186,7 +186,7 @@ def test_designs_of_little_privacy_are_certified(k, epsilon):
     utility = FisherInformation(p)
     design = optimal_channel(utility, LocalDP(epsilon))
     assert design.certified
-    assert utility.unprivate < design.lower_bound <= design.value
+    assert utility.value_without_privacy < design.lower_bound <= design.value
 
 
 def test_more_categories_than_can_be_priced_have_a_relaxed_bound():

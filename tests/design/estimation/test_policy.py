@@ -12,7 +12,7 @@ from ldpopt.design.patterns.policy import Grid, extreme_steps, policy_limits
 
 def extreme_columns(limits, ordered=False):
     """Logarithms (n, k) of the extreme columns, in nats."""
-    grid = Grid.of(limits)
+    grid = Grid.round_up(limits)
     return extreme_steps(grid, ordered) * grid.unit
 
 

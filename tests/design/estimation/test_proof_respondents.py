@@ -123,7 +123,7 @@ def test_no_bound_is_above_the_optimum(criterion, epsilon):
     """For any linear criterion and any pilot the bound is below the certified optimum, with TV or without."""
     for pilot in ([0.4, 0.3, 0.2, 0.1], [0.25] * 4, [0.97, 0.01, 0.01, 0.01], [0.5, 0.5, 0.0, 0.0]):
         utility = FisherInformation(pilot, criterion)
-        if math.isinf(utility.unprivate) or not min(pilot):
+        if math.isinf(utility.value_without_privacy) or not min(pilot):
             continue
         design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(0.9)])
         made = SharedInformation(utility, design.constraints, design.channel)

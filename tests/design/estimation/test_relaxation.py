@@ -18,7 +18,7 @@ from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 def extreme_columns(limits, ordered=False):
     """Logarithms (n, k) of the extreme columns, in nats."""
-    grid = Grid.of(limits)
+    grid = Grid.round_up(limits)
     return extreme_steps(grid, ordered) * grid.unit
 
 

@@ -51,7 +51,7 @@ def test_the_kernel_proves_the_bound_as_it_is(weights):
     best = optimal_channel(utility, LocalDP(1.0))
     factor = np.ones(7) if weights is None else np.sqrt(weights)
     dual = survey_dual(p, math.e, factor)
-    made = equivalence_dual(Problem.of(utility, [LocalDP(1.0)]), best.channel, dual)
+    made = equivalence_dual(Problem.build(utility, [LocalDP(1.0)]), best.channel, dual)
     w = factor**2
     # Centred at the pilot the same form proves a little more.
     assert dual.least - w @ p**2 <= made.bound * (1 + 1e-12) <= best.value * (1 + 1e-12)

@@ -105,7 +105,7 @@ def test_extreme_epsilon(epsilon):
     assert design.verify()
     assert design.upper_bound <= design.value * (1 + 1e-5)
     if epsilon >= 60:
-        assert design.value == pytest.approx(MutualInformation(prior).unprivate, rel=1e-9)
+        assert design.value == pytest.approx(MutualInformation(prior).value_without_privacy, rel=1e-9)
 
 
 def test_a_cap_of_almost_nothing():

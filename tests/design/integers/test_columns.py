@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from ldpopt.design.patterns.proof_levels import count, integer_columns, pairs
+from ldpopt.design.patterns.proof_levels import count_columns, indivisible_pairs, integer_columns
 from ldpopt.exact import exp_lower
 
 
@@ -40,11 +40,11 @@ def test_every_column_is_a_sum_of_listed_ones_in_its_order(epsilon, k, total):
 
 def test_counts_and_pairs():
     ratio = Fraction(27, 10)
-    assert pairs(ratio, 40) == [(1, 0), (1, 1), (2, 3), (3, 5), (10, 17)]
+    assert indivisible_pairs(ratio, 40) == [(1, 0), (1, 1), (2, 3), (3, 5), (10, 17)]
     columns, complete = integer_columns(3, ratio, 40)
     assert complete
-    assert columns.shape[1] == sum(count(3, rise) for _, rise in pairs(ratio, 40))
-    few, complete = integer_columns(3, ratio, 40, many=20)
+    assert columns.shape[1] == sum(count_columns(3, rise) for _, rise in indivisible_pairs(ratio, 40))
+    few, complete = integer_columns(3, ratio, 40, max_columns_per_pair=20)
     assert not complete
     assert few.shape[1] < columns.shape[1]
 

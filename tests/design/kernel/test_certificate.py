@@ -101,7 +101,7 @@ def test_a_design_is_checked_not_its_certificate(exact):
 def test_certified_cannot_be_flipped():
     """A design whose gap is above its tolerance is not certified by saying so."""
     problem = utility(12, 2)
-    loose = replace(optimal_channel(problem, LocalDP(1.0)), upper_bound=problem.unprivate, certified=False)
+    loose = replace(optimal_channel(problem, LocalDP(1.0)), upper_bound=problem.value_without_privacy, certified=False)
     assert loose.verify()
     assert not replace(loose, certified=True).verify()
 

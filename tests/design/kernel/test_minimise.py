@@ -14,7 +14,7 @@ from minimise.descent import attacked, bound_of
 
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt import design as ld
-from ldpopt.design.codec.kinds import subkinds
+from ldpopt.design.codec.kinds import encodable_subtypes
 from ldpopt.design.outputs.proof import Chambers
 from ldpopt.design.patterns.proof_levels import level_columns
 from ldpopt.design.ratios.proof import TermMultiplier
@@ -132,7 +132,7 @@ def test_every_class_is_attacked():
     """Each class of certificates is on record, listed, or made by one of the kinds of problems."""
     known = {entry["design"]["certificate"]["kind"] for entry in on_record.record()} | set(listed.LISTED)
     known |= {"ChamberDual", "SharedInformation", "Unbounded"}  # by `attack.makers`; the last one proves nothing
-    assert {kind.__name__ for kind in subkinds(ld.Certificate)} - known == set()
+    assert {kind.__name__ for kind in encodable_subtypes(ld.Certificate)} - known == set()
 
 
 @pytest.mark.parametrize("draw", [special.of_envelope, special.of_dominated, special.of_no_mass])

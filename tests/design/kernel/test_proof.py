@@ -99,13 +99,13 @@ def test_operator_convex_divergences_contract_by_both_limits(arithmetic):
 
     smooth, kinked = Divergence(KL, p, q), Divergence(hockey_stick(1.2), p, q)
     assert bound(smooth) == pytest.approx(twice * KL(p, q), rel=1e-11)
-    assert bound(kinked) == pytest.approx(0.2 * kinked.unprivate, rel=1e-11)
+    assert bound(kinked) == pytest.approx(0.2 * kinked.value_without_privacy, rel=1e-11)
     assert bound(Divergence(alpha(2.5), p, q)) == pytest.approx(0.2 * alpha(2.5)(p, q), rel=1e-11)
     assert bound(smooth, caps[1:]) == pytest.approx(0.2 * KL(p, q), rel=1e-11)
     assert bound(MutualInformation(p)) == pytest.approx(-twice * np.log(p) @ p, rel=1e-11)
     assert bound(WeightedSum([1.0, 2.0], [smooth, kinked])) == pytest.approx(bound(smooth) + 2 * bound(kinked))
     worst = WorstOf(KL, p, [q, [0.4, 0.3, 0.3]])
-    assert bound(worst) == pytest.approx(twice * min(part.unprivate for part in worst.parts()), rel=1e-11)
+    assert bound(worst) == pytest.approx(twice * min(part.value_without_privacy for part in worst.parts()), rel=1e-11)
     graph = LocalDP(1.0, nx.path_graph(3))  # two of its ends may be twice as far apart
     assert bound(smooth, (graph, caps[1])) == pytest.approx(0.2 * KL(p, q), rel=1e-11)
 

@@ -37,7 +37,7 @@ from tests.design.kernel.forging import NO_RECORD, fails_in_words, forged, tampe
 def branched(u, constraints):
     """The certificate of the box of all ratios, and the value of a channel."""
     design = optimal_channel(u, constraints, method=BranchAndBound(nodes=2, starts=2), certify=False)
-    problem = Problem.of(u, constraints)
+    problem = Problem.build(u, constraints)
     candidate = BranchAndBound(nodes=1, starts=2).find(problem, None)
     certificate = next(iter(candidate.prove(problem, design.channel)))
     assert isinstance(certificate, BranchDual)
@@ -154,7 +154,7 @@ def test_chords_are_above_the_divergence(f, apart):
                 plane = boxes.chords(box)[0]
                 columns = arithmetic.of(rng.random((4, 8)) ** 3)
                 worth = Divergence(f, p0, p1).enclosed_columns(arithmetic.zeros(8), columns)[0]
-                a = np.log1p((boxes.laws.apart @ columns).midpoint / (boxes.laws.p1 @ columns).midpoint)
+                a = np.log1p((boxes.laws.difference @ columns).midpoint / (boxes.laws.p1 @ columns).midpoint)
                 for y in range(2):
                     inside = (a > box[0, y]) & (a < box[1, y])
                     above = (plane[y] @ columns).upper

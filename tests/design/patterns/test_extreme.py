@@ -12,20 +12,20 @@ from ldpopt.design.constraints.local_dp import direct_limits, shortest_paths
 from ldpopt.design.estimation.staircase import StaircaseColumns
 from ldpopt.design.patterns import policy as extreme
 from ldpopt.design.patterns.policy import (
-    OUTWARD,
+    UNIT_ENLARGEMENT,
     Grid,
     TooManyColumns,
     common_unit,
+    equality_slack,
     extreme_labelings,
     extreme_steps,
-    slack_of,
 )
 from ldpopt.errors import InvalidInput
 
 
 def extreme_columns(limits, ordered=False):
     """Logarithms (n, k) of the extreme columns, in nats."""
-    grid = Grid.of(limits)
+    grid = Grid.round_up(limits)
     return extreme_steps(grid, ordered) * grid.unit
 
 
@@ -59,7 +59,7 @@ def test_they_are_those_of_the_search_one_by_one(ordered, monkeypatch):
     """The same columns in the same order, with weights and directions, with orders of the entries and without."""
     for graph in graphs(25):
         limits = 0.7 * limits_of(graph)
-        grid = Grid.of(limits)
+        grid = Grid.round_up(limits)
         found = extreme_labelings(grid.limits, grid.direct, ordered, 10**5)
         assert found is not None
         with monkeypatch.context() as patched:
@@ -73,7 +73,7 @@ def test_they_are_the_labelings_of_full_rank(ordered):
     """All labelings whose equalities leave one free number: brute force over all labels, by the rank of a matrix."""
     for graph in (nx.cycle_graph(5), nx.complete_bipartite_graph(2, 3), nx.path_graph(4), nx.complete_graph(4)):
         limits = limits_of(graph)
-        k, direct = len(limits), direct_limits(limits, slack_of(limits))
+        k, direct = len(limits), direct_limits(limits, equality_slack(limits))
         kept = []
         for labels in itertools.product(range(-int(limits.max()), 1), repeat=k):
             h = np.array(labels, dtype=float)
@@ -106,11 +106,11 @@ def test_what_has_no_unit(monkeypatch):
     assert common_unit(path * 2**30) == 2**30
     for other in (np.where(path == 3, np.inf, path), path * np.sqrt(2) * 2.0**40, path * 60 - (path == 1) * 59):
         assert common_unit(other) is None
-        assert extreme_labelings(other, direct_limits(path, slack_of(path)), False, 100) is None
+        assert extreme_labelings(other, direct_limits(path, equality_slack(path)), False, 100) is None
     assert common_unit(np.zeros((1, 1))) is None
     with pytest.raises(TooManyColumns, match="at most 7 extreme columns"):
-        extreme_labelings(path, direct_limits(path, slack_of(path)), False, 7)
-    monkeypatch.setattr(extreme, "PARTIAL", 300)
+        extreme_labelings(path, direct_limits(path, equality_slack(path)), False, 7)
+    monkeypatch.setattr(extreme, "MAX_PARTIAL_LABELINGS", 300)
     with pytest.raises(TooManyColumns, match="at most 300 extreme columns"):
         extreme_columns(limits_of(nx.path_graph(40)))
 
@@ -187,8 +187,8 @@ def test_a_path_has_a_column_for_every_choice_of_signs():
 def test_the_cone_of_the_list_contains_the_true_one(limits, epsilon):
     """In fractions, the limits of the grid, in outward units, are nowhere below the true ones, and hardly above."""
     weights = [[None if math.isinf(w) else Fraction(float(w)) * Fraction(epsilon) for w in row] for row in limits]
-    grid = Grid.of(np.array(limits, dtype=float) * epsilon)
-    unit = Fraction(grid.unit) * (1 + Fraction(OUTWARD))
+    grid = Grid.round_up(np.array(limits, dtype=float) * epsilon)
+    unit = Fraction(grid.unit) * (1 + Fraction(UNIT_ENLARGEMENT))
     k = len(weights)
     for y, x, z in itertools.product(range(k), repeat=3):
         if weights[x][y] is not None and weights[y][z] is not None:
@@ -212,7 +212,7 @@ def test_too_many_columns_are_refused(monkeypatch):
     uneven = 1 + np.sqrt(np.arange(k - 1.0))  # no multiples of one unit
     limits[np.arange(k - 1), np.arange(1, k)] = limits[np.arange(1, k), np.arange(k - 1)] = uneven
     alone = np.where(np.eye(k, dtype=bool), 0.0, NONE)
-    monkeypatch.setattr("ldpopt.design.patterns.policy.STEPS", 300)
+    monkeypatch.setattr("ldpopt.design.patterns.policy.MAX_SEARCH_STEPS", 300)
     with pytest.raises(InvalidInput, match="extreme columns, got more"):
         extreme_columns(limits)
     monkeypatch.undo()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from design_problems import level_shapes
 
-from ldpopt.design.patterns.proof_levels import ABSENT, level_columns
+from ldpopt.design.patterns.proof_levels import ABSENT_LEVEL, level_columns
 
 
 def rank(rows):
@@ -49,7 +49,7 @@ def test_the_counts():
 def test_they_are_exactly_the_rays_that_k_minus_1_planes_meet_in(k, e):
     """A column is listed exactly if the planes it lies on leave one direction: others of whole powers do not."""
     listed = {tuple(column) for column in level_columns(k)}
-    for levels in itertools.product(range(ABSENT, k), repeat=k):
+    for levels in itertools.product(range(ABSENT_LEVEL, k), repeat=k):
         inside = [level for level in levels if level >= 0]
         if not inside or min(inside) > 0:
             continue

@@ -47,7 +47,9 @@ def test_between_pure_and_full_disclosure():
     utility = MutualInformation([0.5, 0.3, 0.2])
     pure = optimal_channel(utility, LocalDP(1.0)).value
     assert optimal_channel(utility, ApproximateLDP(1.0, 1e-12)).value == pytest.approx(pure, rel=1e-9)
-    assert optimal_channel(utility, ApproximateLDP(1.0, 1.0)).value == pytest.approx(utility.unprivate, rel=1e-9)
+    assert optimal_channel(utility, ApproximateLDP(1.0, 1.0)).value == pytest.approx(
+        utility.value_without_privacy, rel=1e-9
+    )
 
 
 def test_ties_and_answers_that_never_occur():

@@ -71,7 +71,7 @@ def test_a_cap_on_total_variation(eta):
     utility, graph = UTILITIES["information"], GRAPHS["path"]
     design = optimal_channel(utility, [LocalDP(1.0, graph=graph), TotalVariation(eta)])
     assert design.relative_gap < 1e-9
-    assert design.upper_bound <= eta * utility.unprivate * (1 + 1e-12)
+    assert design.upper_bound <= eta * utility.value_without_privacy * (1 + 1e-12)
     half = optimal_channel(utility, [LocalDP(1.0, graph=graph), TotalVariation(eta / 2)])
     assert half.value >= design.value / 2 * (1 - 1e-9)
 
@@ -137,7 +137,7 @@ def test_a_long_path_under_a_cap_on_total_variation_is_certified():
     assert "6561 extreme columns" in design.method
     assert design.relative_gap < 1e-9
     assert design.value <= optimal_channel(utility, constraints[0]).value
-    assert design.value <= 0.2 * utility.unprivate
+    assert design.value <= 0.2 * utility.value_without_privacy
 
 
 def test_both_arithmetics_refuse_the_same():

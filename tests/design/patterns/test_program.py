@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import MutualInformation, WorstOf
 from ldpopt.design.kernel.sets import members
-from ldpopt.design.patterns.method import MAX_PRICED, pattern_program
-from ldpopt.design.problems.reduction import reduce
+from ldpopt.design.patterns.method import MAX_PRICED_INPUTS, pattern_program
+from ldpopt.design.problems.reduction import reduce_pair
 from ldpopt.design.two_hypotheses.program import Blocks
 from ldpopt.divergences import CHI_SQUARED, JENSEN_SHANNON, KL
 from ldpopt.errors import InvalidInput
@@ -80,7 +80,7 @@ def test_several_criteria_against_the_plain_program(eta):
 def test_every_scale(name, epsilon):
     """Weights and dual values agree with the partition method for epsilon from 1e-8 to 700 and eta from 1e-12 [SPR]."""
     pair = random_pair(7, 2)
-    utility, reduced = Divergence(DIVERGENCES[name], *pair), reduce(*pair).pair
+    utility, reduced = Divergence(DIVERGENCES[name], *pair), reduce_pair(*pair).pair
     blocks = Blocks(DIVERGENCES[name], reduced, epsilon)
     reach = math.tanh(epsilon / 2)
     for eta in (1.0, 1e-12, 1e-9, 0.3 * reach, 0.95 * reach):
@@ -104,8 +104,8 @@ def test_nothing_to_keep():
 
 def test_limit():
     """More inputs than have patterns to price are refused."""
-    with pytest.raises(InvalidInput, match=f"at most {MAX_PRICED} inputs"):
-        pattern_program(Divergence(JENSEN_SHANNON, *random_pair(MAX_PRICED + 1, 0)), 2.0)
+    with pytest.raises(InvalidInput, match=f"at most {MAX_PRICED_INPUTS} inputs"):
+        pattern_program(Divergence(JENSEN_SHANNON, *random_pair(MAX_PRICED_INPUTS + 1, 0)), 2.0)
 
 
 @pytest.mark.parametrize(("apart", "epsilon", "constraints"), [(1e-12, 1.7, []), (0.3, 400.0, [0.4]), (1e-9, 7.0, [])])

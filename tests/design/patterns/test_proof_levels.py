@@ -38,7 +38,7 @@ def test_the_enclosed_columns_are_what_they_are_called(epsilon, ground):
     import mpmath
 
     levels = level_columns(3)
-    made = LeveledColumns.of(levels, ground.of(epsilon))
+    made = LeveledColumns.at_epsilon(levels, ground.of(epsilon))
     excess = excesses(ground.of(epsilon), 2)
     with mpmath.workdps(60):
         e = mpmath.exp(mpmath.mpf(epsilon))
@@ -221,4 +221,4 @@ def test_the_proof_of_eight_inputs_is_done_unasked(kind):
         "worst": (WorstOf(KL, p, [q, r]), 2),
     }[kind]
     numbers = np.ones(8), 1 - np.eye(8), np.ones(criteria)
-    assert not LevelDual(utility, (ApproximateLDP(1.0, 0.1),), Channel(np.eye(8)), *numbers).work().refused(1.0)
+    assert not LevelDual(utility, (ApproximateLDP(1.0, 0.1),), Channel(np.eye(8)), *numbers).work().refusal(1.0)

@@ -15,7 +15,7 @@ from ldpopt.design.files import design_text
 from ldpopt.design.load import parse_design
 from ldpopt.design.problems import likelihood
 from ldpopt.design.problems.likelihood import posterior_range
-from ldpopt.design.problems.reduction import Cells, dominating
+from ldpopt.design.problems.reduction import Cells, dominating_pair
 from ldpopt.design.two_hypotheses.method import _numbers
 from ldpopt.design.two_hypotheses.proof import EnvelopeDual
 from ldpopt.divergences import KL
@@ -121,7 +121,7 @@ def test_every_posterior_of_a_cell_is_in_its_range(name):
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_range_is_narrow_where_cells_are(name):
     """On the cells of a design the ranges are hardly wider than the step from one cell to the next."""
-    cells = Cells.of(*PAIRS[name], 4000)
+    cells = Cells.cut(*PAIRS[name], 4000)
     p0, p1 = cells.masses
     low, high = posterior_range(*PAIRS[name], cells.edges)
     assert ((p0 + p1) * (high - low)).sum() < 2e-2
@@ -131,7 +131,7 @@ def forged(p0, p1, cuts):
     """A design whose bound is proved from these cuts: its channel and its numbers are as good as the cuts allow."""
     fine = np.asarray(cuts, dtype=float)
     first, second = Cells(p0, p1, fine).endpoints()
-    points = dominating(first / first.sum(), second / second.sum(), np.linspace(0, 1, 400))
+    points = dominating_pair(first / first.sum(), second / second.sum(), np.linspace(0, 1, 400))
     level, potentials = _numbers(KL, *points, 1.0, 0.0)
     honest = optimal_channel(Divergence(KL, p0, p1), LocalDP(1.0))
     dual = EnvelopeDual(
@@ -268,11 +268,11 @@ def test_logarithms_of_densities_that_underflow_are_not_used():
     """Far in a tail scipy's Laplace density is subnormal, and its logarithm wrong in the first digit: no range is built
     on it.
     """
-    far = likelihood.Known.of(stats.laplace()).log_density(np.array([1.0, 744.2, 800.0]))
+    far = likelihood.KnownLaw.of(stats.laplace()).log_density(np.array([1.0, 744.2, 800.0]))
     assert far.lower.tolist()[1:] == [-np.inf] * 2
     assert far.upper.tolist()[1:] == [np.inf] * 2
     assert far.lower[0] == pytest.approx(-1 - math.log(2), rel=1e-12)
-    near = likelihood.Known.of(stats.norm()).log_density(np.array([100.0]))
+    near = likelihood.KnownLaw.of(stats.norm()).log_density(np.array([100.0]))
     assert near.lower[0] == pytest.approx(-5000 - math.log(2 * math.pi) / 2, rel=1e-12)
 
 

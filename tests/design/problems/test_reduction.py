@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import integrate, stats
 
 from ldpopt.design.kernel.hypotheses import dominates
-from ldpopt.design.problems.reduction import Cells, dominating, knots, reduce, spread
+from ldpopt.design.problems.reduction import Cells, dominating_pair, knots_near_cuts, reduce_pair, spread_onto
 from ldpopt.divergences import CHI_SQUARED, KL
 from ldpopt.errors import InvalidInput
 
@@ -26,7 +26,7 @@ def test_classes_keep_masses_and_order(a, b):
     p0, p1 = a[:k], b[:k]
     if not (p0.any() and p1.any()):
         return
-    made = reduce(p0, p1)
+    made = reduce_pair(p0, p1)
     n = len(made.pair)
     occurs = (p0 > 0) | (p1 > 0)
     assert np.allclose(np.bincount(made.classes[occurs], p0[occurs], n), made.pair.p0, rtol=1e-14)
@@ -39,13 +39,13 @@ def test_classes_keep_masses_and_order(a, b):
 
 def test_impossible_inputs_join_a_neighbour():
     """An input without mass takes the class of the nearest earlier input that has some, else of the first one."""
-    made = reduce(np.array([0.0, 0.5, 0.0, 0.5]), np.array([0.0, 0.8, 0.0, 0.2]))
+    made = reduce_pair(np.array([0.0, 0.5, 0.0, 0.5]), np.array([0.0, 0.8, 0.0, 0.2]))
     assert made.classes.tolist() == [0, 0, 0, 1]
 
 
 def test_ratios_beyond_double_precision_of_the_posterior_stay_apart():
     """Ratios 1e20 and 1e23 have the same posterior in floating point and are still two classes."""
-    made = reduce(np.array([0.5, 0.25, 0.25]), np.array([5e-21, 2.5e-24, 1.0]))
+    made = reduce_pair(np.array([0.5, 0.25, 0.25]), np.array([5e-21, 2.5e-24, 1.0]))
     assert made.classes.tolist() == [1, 2, 0]
 
 
@@ -53,10 +53,10 @@ def test_spread_dominates_and_keeps_masses():
     """Spreading onto knots gives a pair that dominates the inputs in Blackwell's order, with larger divergences."""
     p0, p1 = random_pair(500, 1)
     for count in (5, 20, 200):
-        pair = spread(p0, p1, knots(p0, p1, np.zeros((0, 2)), count, 0))
+        pair = spread_onto(p0, p1, knots_near_cuts(p0, p1, np.zeros((0, 2)), count, 0))
         assert pair.p0.sum() == pytest.approx(1.0, abs=1e-12)
         assert CHI_SQUARED.sum(pair.p0, pair.p1) >= CHI_SQUARED(p0, p1) * (1 - 1e-12)
-        made = dominating(p0, p1, knots(p0, p1, np.zeros((0, 2)), count, 0))
+        made = dominating_pair(p0, p1, knots_near_cuts(p0, p1, np.zeros((0, 2)), count, 0))
         assert dominates(*made, p0, p1)
         assert CHI_SQUARED.sum(*made) == pytest.approx(CHI_SQUARED.sum(pair.p0, pair.p1), rel=2e-3)
 
@@ -66,7 +66,7 @@ def test_knots_cover_and_concentrate():
     p0, p1 = random_pair(300, 2)
     s = np.sort(p0 / (p0 + p1))
     cuts = np.array([[s[100], s[101]], [s[200], s[201]]])
-    made = knots(p0, p1, cuts, 20, 10)
+    made = knots_near_cuts(p0, p1, cuts, 20, 10)
     assert (np.diff(made) > 0).all()
     assert made[0] == s[0]
     assert made[-1] == s[-1]
@@ -81,7 +81,7 @@ def test_knots_cover_and_concentrate():
 )
 def test_cells_bracket_the_divergence(pair):
     """Cells lose little of the divergence, their endpoints gain little, and the truth lies between (quadrature)."""
-    cells = Cells.of(*pair, 4000)
+    cells = Cells.cut(*pair, 4000)
     truth, _ = integrate.quad(
         lambda x: pair[0].pdf(x) * (pair[0].logpdf(x) - pair[1].logpdf(x)), *pair[0].support(), limit=200
     )
@@ -100,9 +100,9 @@ def test_cells_bracket_the_divergence(pair):
 
 def test_coarser_cells_and_bad_cells():
     """Cells can be merged at their starts; degenerate hypotheses are refused."""
-    cells = Cells.of(stats.norm(), stats.norm(1), 400)
+    cells = Cells.cut(stats.norm(), stats.norm(1), 400)
     coarse = cells.starts(np.array([0, 100, 200]))
     assert coarse.edges.tolist() == [cells.edges[99], cells.edges[199]]
     assert coarse.masses[0].sum() == pytest.approx(1.0)
     with pytest.raises(InvalidInput, match="at least three intervals"):
-        Cells.of(stats.randint(0, 1), stats.randint(0, 1), 400)
+        Cells.cut(stats.randint(0, 1), stats.randint(0, 1), 400)

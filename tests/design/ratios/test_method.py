@@ -27,7 +27,7 @@ from ldpopt.design import (
     optimal_channel,
 )
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.ratios.method import runs
+from ldpopt.design.ratios.method import run_starts
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, SQUARED_HELLINGER, hockey_stick
 from ldpopt.errors import InvalidInput
 
@@ -252,19 +252,19 @@ def test_runs_are_the_cuts_that_keep_the_most():
     """Two runs are cut where the divergence of the merged pair is largest; more runs refine them, and keep more."""
     p0, p1 = pair(12, 5)
     order = np.argsort(p0 / p1)
-    laws = Pair.of(p0[order], p1[order])
+    laws = Pair.from_distributions(p0[order], p1[order])
 
     def kept(starts):
         merged = laws.merge(starts)
         return KL(merged.p0, merged.p1)
 
-    two = runs(KL, laws, 2)
+    two = run_starts(KL, laws, 2)
     assert kept(two) == pytest.approx(max(kept(np.array([0, cut])) for cut in range(1, 12)), rel=1e-12)
-    finer = [runs(KL, laws, count) for count in range(2, 13)]
+    finer = [run_starts(KL, laws, count) for count in range(2, 13)]
     assert [len(starts) for starts in finer] == list(range(2, 13))
     assert all(set(few) <= set(more) for few, more in pairwise(finer))
     assert kept(finer[-1]) == pytest.approx(KL(p0, p1), rel=1e-12)
-    assert runs(KL, laws, 100).tolist() == list(range(12))
+    assert run_starts(KL, laws, 100).tolist() == list(range(12))
 
 
 def test_merging_refuses_in_sentences():

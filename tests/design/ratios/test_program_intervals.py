@@ -6,7 +6,7 @@ import pytest
 from ldpopt.design.constraints.hockey_stick import HockeyStick, every_pair
 from ldpopt.design.constraints.terms import Ratio
 from ldpopt.design.problems.reduction import Pair
-from ldpopt.design.ratios.program import chord_gains, even_knots, label_program
+from ldpopt.design.ratios.program import chord_gains, label_program, uniform_knots
 from ldpopt.design.ratios.program_intervals import interval_program
 from ldpopt.design.ratios.proof_chords import residual
 from ldpopt.divergences import KL
@@ -26,8 +26,8 @@ CASES = {
 def posed(count):
     p0, p1 = PAIR
     s = p0 / (p0 + p1)
-    knots = even_knots(s.min(), s.max(), count)
-    return knots, chord_gains(KL, Pair.of(p0, p1), knots).each
+    knots = uniform_knots(s.min(), s.max(), count)
+    return knots, chord_gains(KL, Pair.from_distributions(p0, p1), knots).entries
 
 
 def proved(gains, terms, solved):

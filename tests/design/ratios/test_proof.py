@@ -141,7 +141,7 @@ def test_chords_lie_above():
     rng = np.random.default_rng(2)
     p0, p1 = rng.dirichlet(np.ones(4), 2)
     knots = np.linspace(0.05, 0.95, 10)
-    linear = chord_gains(KL, Pair.of(p0, p1), knots).each
+    linear = chord_gains(KL, Pair.from_distributions(p0, p1), knots).entries
     columns = rng.random((2000, 4))
     a, b = columns @ p0, columns @ p1
     at = np.clip(np.searchsorted(knots, a / (a + b)) - 1, 0, 8)
@@ -335,7 +335,7 @@ OTHERS = {"path": LocalDP(1.0, nx.path_graph(3)), "pure": ApproximateLDP(1.0, 0.
 def test_hypotheses_with_zeros_have_finite_optima(name, f):
     """Where full disclosure is infinite, ratios within reach or moments between rows still bound what is kept."""
     design = optimal_channel(Divergence(f, *(ZEROS[::-1] if f is REVERSE_KL else ZEROS)), OTHERS[name])
-    assert math.isinf(design.utility.unprivate)
+    assert math.isinf(design.utility.value_without_privacy)
     assert design.relative_gap < 1e-3
     assert design.verify()
     assert design.certificate.verify(exact=True).bound == pytest.approx(design.upper_bound, rel=1e-9)

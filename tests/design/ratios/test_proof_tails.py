@@ -18,7 +18,7 @@ from ldpopt.design.constraints.base import least_cap
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import all_pairs
 from ldpopt.design.kernel.numbers import Unproved
-from ldpopt.design.ratios.proof_chords import End, far_enough, tail_cost, tail_curve, tails
+from ldpopt.design.ratios.proof_chords import End, sufficient_ratio, tail_cost, tail_curve, tail_tangents
 from ldpopt.divergences import CHI_SQUARED, KL, NEYMAN_CHI_SQUARED, REVERSE_KL, SQUARED_HELLINGER, alpha
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 from ldpopt.values import deadline
@@ -62,9 +62,9 @@ def test_other_divergences_have_no_such_end():
     """Finite ends and the other direction give none, and prove nothing."""
     for f, mirrored in ((SQUARED_HELLINGER, False), (KL, True), (CHI_SQUARED, True), (REVERSE_KL, False)):
         assert tail_curve(f, mirrored) is None
-        assert far_enough(f, mirrored, [RenyiLDP(2.0, 1.0)]) is None
+        assert sufficient_ratio(f, mirrored, [RenyiLDP(2.0, 1.0)]) is None
         with pytest.raises(Unproved, match="infinite"):
-            next(tails(f, np.array([0.0, 0.9, 1.0]), mirrored, [RenyiLDP(2.0, 1.0)], FLOAT))
+            next(tail_tangents(f, np.array([0.0, 0.9, 1.0]), mirrored, [RenyiLDP(2.0, 1.0)], FLOAT))
     assert tail_curve(alpha(0.5), False) is None
     assert tail_curve(alpha(1.5), True) is None
 
@@ -104,7 +104,7 @@ def test_orders_below_the_degree_do_not_pay():
     """A moment of a smaller order says nothing about the rest, and no constraint pays nothing."""
     assert tail_cost((3.0, 1.0), FLOAT.of(10.0), [RenyiLDP(2.0, 0.1)]) is None
     assert tail_cost((2.0, 1.0), FLOAT.of(10.0), []) is None
-    assert far_enough(CHI_SQUARED, False, []) is None
+    assert sufficient_ratio(CHI_SQUARED, False, []) is None
     assert least_cap([], lambda one: FLOAT.of(1.0)) is None
     several = [RenyiLDP(2.0, epsilon) for epsilon in (2.0, 1.0, 3.0)]
     assert float(least_cap(several, lambda one: FLOAT.of(one.epsilon)).upper) == 1.0
@@ -114,7 +114,7 @@ def test_orders_below_the_degree_do_not_pay():
 def test_far_enough_costs_little(f, mirrored):
     """At the ratio found the rest costs at most 1e-8 of what it costs at ten, or f is steep there."""
     constraints = [ConcentratedLDP(0.5)]
-    found = far_enough(f, mirrored, constraints)
+    found = sufficient_ratio(f, mirrored, constraints)
     power = tail_curve(f, mirrored)
     near, there = (tail_cost(power, FLOAT.of(ratio), constraints) for ratio in (10.0, found))
     steep = 1e9 if power[0] <= 1 else 10 ** (5 / (power[0] - 1))
@@ -128,7 +128,7 @@ def test_cuts_are_between_one_and_the_end(mirrored):
     f = NEYMAN_CHI_SQUARED if mirrored else CHI_SQUARED
     s = 1 / (1 + np.exp(-np.linspace(-12, 12, 25)))
     knots = np.concatenate([[0.0], s, [1.0]])
-    found = list(tails(f, knots, mirrored, [RenyiLDP(2.0, 0.5)], FLOAT))
+    found = list(tail_tangents(f, knots, mirrored, [RenyiLDP(2.0, 0.5)], FLOAT))
     assert found
     for beyond, on_difference, on_b, cost in found:
         assert beyond.shape == (26,)
@@ -147,9 +147,9 @@ def test_cuts_are_between_one_and_the_end(mirrored):
         )
         assert float(cost.upper) > 0
     with pytest.raises(Unproved, match="no cut"):
-        next(tails(f, np.array([0.0, 0.5, 1.0]), mirrored, [RenyiLDP(2.0, 0.5)], FLOAT))
+        next(tail_tangents(f, np.array([0.0, 0.5, 1.0]), mirrored, [RenyiLDP(2.0, 0.5)], FLOAT))
     with pytest.raises(Unproved, match="no moment"):
-        next(tails(f, knots, mirrored, [], FLOAT))
+        next(tail_tangents(f, knots, mirrored, [], FLOAT))
 
 
 LAWS = np.array([[0.5, 0.3, 0.2, 0.0], [0.2, 0.8, 0.0, 0.0]])
@@ -180,7 +180,7 @@ def chosen(f, mirrored, order, scale, rng, of):
     labels = np.repeat(np.arange(3), len(term))
     pairs = np.tile(np.arange(len(term)), 3)
     values = np.stack([pairs, labels, 10 ** rng.normal(size=len(labels)), scale * rng.random(len(labels))])
-    return end.shared([(0, term, values)], rng.normal(size=4) * 0.1, of), term, end
+    return end.choose_multipliers([(0, term, values)], rng.normal(size=4) * 0.1, of), term, end
 
 
 CASES = [
@@ -245,7 +245,7 @@ def test_an_order_below_the_power_pays_nothing():
     end = End.of(CHI_SQUARED, FLOAT.of(LAWS[0]), FLOAT.of(LAWS[1]), knots, False)
     term = Moment(*all_pairs(4), 1.5, 0.3)
     values = np.stack([np.arange(12.0), np.zeros(12), np.ones(12), np.ones(12)])
-    assert end.shared([(0, term, values)], np.zeros(4), FLOAT) is None
+    assert end.choose_multipliers([(0, term, values)], np.zeros(4), FLOAT) is None
 
 
 @pytest.mark.full(but=1)

@@ -171,8 +171,8 @@ def test_sums_and_the_worst_contract_as_their_parts_do(kind):
         "infinite": (WorstOf(KL, p, [BOTH[1], q]), 1),
     }[kind]
     design = optimal_channel(utility, TotalVariation(0.25))
-    kept = [Divergence(KL, p, q).unprivate, Divergence(KL, p, r).unprivate][:least]
-    whole = kept[0] + 0.5 * MutualInformation(r).unprivate if kind == "sum" else min(kept)
+    kept = [Divergence(KL, p, q).value_without_privacy, Divergence(KL, p, r).value_without_privacy][:least]
+    whole = kept[0] + 0.5 * MutualInformation(r).value_without_privacy if kind == "sum" else min(kept)
     assert design.value == pytest.approx(0.25 * whole, rel=1e-10)
     assert design.certified
     assert design.verify(exact=True)
@@ -184,7 +184,7 @@ def test_the_worst_of_many_answers_is_erased():
     p, q, r = np.random.default_rng(3).dirichlet(np.ones(400), 3)
     design = optimal_channel(WorstOf(KL, p, [q, r]), TotalVariation(0.1))
     assert design.certified
-    assert design.value == pytest.approx(0.1 * design.utility.unprivate, rel=1e-10)
+    assert design.value == pytest.approx(0.1 * design.utility.value_without_privacy, rel=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(8))

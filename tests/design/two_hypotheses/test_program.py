@@ -7,7 +7,7 @@ import pytest
 from design_problems import DIVERGENCES, ORACLE, random_pair
 from scipy.optimize import linprog
 
-from ldpopt.design.problems.reduction import reduce
+from ldpopt.design.problems.reduction import reduce_pair
 from ldpopt.design.two_hypotheses.program import Blocks, Cut, best_coin, merge_starts
 from ldpopt.divergences import KL
 from ldpopt.mechanisms import sort_partition_randomize
@@ -61,7 +61,7 @@ def test_a_cap_at_a_kink_is_met_by_one_partition():
 
 
 def blocks_of(k, seed, epsilon, f=KL):
-    return Blocks(f, reduce(*random_pair(k, seed)).pair, epsilon)
+    return Blocks(f, reduce_pair(*random_pair(k, seed)).pair, epsilon)
 
 
 def all_cuts(k):
@@ -107,7 +107,7 @@ def test_envelope_against_all_pairs_of_partitions(eta):
 def test_rate_and_variation_are_those_of_the_channel():
     """V / (1 + t m) and 1 / (1 + t m), t = 1/(E - 1), are utility and total variation of the named mechanism."""
     p0, p1 = random_pair(7, 4)
-    made = reduce(p0, p1)
+    made = reduce_pair(p0, p1)
     problem = Blocks(KL, made.pair, 1.5)
     cut = problem.cut([0, 2, 5, 7])
     groups = [[x for x in range(7) if low <= made.classes[x] < high] for low, high in itertools.pairwise(cut.cuts)]
@@ -149,7 +149,7 @@ def test_linear_in_eta_up_to_the_unpenalised_partition():
 
 def test_merged_runs_cover_the_inputs_in_order():
     """Merging keeps both masses, starts at the first input, and makes at most the number of runs asked for."""
-    pair = reduce(*random_pair(1000, 7)).pair
+    pair = reduce_pair(*random_pair(1000, 7)).pair
     starts = merge_starts(pair, 50)
     merged = pair.merge(starts)
     assert starts[0] == 0
@@ -161,6 +161,6 @@ def test_merged_runs_cover_the_inputs_in_order():
 def test_oracle_by_the_formulas_alone():
     """The envelope's value equals the oracle before any channel is built."""
     for instance in ORACLE[:10]:
-        problem = Blocks(KL, reduce(np.array(instance["p0"]), np.array(instance["p1"])).pair, instance["epsilon"])
+        problem = Blocks(KL, reduce_pair(np.array(instance["p0"]), np.array(instance["p1"])).pair, instance["epsilon"])
         value = sum(weight * cut.rate(problem.level) for weight, cut in problem.coin(instance["eta"]).parts)
         assert value == pytest.approx(instance["optimum"]["kl"], rel=1e-9)

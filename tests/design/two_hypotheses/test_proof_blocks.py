@@ -8,11 +8,11 @@ from ldpopt import LocalDP
 from ldpopt.design.kernel.hypotheses import by_ratio
 from ldpopt.design.kernel.listed import Caps, factor
 from ldpopt.design.kernel.numbers import Unproved
-from ldpopt.design.problems.reduction import reduce
+from ldpopt.design.problems.reduction import reduce_pair
 from ldpopt.design.two_hypotheses import proof as blocks
 from ldpopt.design.two_hypotheses.program import Blocks
 from ldpopt.design.two_hypotheses.proof import SortedBlocks
-from ldpopt.design.utilities.laws import Laws
+from ldpopt.design.utilities.laws import LawPair
 from ldpopt.divergences import KL
 from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.numbers.enclosures import FLOAT
@@ -21,12 +21,12 @@ from ldpopt.numbers.enclosures import FLOAT
 def posed(f, p0, p1, epsilon, price, potentials):
     """The blocks of a problem, and the factor that all pairs of inputs need, one after the other."""
     order, level = by_ratio(p0, p1), Caps.of([LocalDP(epsilon)], FLOAT).level
-    laws, u, n = Laws.of(p0, p1, FLOAT).take(order), FLOAT.of(potentials), len(order)
-    parts = (laws.apart, laws.p1, laws.p0)
+    laws, u, n = LawPair.of(p0, p1, FLOAT).take(order), FLOAT.of(potentials), len(order)
+    parts = (laws.difference, laws.p1, laws.p0)
     d, b, a = (FLOAT.concatenate([part[i:].cumsum() for i in range(n)]) for part in parts)
     paid = FLOAT.concatenate([u[i + 1 :] - u[i] for i in range(n)]) + price
     needed = factor(enclosed_excess(f, d, level + b, level + a), paid)
-    apart = np.asarray(laws.apart.lower), np.asarray(laws.apart.upper)
+    apart = np.asarray(laws.difference.lower), np.asarray(laws.difference.upper)
     return SortedBlocks(f, p0[order], p1[order], *apart, level.lower, price, np.asarray(potentials)), needed
 
 
@@ -55,7 +55,7 @@ def test_no_factor_is_below_what_a_block_needs(monkeypatch, name, kind):
     turn = (list(DIVERGENCES).index(name) + KINDS.index(kind)) % 3  # a small epsilon for some, a large one for others
     for epsilon in ((1e-3, 1.0), (1.0, 30.0), (30.0, 1e-3))[turn]:
         p0, p1 = hypotheses(rng, 30, kind)
-        search = Blocks(DIVERGENCES[name], reduce(p0, p1).pair, epsilon)
+        search = Blocks(DIVERGENCES[name], reduce_pair(p0, p1).pair, epsilon)
         price = search.coin(0.1).price
         right = search.paying(price, 2.0**-49)
         if len(right) != 1 + np.count_nonzero(p0 + p1):
@@ -73,7 +73,7 @@ def test_what_floats_do_not_settle_is_a_superset_of_what_is_not_paid():
     """Every block that is worth more than is paid for it is among those that balls look at again."""
     rng = np.random.default_rng(0)
     p0, p1 = hypotheses(rng, 200, "apart")
-    right = Blocks(KL, reduce(p0, p1).pair, 1.0).paying(0.05, 2.0**-49)
+    right = Blocks(KL, reduce_pair(p0, p1).pair, 1.0).paying(0.05, 2.0**-49)
     own, _ = posed(KL, p0, p1, 1.0, 0.05, right * 0.99)
     i, j = own.unsettled(10**6)
     every = np.triu_indices(201, 1)

@@ -5,7 +5,7 @@ import pytest
 
 from ldpopt import AgainstSet, InvalidInput
 from ldpopt.design import Around, Box, Contamination, Hull, TotalVariationBall
-from ldpopt.design.utilities.against_set import _distance, _surely_apart
+from ldpopt.design.utilities.against_set import _are_surely_separated, _distance
 from ldpopt.divergences import KL
 from ldpopt.numbers.tolerances import MEETING
 
@@ -25,7 +25,7 @@ def test_sets_are_called_apart_only_where_a_program_says_so():
         k = int(rng.integers(2, 7))
         first, second = drawn(rng, k), drawn(rng, k)
         distance = _distance(first, second)
-        if _surely_apart(first, second):
+        if _are_surely_separated(first, second):
             found += 1
             assert distance > MEETING
         apart += distance > MEETING

@@ -134,7 +134,7 @@ def test_without_a_pattern_program_the_bound_is_a_relaxation():
     assert isinstance(design.certificate, PairwiseInformation)
     assert design.upper_bound < Contraction(utility, (caps,), design.channel).bound
     assert "easier problem" in design.note
-    assert design.upper_bound <= design.utility.unprivate
+    assert design.upper_bound <= design.utility.value_without_privacy
     pure = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1.0))
     assert pure.value * (1 - 1e-6) <= design.value <= design.upper_bound
 

@@ -16,7 +16,9 @@ def test_value_is_the_divergence_of_the_marginals():
     channel = randomized_response(3, 1.0)
     m0, m1 = p0 @ channel.matrix, p1 @ channel.matrix
     assert Divergence(KL, p0, p1).value(channel) == pytest.approx(np.sum(m0 * np.log(m0 / m1)), rel=1e-13)
-    assert Divergence(CHI_SQUARED, p0, p1).unprivate == pytest.approx(np.sum((p0 - p1) ** 2 / p1), rel=1e-14)
+    assert Divergence(CHI_SQUARED, p0, p1).value_without_privacy == pytest.approx(
+        np.sum((p0 - p1) ** 2 / p1), rel=1e-14
+    )
 
 
 def test_value_keeps_its_digits_for_close_hypotheses():

@@ -14,7 +14,7 @@ from ldpopt.design import (
     WorstOf,
     optimal_channel,
 )
-from ldpopt.design.utilities.base import probed
+from ldpopt.design.utilities.base import probe_user_utility
 from ldpopt.divergences import KL
 from ldpopt.errors import InvalidInput
 
@@ -24,7 +24,7 @@ PRIOR = np.array([0.5, 0.3, 0.2])
 class Guess(ColumnUtility):
     """The chance to guess; a case changes its functions."""
 
-    name, inputs, unprivate, size = "guess", None, 1.0, 3
+    name, inputs, value_without_privacy, size = "guess", None, 1.0, 3
 
     def guess(self, matrix):
         return (PRIOR[:, None] * matrix).max(axis=0)
@@ -101,7 +101,10 @@ def test_wrong_gradients_are_refused(function):
 
 
 STATED = {
-    "less than full disclosure": ({"unprivate": 0.5}, "unprivate of guess: expected at least 1"),
+    "less than full disclosure": (
+        {"value_without_privacy": 0.5},
+        "value_without_privacy of guess: expected at least 1",
+    ),
     "contraction": ({"contracts": True}, "contracts of guess: expected values of at most"),
     "information": ({"information": True, "prior": PRIOR}, "mutual information that it says it is"),
     "an error": ({"error": True}, "more is better"),
@@ -117,7 +120,7 @@ STATED = {
 
 @pytest.mark.parametrize(("changed", "said"), STATED.values(), ids=STATED)
 def test_what_a_class_states_of_itself_is_tried(changed, said):
-    """A class attribute that bounds come from, such as `unprivate`, is compared with the values themselves."""
+    """A class attribute such as `value_without_privacy` is compared with the values themselves."""
     with pytest.raises(InvalidInput, match=said):
         type("Stated", (Guess,), changed)()
 
@@ -170,6 +173,6 @@ def test_probing_is_repeatable_and_does_not_move_the_design():
     """A utility is refused always or never, and probing it again changes nothing."""
     utility = Guess()
     before = optimal_channel(utility, ApproximateLDP(1.0, 0.1), certify=False).value
-    probed(utility, [math.e])
-    probed(utility)
+    probe_user_utility(utility, [math.e])
+    probe_user_utility(utility)
     assert optimal_channel(utility, ApproximateLDP(1.0, 0.1), certify=False).value == before

@@ -21,7 +21,7 @@ from truth.problems import KINDS, of_kind
 from forging.judge import Judge
 from ldpopt import InvalidInput, LocalDP, SolverError, TotalVariation, optimal_channel
 from ldpopt import design as ld
-from ldpopt.design.codec.kinds import subkinds
+from ldpopt.design.codec.kinds import encodable_subtypes
 from ldpopt.divergences import CHI_SQUARED, KL, TOTAL_VARIATION, hockey_stick
 
 SECONDS = 8.0
@@ -203,7 +203,9 @@ def bases(
     for name, design in found:
         take(name, design)
     known = {type(base.certificate) for each in made.values() for base in each}
-    for design in proved_by({*subkinds(ld.Certificate)} - known - {type(base.certificate) for base in slow.values()}):
+    for design in proved_by(
+        {*encodable_subtypes(ld.Certificate)} - known - {type(base.certificate) for base in slow.values()}
+    ):
         take(f"example of {design.method}", design)
     return {kind: made[kind] or [slow[kind]] for kind in sorted({*made, *slow}) if made[kind] or kind in slow}
 

@@ -327,7 +327,7 @@ def _levels(capped: bool, gone: int) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _graphs(gone: int) -> Iterator[tuple[Any, str, Any]]:
-    whole, linked = policy._listed, proofs.linked
+    whole, linked = policy._cached_steps, proofs.linked
 
     def few(raw: bytes, k: int, ordered: bool) -> Any:
         steps, step = whole(raw, k, ordered)
