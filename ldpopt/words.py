@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import ERASED, Channel
 from ldpopt.design import Design, Verification
-from ldpopt.design.kernel.certificate import believed, taken_on_trust
+from ldpopt.design.kernel.certificate import trust_suffix, unproved_assumptions
 from ldpopt.files import strict
 from ldpopt.files.escapes import filled
 from ldpopt.numbers.rounding import ceil_digits, up
@@ -144,7 +144,7 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
     beyond = "has less" if utility.error else "keeps more"
     scale = "" if utility.logarithmic else " of the value"
     certified = "certified," if design.certified else "not certified"
-    trusted = taken_on_trust(believed(design.utility, design.constraints))
+    trusted = trust_suffix(unproved_assumptions(design.utility, design.constraints))
     return [
         *told,
         f"No channel within these limits {beyond} than {design.bound!r}: {argument}.",
@@ -167,7 +167,7 @@ def recomputed_in(design: Design, exact: bool) -> str:
     >>> recomputed_in(design, exact=False)
     'float64, rounded outward'
     """
-    return ARITHMETIC[exact] + taken_on_trust(believed(design.utility, design.constraints))
+    return ARITHMETIC[exact] + trust_suffix(unproved_assumptions(design.utility, design.constraints))
 
 
 def unchecked_in_words(design: Design) -> str:
@@ -202,7 +202,7 @@ def verdict(design: Design) -> str:
         return "PROOF FAILED: " + "; ".join(checked.failures)
     if checked.unchecked:
         return "; ".join(checked.unchecked)
-    trusted = taken_on_trust(checked.trusted)
+    trusted = trust_suffix(checked.trusted)
     if design.relative_gap <= CERTIFIED_GAP:
         return f"optimal, proof checked{trusted}"
     if math.isinf(design.relative_gap):

@@ -34,7 +34,7 @@ from ldpopt.design import Design, Divergence, EnvelopeDual, LocalDP, parse_desig
 from ldpopt.design.problems import reduction
 from ldpopt.design.problems.reduction import Pair
 from ldpopt.design.two_hypotheses import proof as envelope
-from ldpopt.design.two_hypotheses.method import RAISED
+from ldpopt.design.two_hypotheses.method import LEVEL_MARGIN
 from ldpopt.design.two_hypotheses.program import Blocks
 from ldpopt.divergences import KL, SQUARED_HELLINGER, TOTAL_VARIATION
 from ldpopt.errors import LdpoptError
@@ -144,7 +144,7 @@ def forged(
     blocks = Blocks(f, Pair.from_distributions(*given.T), epsilon)
     price = blocks.coin(None).price
     potentials = blocks.paying(price, 2.0**-49) * (1 + rng.choice([0.0, 1e-9, 1e-3]))
-    level = price / blocks.level * (1 + RAISED)
+    level = price / blocks.level * (1 + LEVEL_MARGIN)
     bound = level + math.tanh(epsilon / 2) * max(0.0, float(potentials[-1]) - level)
     channel = Channel(np.full((len(cuts) + 1, 2), 0.5))
     utility, asked = Divergence(f, *laws), (LocalDP(epsilon),)
@@ -199,10 +199,10 @@ def main() -> int:
     warnings.simplefilter("ignore")
     wanted, counts, number = 200 if given.quick else given.forgeries, Counter[tuple[str, str]](), 0
     false = wrong = 0
-    over, plain = time.monotonic() + given.seconds, (reduction.posterior_range, envelope.dominating)
+    over, plain = time.monotonic() + given.seconds, (reduction.posterior_range, envelope.require_dominance)
     while false < wanted and time.monotonic() < over:
         rng, number = np.random.default_rng([given.seed, number]), number + 1
-        vars(reduction)["posterior_range"], vars(envelope)["dominating"] = map(remembered, plain)
+        vars(reduction)["posterior_range"], vars(envelope)["require_dominance"] = map(remembered, plain)
         first, second = rng.choice(FAMILIES, 2) if rng.random() < 0.3 else [str(rng.choice(FAMILIES))] * 2
         p0, p1, *other = (law(rng, str(one)) for one in (first, second, first, second))
         grid = np.unique(np.concatenate([one.ppf(np.linspace(0, 1, 1502)[1:-1]) for one in (p0, p1)]))
@@ -227,7 +227,7 @@ def main() -> int:
                 wrong += 1
                 print(f"pair {number}, {first} {p0.args} {second} {p1.args}, {how}: {said}: {design.upper_bound} of "
                       f"{least[task]}", flush=True)  # fmt: skip
-    vars(reduction)["posterior_range"], vars(envelope)["dominating"] = plain
+    vars(reduction)["posterior_range"], vars(envelope)["require_dominance"] = plain
     for (how, said), times in sorted(counts.items()):
         print(f"{times:8} {how}: {said}")
     print(f"{false} false files of {number} pairs of laws, {wrong} believed or raised")

@@ -288,7 +288,7 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
     3: not checked, as the budget or the arithmetic does not allow it, or the file has no proof. The output says which.
     """
     from ldpopt.design.design import Design
-    from ldpopt.design.kernel.certificate import unchecked
+    from ldpopt.design.kernel.certificate import unchecked_verification
     from ldpopt.design.load import load_proof, verify_design
     from ldpopt.words import ARITHMETIC, proof_in_words, recomputed_in, unchecked_in_words
 
@@ -297,7 +297,7 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
             design = load_proof(file, budget)
             verification, exact = verify_design(design, exact, budget)
         except NotChecked as error:
-            design, verification = None, unchecked(str(error))
+            design, verification = None, unchecked_verification(str(error))
     claims = _outcome(verification, ARITHMETIC[exact])
     if design is None:
         print(strict.json_text(claims), end="") if json else say(*verification.unchecked)

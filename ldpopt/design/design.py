@@ -14,7 +14,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.constraints.base import Constraint
-from ldpopt.design.kernel.certificate import Certificate, Unbounded, Verification, believed, taken_on_trust
+from ldpopt.design.kernel.certificate import Certificate, Unbounded, Verification, trust_suffix, unproved_assumptions
 from ldpopt.design.kernel.numbers import Unproved, expect, expect_each, require
 from ldpopt.files.atomic import write_text
 from ldpopt.numbers.rounding import ceil_digits, floor_digits
@@ -162,7 +162,7 @@ class Design(Pictured):
         try:
             certificate = Unbounded(*problem) if self.certificate is None else self.certificate
             checked: Certificate = expect(certificate, Certificate, "the certificate")
-            proof = checked.of(*problem, self.edges)
+            proof = checked.rebind(*problem, self.edges)
             proof.check_claim()
             self._check_types()
         except Unproved as error:
@@ -262,7 +262,9 @@ class Design(Pictured):
     @property
     def _assumptions(self) -> str:
         """The assumptions of the proof of this design, as the end of a sentence; empty if nothing is proved."""
-        return taken_on_trust(believed(self.utility, self.constraints)) if self.certificate is not None else ""
+        return (
+            trust_suffix(unproved_assumptions(self.utility, self.constraints)) if self.certificate is not None else ""
+        )
 
     def _lines(self) -> list[tuple[str, str]]:
         """List the lines of the printed design: a name and a text each."""

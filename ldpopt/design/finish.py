@@ -14,7 +14,7 @@ from ldpopt.design.arrange import Arranged, arrange, rearrange
 from ldpopt.design.candidate import Ask, Candidate, declared_methods, refusal
 from ldpopt.design.constraints.base import plain_of, stated_guarantees, within
 from ldpopt.design.design import Design, is_certified, relative_gap
-from ldpopt.design.kernel.certificate import Certificate, Unbounded, believed
+from ldpopt.design.kernel.certificate import Certificate, Unbounded, unproved_assumptions
 from ldpopt.design.kernel.proof import Contraction, PartsBound, Relaxed
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.registry import METHOD_MODULES, inherits
@@ -43,7 +43,7 @@ def list_proofs(
     """
     fields = (problem.original_utility, problem.constraints, arranged.channel)
     if starting_certificate is not None:
-        yield starting_certificate.of(*fields, edges=arranged.edges)
+        yield starting_certificate.rebind(*fields, edges=arranged.edges)
     if candidate.prove is not None:
         yield from candidate.prove(problem, arranged.channel)
     if inherits(problem.original_utility, "FisherInformation"):
@@ -130,7 +130,7 @@ def _fewer_constraints_proofs(problem: Problem, arranged: Arranged, ask: Ask) ->
         if method is not None:
             entry = _certificate_of(ask, problem.original_utility, subset, method=method)
             fields = (problem.original_utility, problem.constraints, arranged.channel)
-            yield entry if isinstance(entry, str) else entry.of(*fields)
+            yield entry if isinstance(entry, str) else entry.rebind(*fields)
 
 
 def _part_proofs(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
@@ -169,7 +169,7 @@ def finish(
             problem, candidate, arranged, value, tolerance, starting_certificate, ask
         )
         if best is not None:
-            bound -= math.copysign(abs(bound) * max(best.room, OTHER_PROCESSOR), 1 if utility.error else -1)
+            bound -= math.copysign(abs(bound) * max(best.rounding_margin, OTHER_PROCESSOR), 1 if utility.error else -1)
     certified = best is not None and is_certified(value, bound, tolerance, utility.error, utility.logarithmic)
     lower, upper = (bound, value) if utility.error else (value, bound)
     note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, reason, certify, certified))
@@ -241,7 +241,7 @@ def _notes(
         notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.output_constraints)
     if problem.output_constraints and not certified and best is not None and not best.tight:
         notes.append("the bound is that of a problem without the constraints on the outputs")
-    if certified and (assumptions := believed(problem.original_utility, problem.constraints)):
+    if certified and (assumptions := unproved_assumptions(problem.original_utility, problem.constraints)):
         notes.append(f"the proof takes on trust: {', '.join(assumptions)}")
     if not certify:
         notes.append("no certificate was asked for, so nothing bounds the optimum")

@@ -26,7 +26,7 @@ from ldpopt.design.arrange import arrange, repair_fixed_outputs
 from ldpopt.design.candidate import Ask, Candidate, Method, proof_by
 from ldpopt.design.constraints.base import Measured, within
 from ldpopt.design.constraints.outputs import Denominator
-from ldpopt.design.constraints.repair import cost_of_mixing, stochastic
+from ldpopt.design.constraints.repair import mixing_cost, stochastic
 from ldpopt.design.kernel.proof import Relaxed
 from ldpopt.design.outputs.method_search import Climb, LocalSearch
 from ldpopt.design.problems.problem import Problem
@@ -93,7 +93,7 @@ def best_under_user_constraints(
 def _repair_note(problem: Problem, before: float, after: float) -> str:
     """Describe the loss of score by a repair."""
     sign = _sign(problem)
-    return cost_of_mixing(sign * before, sign * after, problem.original_utility.error)
+    return mixing_cost(sign * before, sign * after, problem.original_utility.error)
 
 
 def _best(candidates: list[_ScoredCandidate]) -> _ScoredCandidate:

@@ -59,7 +59,7 @@ def test_a_certificate_of_another_kind_of_problem_fails_in_words(forger):
     one_of_each = [own[0] for own in forger.bases.values()]
     problems = {base.name: base.certificate for base in one_of_each}
     for at, (base, posed) in enumerate(product(one_of_each, problems.values())):
-        put = base.certificate.of(posed.utility, posed.constraints, posed.channel, posed.edges)
+        put = base.certificate.rebind(posed.utility, posed.constraints, posed.channel, posed.edges)
         own = ld.Relaxed(posed.utility, posed.constraints, posed.channel, base.certificate)
         for certificate in (put, own) if at % 3 == 0 else (put,):
             found = certificate.verify()

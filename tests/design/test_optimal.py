@@ -21,7 +21,7 @@ from ldpopt.design import (
     PatternDual,
     PatternLP,
 )
-from ldpopt.design.two_hypotheses.method import own_envelope_dual
+from ldpopt.design.two_hypotheses.method import inputs_envelope_dual
 from ldpopt.divergences import CHI_SQUARED, KL, NAMED, TOTAL_VARIATION
 from ldpopt.mechanisms import binary_with_erasure
 from ldpopt.privacy import local_dp, total_variation
@@ -243,7 +243,7 @@ def test_multipliers_of_a_neighbour(monkeypatch, k):
 def _counted(calls):
     def counted(*arguments):
         calls.append(arguments)
-        return own_envelope_dual(*arguments)
+        return inputs_envelope_dual(*arguments)
 
     return counted
 

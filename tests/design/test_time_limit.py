@@ -42,7 +42,7 @@ from ldpopt.design.estimation.method_variances import SampledColumns
 from ldpopt.design.optimal import choose
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.several_hypotheses.method import MarginalPatterns
-from ldpopt.design.two_hypotheses.method import QUICK
+from ldpopt.design.two_hypotheses.method import MAX_INPUTS_FAST_PROOF
 from ldpopt.divergences import KL
 from ldpopt.errors import SolverError
 from ldpopt.values import deadline as module
@@ -241,7 +241,7 @@ def test_near_designs_of_early_ones_prove_no_less_than_they_are_worth(late):
 def test_many_inputs_are_proved_by_fewer_points_when_the_time_is_over(late):
     """A proof that looks at all pairs of thousands of inputs is left out for one by points that dominate them."""
     rng = np.random.default_rng(0)
-    utility = Divergence(KL, *rng.dirichlet(np.ones(QUICK + 500), 2))
+    utility = Divergence(KL, *rng.dirichlet(np.ones(MAX_INPUTS_FAST_PROOF + 500), 2))
     early = optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.3)], time_limit=0.5)
     assert early.certificate.points is not None
     assert len(early.certificate.points) < 1000

@@ -74,7 +74,7 @@ def test_the_symmetric_table(scripts):
 
 def test_the_excess_table(scripts):
     """What the profile proves and what none can prove, against the proved limit of the library."""
-    from ldpopt.design.estimation.proof import even_limit
+    from ldpopt.design.estimation.proof import yes_no_limit
     from ldpopt.numbers.enclosures import EXACT
 
     rows = [
@@ -83,7 +83,7 @@ def test_the_excess_table(scripts):
     rule = scripts["questionnaires"]["rule"]
     for m, row in ((9, rows[0]), (14, rows[3]), (10**6, rows[4])):
         for epsilon, told in zip((2.0, 3.0, 4.0, 5.0), row[1:], strict=True):
-            proved = 100 * (float(even_limit(EXACT.of(epsilon), m).upper) / rule(epsilon) - 1)
+            proved = 100 * (float(yes_no_limit(EXACT.of(epsilon), m).upper) / rule(epsilon) - 1)
             assert proved <= float(told) + 1e-6
             assert proved > float(told) - 0.0101
     assert all(float(none) < float(all_m) for none, all_m in zip(rows[5][1:], rows[4][1:], strict=True))

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from experiments.papers import EXPERIMENTS, Table
 from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
-from ldpopt.design.estimation.proof import even_limit
+from ldpopt.design.estimation.proof import yes_no_limit
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt_survey.plan.units import rule
 
@@ -27,7 +27,7 @@ def cells(first):
 def above(epsilon, questions):
     """By how many percent the proved limit exceeds the rule."""
     any_number = math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(epsilon) / 8
-    limit = min(any_number, float(even_limit(FLOAT.of(epsilon), questions).upper))
+    limit = min(any_number, float(yes_no_limit(FLOAT.of(epsilon), questions).upper))
     return 100 * (limit / rule(questions, epsilon) - 1)
 
 

@@ -1,4 +1,4 @@
-"""What a design must guarantee: one file per notion, named like the measure in `ldpopt.privacy` that checks it.
+"""The guarantees of a design: one file per privacy definition, named like its measure in `ldpopt.privacy`.
 
 A constraint loads when its name is first used.
 """

@@ -1,4 +1,4 @@
-"""The constraint that an adversary from a restricted class hardly tell any two answers apart."""
+"""The constraint that an adversary from a restricted class can hardly distinguish any two answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CapacityBounded(AlphabetConstraint):
     divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
     bound : the cap, in nats for KL and Rényi divergences.
 
-    The program says that for each pair of rows p, q there is a measure r near q that no function of the class tells
+    In the program, each pair of rows p, q has a measure r near q that no function of the class distinguishes
     from p: the dual of the definition [CIM, Lem 1], jointly convex in p, q and r.
 
     >>> cap = CapacityBounded([0, 1], RestrictedTotalVariation(), 0.5)
@@ -68,50 +68,59 @@ class CapacityBounded(AlphabetConstraint):
         vars(self).update(features=features, bound=level)
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The channel's own restricted divergence; inf unless it has one output for each row of features."""
+        """Measure the channel's restricted divergence.
+
+        It is inf unless the channel has one output for each row of features.
+        """
         if channel.shape[1] != self._count:
             return Guarantee(self.divergence.notion, np.inf, np.inf, None, True, "[CIM, Def 3]")
         return capacity_bounded(channel, self.features, self.divergence)
 
     def outputs(self, inputs: int) -> int:
-        """As many outputs as the features have rows."""
+        """Return the number of rows of the features."""
         return self._count
 
     def pairs(self, inputs: int) -> int:
-        """The number of all ordered pairs."""
+        """Return the number of all ordered pairs."""
         return inputs * (inputs - 1)
 
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
-        """For every ordered pair, a measure r with the moments of one row that is near the other row."""
+        """Build, for every ordered pair, a measure r with the moments of one row.
+
+        The measure is near the other row.
+        """
         import cvxpy as cp
 
         k, m = q.shape
         left, right = all_pairs(k)
-        near, far = (pick(side, np.ones(len(side)), k) @ q for side in (right, left))
+        first_rows, second_rows = (pick(side, np.ones(len(side)), k) @ q for side in (right, left))
         basis = self._basis
         r = cp.Variable((len(left), m), nonneg=self._power == 1 and not self._of_variation)
-        each = cp.Variable((len(left), m), nonneg=self._of_variation)
-        moments = (r - far) @ basis == 0
-        caps = cp.sum(each, axis=1) <= np.full(len(left), self._cap)
+        bounds = cp.Variable((len(left), m), nonneg=self._of_variation)
+        moments = (r - second_rows) @ basis == 0
+        caps = cp.sum(bounds, axis=1) <= np.full(len(left), self._cap)
         if self._of_variation:
-            cone = each >= r - near
+            cone = bounds >= r - first_rows
         elif self._power == 1:
-            cone = cp.constraints.ExpCone(-each, r, near)
+            cone = cp.constraints.ExpCone(-bounds, r, first_rows)
         elif self._power == 2:
-            flat = [cp.vec(part, order="F") for part in (each + near, 2 * r, each - near)]
-            cone = cp.SOC(flat[0], cp.vstack(flat[1:]), axis=0)
+            flat_parts = [cp.vec(part, order="F") for part in (bounds + first_rows, 2 * r, bounds - first_rows)]
+            cone = cp.SOC(flat_parts[0], cp.vstack(flat_parts[1:]), axis=0)
         else:
-            flat = [cp.vec(part, order="F") for part in (each, near, r)]
-            cone = cp.constraints.PowCone3D(*flat, np.full(len(left) * m, 1 / self._power))
+            flat_parts = [cp.vec(part, order="F") for part in (bounds, first_rows, r)]
+            cone = cp.constraints.PowCone3D(*flat_parts, np.full(len(left) * m, 1 / self._power))
 
         def read() -> Any:
-            weight = np.maximum(np.asarray(caps.dual_value), 0.0)
-            return self._functions(weight, -np.asarray(moments.dual_value) @ basis.T)
+            weights = np.maximum(np.asarray(caps.dual_value), 0.0)
+            return self._functions(weights, -np.asarray(moments.dual_value) @ basis.T)
 
         return [moments, caps, cone], read
 
     def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """The coefficients of weight (E_p h - E_q f*(h)), with one function h of the class for each pair of rows."""
+        """Enclose the coefficients of weight (E_p h - E_q f*(h)).
+
+        There is one function h of the class for each pair of rows.
+        """
         weight, coefficients = self._checked(multiplier, shape[0])
         left, right = all_pairs(shape[0])
         h, star = self._conjugate(arithmetic.of(coefficients) @ self._basis.T, arithmetic)
@@ -120,12 +129,12 @@ class CapacityBounded(AlphabetConstraint):
         return (first @ on_left - second @ on_right).T
 
     def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """The weights, times the cap of the f-divergence."""
+        """Enclose the sum of the weights, times the cap of the f-divergence."""
         weight, _ = self._checked(multiplier, shape[0])
         return arithmetic.of(weight).sum() * self._level_of_f(arithmetic)
 
     def _checked(self, multiplier: Any, inputs: int) -> tuple[Array, Array]:
-        """The checked weights (pairs,) and coefficients (pairs, r) of functions; raises `Unproved` for others."""
+        """Check the weights (pairs,) and coefficients (pairs, r) of functions; raise `Unproved` for others."""
         if not isinstance(multiplier, tuple) or len(multiplier) != 2:
             raise Unproved("a multiplier of a restricted divergence is a pair of weights and coefficients")
         pairs = inputs * (inputs - 1)
@@ -133,16 +142,16 @@ class CapacityBounded(AlphabetConstraint):
         return weight, real_array(multiplier[1], (pairs, self._basis.shape[1]), "coefficients of functions")
 
     def idle(self, shape: tuple[int, int]) -> Any:
-        """No weight on any pair."""
+        """Return the multiplier without weight on any pair."""
         pairs = shape[0] * (shape[0] - 1)
         return np.zeros(pairs), np.zeros((pairs, self._basis.shape[1]))
 
     def scaled(self, multiplier: Any, scale: float) -> Any:
-        """The multiplier with scaled weights; functions do not scale with the utility."""
+        """Scale the weights of the multiplier; functions do not scale with the utility."""
         return multiplier[0] * scale, multiplier[1]
 
     def mend(self, matrix: Array) -> Array:
-        """The matrix, with `TRACE` mixed into every entry where a restricted total variation leaves an output unused.
+        """Mix `TRACE` into every entry if a restricted total variation leaves an output unused.
 
         The definition bounds the adversary's functions only on outputs that occur.
         """
@@ -177,37 +186,40 @@ class CapacityBounded(AlphabetConstraint):
         return math.exp((a - 1) * self.bound) if renyi else 1 + a * (a - 1) * self.bound
 
     def _level_of_f(self, arithmetic: Arithmetic) -> Enclosure:
-        """The cap of sup E_p h - E_q f*(h), for f(t) = t log t - t + 1, (|t|^a - 1)/(a^2 - a) or (t - 1)_+."""
+        """Enclose the cap of sup E_p h - E_q f*(h).
+
+        Here f(t) is t log t - t + 1, (|t|^a - 1)/(a^2 - a) or (t - 1)_+.
+        """
         a, level = arithmetic.of(self._power), arithmetic.of(self.bound)
         if isinstance(self.divergence, RestrictedRenyi) and self._power > 1:
             return ((a - 1) * level).expm1() / (a * (a - 1))
         return level
 
     def _conjugate(self, h: Enclosure, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        """h (pairs, m), moved into the domain of f* where necessary, and numbers that are at least f*(h)."""
+        """Return h (pairs, m), moved into the domain of f* if necessary, and upper bounds on f*(h)."""
         if self._of_variation:
             # f* is the identity on [0, 1]; a constant and a smaller slope keep h in the class.
-            low = np.asarray(h.lower).min(axis=1)
-            span = np.maximum(np.asarray((h - low[:, None]).upper).max(axis=1), 1.0)
-            h = (h - low[:, None]) / span[:, None]
+            smallest = np.asarray(h.lower).min(axis=1)
+            span = np.maximum(np.asarray((h - smallest[:, None]).upper).max(axis=1), 1.0)
+            h = (h - smallest[:, None]) / span[:, None]
             return h, h
         if self._power == 1:
             return h, h.expm1()
         a, size = arithmetic.of(self._power), h.abs().ends[1]
-        nothing, exponent = np.asarray(size.upper) == 0, a / (a - 1)
-        raised = size.square() if self._power == 2 else (arithmetic.where(nothing, 1.0, size).log() * exponent).exp()
+        is_zero, exponent = np.asarray(size.upper) == 0, a / (a - 1)
+        power = size.square() if self._power == 2 else (arithmetic.where(is_zero, 1.0, size).log() * exponent).exp()
         factor = ((a - 1).log() * exponent).exp() / a
-        return h, factor * arithmetic.where(nothing, 0.0, raised) + 1 / (a * (a - 1))
+        return h, factor * arithmetic.where(is_zero, 0.0, power) + 1 / (a * (a - 1))
 
     def _functions(self, weight: Array, prices: Array) -> tuple[Array, Array]:
-        """The functions of the class that the dual values name: weight (pairs,), coefficients (pairs, r).
+        """Compute the functions of the class from dual values: weight (pairs,), coefficients (pairs, r).
 
-        Stationarity in r says weight f'(r/q) = prices, and f' is the function. The derivative of t log t, which the
-        program poses for KL, is one more than that of f.
+        Stationarity in r gives weight f'(r/q) = prices, and f' is the function. The derivative of t log t, which the
+        program uses for KL, is one more than that of f.
         """
         weight = weight * (self._power * (self._power - 1) if self._power > 1 else 1.0)
-        kept = weight > 1e-9 * max(float(weight.max(initial=0.0)), 1e-300)
-        h = np.where(kept[:, None], prices, 0.0) / np.where(kept, weight, 1.0)[:, None]
+        is_significant = weight > 1e-9 * max(float(weight.max(initial=0.0)), 1e-300)
+        h = np.where(is_significant[:, None], prices, 0.0) / np.where(is_significant, weight, 1.0)[:, None]
         if self._power == 1 and not self._of_variation:
             h = h - 1
-        return np.where(kept, weight, 0.0), h @ self._basis
+        return np.where(is_significant, weight, 0.0), h @ self._basis

@@ -1,4 +1,4 @@
-"""The constraint that a channel leave one distribution as it is: invariant post-randomisation."""
+"""The constraint that a channel preserve one distribution: invariant post-randomization."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from ldpopt.values.distribution import Array
 
 @dataclass(frozen=True, eq=False)
 class Invariant(AlphabetConstraint):
-    """p Q = p: reports have the same law as answers, so that tables need no correction [PRAM, section 3].
+    """The constraint p Q = p: reports have the same distribution as answers, so that tables need no correction [PRAM,
+    section 3].
 
     p : distribution of shape (k,). The channel has k outputs, labelled like its inputs. The equation must hold to 1e-13
     in every entry.
+
     inputs : labels of the k answers, those of a pandas Series by default. They must be those of the utility, in order.
 
     >>> Invariant([0.5, 0.5]).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
@@ -35,8 +37,8 @@ class Invariant(AlphabetConstraint):
 
     p: Any
     inputs: tuple[Label, ...] | None = None
-    symmetric = False  # outputs are named like inputs, so that no two inputs are alike
-    balances = True  # `mend` scales rows and columns in turn, and keeps zeros
+    symmetric = False  # Outputs are named like inputs, so that no two inputs are equivalent.
+    balances = True  # `mend` scales rows and columns in turn, and preserves zeros.
     bound = INVARIANT
 
     def __post_init__(self) -> None:
@@ -49,67 +51,67 @@ class Invariant(AlphabetConstraint):
         return self.inputs
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The largest entry of |p Q - p|; inf for a channel of another shape."""
-        off = math.inf
+        """Measure the largest entry of |p Q - p|; inf for a channel of another shape."""
+        deviation = math.inf
         if channel.shape == (len(self.p), len(self.p)):
             rows = channel.matrix / channel.matrix.sum(axis=1, keepdims=True)
-            off = float(np.abs(self.p @ rows - self.p).max())
-        return Guarantee("invariant", off, off, None, True, "[PRAM, section 3]")
+            deviation = float(np.abs(self.p @ rows - self.p).max())
+        return Guarantee("invariant", deviation, deviation, None, True, "[PRAM, section 3]")
 
     def outputs(self, inputs: int) -> int:
-        """As many outputs as inputs."""
+        """Return the number of inputs, which is also that of outputs."""
         if len(self.p) != inputs:
             raise invalid("p", f"{inputs} entries, one an input", len(self.p))
         return inputs
 
     def output_labels(self, inputs: Sequence[Label]) -> tuple[Label, ...] | None:
-        """The labels of the inputs."""
+        """Return the labels of the inputs."""
         return tuple(inputs)
 
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
-        """One equation for each output."""
+        """Build one equation for each output."""
         import cvxpy as cp
 
-        off = 0.0 if isinstance(give, float) else cp.Variable(len(self.p))
-        equation = self.p @ q + off == self.p
-        given = [] if isinstance(give, float) else [cp.norm1(off) <= give]
-        return [equation, *given], lambda: np.asarray(equation.dual_value)
+        violation = 0.0 if isinstance(give, float) else cp.Variable(len(self.p))
+        equation = self.p @ q + violation == self.p
+        violation_limits = [] if isinstance(give, float) else [cp.norm1(violation) <= give]
+        return [equation, *violation_limits], lambda: np.asarray(equation.dual_value)
 
     def _prices(self, multiplier: Any, arithmetic: Arithmetic) -> Enclosure:
         return arithmetic.of(real_array(multiplier, (len(self.p),), "prices of the invariant law"))
 
     def enclosed_support(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """(m, k) the price of each output times p."""
+        """Enclose (m, k) the price of each output times p."""
         return self._prices(multiplier, arithmetic)[:, None] * law(self.p, arithmetic)
 
     def enclosed_charge(self, multiplier: Any, shape: tuple[int, int], arithmetic: Arithmetic) -> Enclosure:
-        """The prices of the outputs, averaged by p, and what the allowed rounding may add."""
+        """Enclose the prices of the outputs, averaged by p, plus the effect of allowed rounding."""
         prices = self._prices(multiplier, arithmetic)
         # 1.001: p sums to one within 1e-9. The measure itself is computed in float64.
         rounding = 1.001 * INVARIANT + (2 * len(self.p) + 8) * ULP
         return prices @ law(self.p, arithmetic) + prices.abs().sum() * rounding
 
     def idle(self, shape: tuple[int, int]) -> Any:
-        """Prices that are all zero."""
+        """Return prices that are all zero."""
         return np.zeros(shape[1])
 
     def scaled(self, multiplier: Any, scale: float) -> Any:
-        """The prices times `scale`."""
+        """Multiply the prices by `scale`."""
         return multiplier * scale
 
     def mend(self, matrix: Array) -> Array:
-        """The matrix scaled in turn until both margins of the joint law diag(p) Q are p [Sinkhorn]; zeros stay."""
-        used = self.p > 0
-        q = np.where(used[:, None] & ~used[None, :], 0.0, matrix)
+        """Scale the matrix until both margins of diag(p) Q are p [Sinkhorn]; zeros stay."""
+        is_positive = self.p > 0
+        q = np.where(is_positive[:, None] & ~is_positive[None, :], 0.0, matrix)
         q = q / q.sum(axis=1, keepdims=True)
         for _ in range(500):
             reports = self.p @ q
             if np.abs(reports - self.p).max() <= INVARIANT / 8:
                 break
-            q = q * np.where(used[:, None] & (reports > 0), self.p / np.where(reports > 0, reports, 1.0), 1.0)
+            q = q * np.where(is_positive[:, None] & (reports > 0), self.p / np.where(reports > 0, reports, 1.0), 1.0)
             q = q / q.sum(axis=1, keepdims=True)
         return np.asarray(q)
 
     def constant(self, shape: tuple[int, int]) -> Array | None:
-        """The row p."""
+        """Return the row p."""
         return np.asarray(self.p)

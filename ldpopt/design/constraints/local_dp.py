@@ -34,52 +34,60 @@ class Edges:
     graph: Any
 
     def needed(self, inputs: Sequence[Label]) -> tuple[Index, Index, Array]:
-        """The positions (edges,) of both ends, and the weights, of the edges that no path through others implies.
-        Raises `InvalidInput` for a node that is no input.
+        """Return the edges that no path through others implies.
+
+        They are the positions (edges,) of both ends, and the weights. Raises `InvalidInput` for a node that is not an
+        input.
         """
         shortest = shortest_paths(self.lengths(inputs))
         left, right = np.nonzero(direct_limits(shortest, SAME_PATH * shortest))
         return left, right, shortest[left, right]
 
     def lengths(self, inputs: Sequence[Label]) -> Array:
-        """(k, k) weights of the edges, inf where there is none. Raises `InvalidInput` for a node that is no input."""
+        """Return (k, k) weights of the edges, inf for no edge.
+
+        Raises `InvalidInput` for a node that is not an input.
+        """
         position = {label: x for x, label in enumerate(inputs)}
         for node in self.graph.nodes:
             if node not in position:
                 raise invalid("policy graph", f"nodes among the inputs {tuple(inputs)[:8]}", node)
-        distance = np.full((len(position), len(position)), np.inf)
+        lengths = np.full((len(position), len(position)), np.inf)
         for a, b, weight in self.listed:
-            distance[position[a], position[b]] = weight
-        return distance
+            lengths[position[a], position[b]] = weight
+        return lengths
 
     def diameter(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """The longest of all shortest paths between two inputs, rounded up; None where some two have no path."""
-        longest = float(shortest_paths(self.lengths(inputs)).max())
+        """Compute the longest shortest path between two inputs, rounded up.
+
+        It is None if some two inputs have no path.
+        """
+        longest_path = float(shortest_paths(self.lengths(inputs)).max())
         # A path is a sum of at most k floats, each addition rounded: no longer than this in exact numbers.
-        return arithmetic.of(longest) * (1 + len(inputs) * ULP) if np.isfinite(longest) else None
+        return arithmetic.of(longest_path) * (1 + len(inputs) * ULP) if np.isfinite(longest_path) else None
 
 
 def edges(graph: Policy) -> Edges:
-    """The edges of `graph`, weights from the attribute ``weight`` (1 where missing), of parallel edges the least.
+    """List the edges of `graph`, with weights from the attribute ``weight`` (1 if missing).
 
-    All limits hold, so that the least is the limit. Self-loops are dropped. Raises `InvalidInput` for something that
-    is no graph and for weights that are not positive numbers.
+    Of parallel edges, all limits hold, so that the smallest weight counts. Self-loops are dropped. Raises
+    `InvalidInput` for an object that is not a graph and for weights that are not positive numbers.
     """
     if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
         raise invalid("policy graph", "a networkx graph over the inputs", type(graph).__name__)
-    least: dict[tuple[Any, Any], float] = {}
-    for a, b, given in graph.edges(data="weight", default=1.0):
-        weight = number(given, "edge weight", "a positive number")
+    smallest_weights: dict[tuple[Any, Any], float] = {}
+    for a, b, raw_weight in graph.edges(data="weight", default=1.0):
+        weight = number(raw_weight, "edge weight", "a positive number")
         if weight <= 0:
             raise invalid("edge weight", "a positive number", weight, f"edge {(a, b)}")
         if a != b:
             for ends in ((a, b),) if graph.is_directed() else ((a, b), (b, a)):
-                least[ends] = min(least.get(ends, weight), weight)
-    return Edges(tuple((a, b, weight) for (a, b), weight in least.items()), graph)
+                smallest_weights[ends] = min(smallest_weights.get(ends, weight), weight)
+    return Edges(tuple((a, b, weight) for (a, b), weight in smallest_weights.items()), graph)
 
 
 def weighted_local_dp(channel: Channel, policy: Edges) -> Guarantee:
-    """The largest log-likelihood ratio along an edge, divided by the weight of the edge."""
+    """Measure the largest log-likelihood ratio along an edge, divided by the edge's weight."""
     import networkx as nx
 
     worst: Guarantee | None = None
@@ -94,7 +102,9 @@ def weighted_local_dp(channel: Channel, policy: Edges) -> Guarantee:
 
 
 def shortest_paths(lengths: Array) -> Array:
-    """(k, k) lengths of the shortest paths between inputs, for (k, k) lengths of edges, inf for none [Floyd; Warshall].
+    """Compute (k, k) lengths of the shortest paths between inputs [Floyd; Warshall].
+
+    lengths : (k, k) lengths of edges, inf for none.
 
     >>> float(shortest_paths(np.array([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]))[0, 2])
     2.0
@@ -109,16 +119,18 @@ def shortest_paths(lengths: Array) -> Array:
     return np.asarray(floyd_warshall(graph), dtype=np.float64)
 
 
-def direct_limits(shortest: Array, room: Array | float) -> npt.NDArray[np.bool_]:
-    """(k, k) whether the limit between two inputs is tighter, by more than `room`, than any path through other inputs.
-    shortest : (k, k) limits that are lengths of shortest paths.
+def direct_limits(shortest: Array, margin: Array | float) -> npt.NDArray[np.bool_]:
+    """Mark (k, k) the limits between two inputs that are tighter than all other paths.
+
+    A limit must be tighter, by more than `margin`, than any path through other inputs. shortest : (k, k) limits that
+    are lengths of shortest paths.
     """
-    own = np.eye(len(shortest), dtype=bool)
-    others = np.where(own, np.inf, shortest)  # a path through an end is none
-    through, between = np.full(shortest.shape, np.inf), np.empty(shortest.shape)
-    for to, on in zip(others.T, others, strict=True):
-        np.minimum(through, np.add(to[:, None], on, out=between), out=through)
-    return np.asarray(np.isfinite(shortest) & (through > shortest + room) & ~own)
+    is_diagonal = np.eye(len(shortest), dtype=bool)
+    off_diagonal = np.where(is_diagonal, np.inf, shortest)  # A path through an end does not count.
+    shortest_detour, detour = np.full(shortest.shape, np.inf), np.empty(shortest.shape)
+    for incoming, outgoing in zip(off_diagonal.T, off_diagonal, strict=True):
+        np.minimum(shortest_detour, np.add(incoming[:, None], outgoing, out=detour), out=shortest_detour)
+    return np.asarray(np.isfinite(shortest) & (shortest_detour > shortest + margin) & ~is_diagonal)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +138,7 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
     """Pure local differential privacy: every Q[x, y] <= exp(epsilon) Q[x', y], epsilon > 0 in nats [GI, Def 6].
 
     graph : a networkx graph over the input labels (or positions 0..k-1), whose edges are the pairs x, x' that must be
-        hard to tell apart; None for all pairs. An edge attribute ``weight`` w > 0 allows ratios up to exp(w epsilon)
+        hard to distinguish; None for all pairs. An edge attribute ``weight`` w > 0 allows ratios up to exp(w epsilon)
         along the edge, which is d-privacy for the graph's shortest-path metric.
 
     >>> LocalDP(1.0).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= LocalDP(1.0).bound
@@ -147,57 +159,72 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
             object.__setattr__(self, "listed", edges(self.graph))
 
     def __repr__(self) -> str:
-        # str(graph) tells the graph's size. Its repr would be an address in memory, which changes with every run.
+        # str(graph) shows the graph's size. Its repr would be an address in memory, which changes with every run.
         return f"LocalDP(epsilon={self.epsilon!r}, graph={f'<{self.graph}>' if self.graph is not None else None})"
 
     @property
     def names_inputs(self) -> bool:
-        """Whether it goes by the labels of inputs, as a policy graph does."""
+        """True if the constraint refers to the labels of inputs, as a policy graph does."""
         return self.listed is not None
 
     @property
     def symmetric(self) -> bool:
-        """Whether every pair of inputs is compared, as it is without a graph."""
+        """True if every pair of inputs is compared, as without a graph."""
         return self.listed is None
 
     @property
     def plain(self) -> tuple[float, float] | None:
-        """(epsilon, 1) without a graph, else None."""
+        """The pair (epsilon, 1) without a graph, else None."""
         return (self.epsilon, 1.0) if self.symmetric else None
 
     def work(self, channel: Channel) -> Work:
-        """Along a graph, edges are compared for each of the weights, and shortest paths are sought."""
+        """Bound the work of `measure`.
+
+        Along a graph, edges are compared for each of the weights, and shortest paths are computed.
+        """
         k, m = channel.shape
         if self.listed is None:
             return super().work(channel)
         edges, weights = len(self.listed.listed), len({weight for *_, weight in self.listed.listed})
-        looked = Work.on(edges, 60.0 * m + 2000) + Work(weights * (100_000.0 + 300 * k))
-        return (looked + Work(10.0 * float(k) ** 3, 100.0 * float(k) ** 2)).in_floats
+        comparison = Work.on(edges, 60.0 * m + 2000) + Work(weights * (100_000.0 + 300 * k))
+        return (comparison + Work(10.0 * float(k) ** 3, 100.0 * float(k) ** 2)).in_floats
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The channel's own epsilon, for each unit of weight."""
+        """Measure the channel's epsilon, per unit of weight."""
         return local_dp(channel) if self.listed is None else weighted_local_dp(channel, self.listed)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """tanh(epsilon/2) between all inputs [GI, Prop 2]; 1 with a graph, two of whose nodes may be far apart."""
+        """Return tanh(epsilon/2) between all inputs [GI, Prop 2].
+
+        It is 1 with a graph, where two nodes may be far apart.
+        """
         return arithmetic.of(1.0) if self.listed is not None else tanh_of_half(arithmetic.of(self.epsilon))
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
-        """A `Ratio` for all inputs at once, or terms for the edges of the graph that no other path implies."""
+        """List a `Ratio` for all inputs at once, or terms for the edges of the graph.
+
+        Edges that another path implies are left out.
+        """
         if self.listed is None:
             return (Ratio(self.epsilon),)
         left, right, weight = self.listed.needed(inputs)
         return (HockeyStick.of(left, right, self.epsilon, 0.0, weight),)
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
-        """epsilon, times the diameter of the graph if there is one; None where some two inputs have no path."""
+        """Return epsilon, times the diameter of the graph if there is one.
+
+        It is None if some two inputs have no path.
+        """
         if self.listed is None:
             return arithmetic.of(self.epsilon)
         diameter = self.listed.diameter(inputs, arithmetic)
         return None if diameter is None else diameter * self.epsilon
 
     def log_limits(self, inputs: Sequence[Label]) -> Array | None:
-        """epsilon for all pairs, or times the weights of the edges that no other path implies."""
+        """Return epsilon for all pairs, or times the weights of the edges.
+
+        Edges that another path implies are left out.
+        """
         if self.listed is None:
             return np.full((len(inputs), len(inputs)), self.epsilon)
         limits = np.full((len(inputs), len(inputs)), np.inf)
@@ -206,5 +233,5 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
         return limits
 
     def beyond(self, reach: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """0 where `reach` is at least epsilon and every two inputs are compared; None elsewhere."""
+        """Return 0 if `reach` is at least epsilon and every two inputs are compared; else None."""
         return arithmetic.of(0.0) if self.listed is None and reach >= self.epsilon else None

@@ -23,17 +23,18 @@ from ldpopt.privacy.loss import privacy_loss
 from ldpopt.privacy.renyi import SCANNED, highest_rate, lowest, renyi_order
 from ldpopt.values.distribution import Array, Index, between, positive_epsilon
 
-LARGE = 3.0
-"""For caps above this, the power a^o b^(1-o) of psi is posed without its linear part, whose sum is a constant."""
+MAX_CAP_WITH_LINEAR_PART = 3.0
+"""For larger caps, the program has the power a^o b^(1-o) of psi without its linear part, whose sum is a constant."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moment(Term):
-    """sum_y psi(Q[left], Q[right]) <= cap, for psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1. For o = 1,
-    psi(a, b) = a log(a/b) - a + b. epsilon : the cap on the Rényi divergence of this order, in nats, an exact number.
-    The cap on psi is then e^((o-1) epsilon) - 1, or epsilon itself for o = 1. psi lies above its tangent planes, one
-    for each ratio t = a/b > 0. A multiplier is an array (4, cuts) with one tangent plane in each column: its pair, its
-    label, t and a weight z >= 0.
+    """The term sum_y psi(Q[left], Q[right]) <= cap, psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
+
+    For o = 1, psi(a, b) = a log(a/b) - a + b. epsilon : the cap on the Rényi divergence of this order, in nats, an
+    exact number. The cap on psi is then e^((o-1) epsilon) - 1, or epsilon itself for o = 1. psi lies above its tangent
+    planes, one for each ratio t = a/b > 0. A multiplier is an array (4, cuts) with one tangent plane in each column:
+    its pair, its label, t and a weight z >= 0.
     """
 
     left: Index
@@ -54,7 +55,10 @@ class Moment(Term):
         return min(1.0, math.sqrt(self.cap))
 
     def excess(self, matrix: Array) -> Array:
-        """sum_y psi - cap; inf where an output of the left input is impossible for the right one."""
+        """Compute sum_y psi - cap.
+
+        It is inf if an output of the left input is impossible for the right one.
+        """
         a, b = matrix[self.left], matrix[self.right]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             factor = np.log(a / b) if self.order == 1 else (a / b) ** (self.order - 1)
@@ -63,20 +67,23 @@ class Moment(Term):
         return np.asarray((power - shift).sum(axis=1) - self.cap)
 
     def take(self, pairs: Index) -> Moment:
-        """The term of these pairs alone."""
+        """Select the term of these pairs alone."""
         return replace(self, left=self.left[pairs], right=self.right[pairs])
 
     def enclosed_slopes(self, t: Array, arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
-        """The partial derivatives of psi at positive a/b = t: psi(a, b) >= slope_a a + slope_b b."""
+        """Enclose the partial derivatives of psi at positive a/b = t.
+
+        They satisfy psi(a, b) >= slope_a a + slope_b b.
+        """
         ratio = arithmetic.of(t)
         log = ratio.log()
         if self.order == 1:
             return log, 1 - ratio
-        less = arithmetic.of(Fraction(self.order) - 1)
-        return (log * less).expm1() * self.order, -((log * self.order).expm1() * less)
+        order_less_one = arithmetic.of(Fraction(self.order) - 1)
+        return (log * order_less_one).expm1() * self.order, -((log * self.order).expm1() * order_less_one)
 
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
-        """The weighted sum of the tangent planes of each label."""
+        """Sum the weighted tangent planes of each label."""
         pair, label = multiplier[:2].astype(np.intp)
         on_left, on_right = (
             np.bincount(label * inputs + side[pair], multiplier[3] * slope.midpoint, labels * inputs)
@@ -85,7 +92,7 @@ class Moment(Term):
         return np.asarray((on_left + on_right).reshape(labels, inputs))
 
     def charge(self, multiplier: Array) -> float:
-        """sum over pairs of cap max over labels of the label's weight."""
+        """Sum cap times the largest weight of a label over the pairs."""
         pair, label = multiplier[:2].astype(np.intp)
         weight = np.zeros((int(label.max(initial=0)) + 1, len(self)))
         np.add.at(weight, (label, pair), multiplier[3])
@@ -94,7 +101,7 @@ class Moment(Term):
     def enclosed_support(
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
     ) -> tuple[Enclosure, Enclosure]:
-        """The weighted sum of the tangent planes of each label."""
+        """Sum the weighted tangent planes of each label."""
         pair, label, t, z = self.checked(multiplier, labels)
         on_left, on_right = (arithmetic.of(z) * slope for slope in self.enclosed_slopes(t, arithmetic))
         place = np.concatenate([label * inputs + self.left[pair], label * inputs + self.right[pair]])
@@ -102,31 +109,36 @@ class Moment(Term):
         return supports.reshape(labels, inputs), scatter(on_left + on_right, label, labels)
 
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
-        """sum over pairs of cap max over labels of the label's weight."""
+        """Sum cap times the largest weight of a label over the pairs."""
         pair, label, _, z = self.checked(multiplier, labels)
-        used, place = np.unique(pair, return_inverse=True)
-        if not len(used):
+        pairs_in_use, place = np.unique(pair, return_inverse=True)
+        if not len(pairs_in_use):
             return arithmetic.zeros(())
-        weight = scatter(arithmetic.of(z), place.reshape(-1) * labels + label, len(used) * labels)
-        return weight.reshape(len(used), labels).max(axis=1).sum() * moment_cap(self.order, self.epsilon, arithmetic)
+        weight = scatter(arithmetic.of(z), place.reshape(-1) * labels + label, len(pairs_in_use) * labels)
+        return weight.reshape(len(pairs_in_use), labels).max(axis=1).sum() * moment_cap(
+            self.order, self.epsilon, arithmetic
+        )
 
     def checked(self, multiplier: Any, labels: int) -> tuple[Index, Index, Array, Array]:
-        """The pairs, labels, ratios and weights of the cuts with positive weight; `Unproved` for a malformed one."""
+        """Return the pairs, labels, ratios and weights of the cuts with positive weight.
+
+        Raises `Unproved` for a malformed multiplier.
+        """
         cuts = real_numbers(multiplier, "the values of a multiplier")
         cuts = cuts if cuts.size else np.zeros((4, 0))
         if cuts.ndim != 2 or len(cuts) != 4:
             raise Unproved(f"the multiplier of a moment has shape {cuts.shape}, not (4, cuts)")
         pair, label, t, z = cuts
-        for given, count, what in ((pair, len(self), "pair"), (label, labels, "label")):
-            if not ((given >= 0) & (given < count) & (given == np.floor(given))).all():
-                raise Unproved(f"the multiplier of a moment names a {what} that is not one of {count}")
+        for numbers, count, part in ((pair, len(self), "pair"), (label, labels, "label")):
+            if not ((numbers >= 0) & (numbers < count) & (numbers == np.floor(numbers))).all():
+                raise Unproved(f"the multiplier of a moment names a {part} that is not one of {count}")
         if not (t > 0).all() or not (z >= 0).all():
             raise Unproved("the multiplier of a moment has a ratio that is not positive, or a negative weight")
-        kept = z > 0
-        return pair[kept].astype(np.intp), label[kept].astype(np.intp), t[kept], z[kept]
+        is_positive = z > 0
+        return pair[is_positive].astype(np.intp), label[is_positive].astype(np.intp), t[is_positive], z[is_positive]
 
     def pose(self, q: Any) -> list[Any]:
-        """Second-order, power or exponential cones."""
+        """Build second-order, power or exponential cones."""
         import cvxpy as cp
 
         if len(self) == 0:
@@ -147,25 +159,30 @@ class Moment(Term):
         return self._pose_power(a, b)
 
     def _pose_power(self, a: Any, b: Any) -> list[Any]:
-        """a^o b^(1-o) <= moment as a tower of second-order cones, far better solved than a power cone. It stands for a
-        fraction near 1/o. The dual values of the copies of a and b are slopes of a tangent plane, whatever it is.
+        """Build a^o b^(1-o) <= moment as a tower of second-order cones.
+
+        Solvers handle it far better than a power cone. It represents a fraction near 1/o. The dual values of the copies
+        of a and b are slopes of a tangent plane in any case.
         """
         import cvxpy as cp
         from cvxpy.utilities.power_tools import gm_constrs
 
         order, size = self.order, a.shape[0] * a.shape[1]
-        share = Fraction(1 / order).limit_denominator(4096)
+        fraction = Fraction(1 / order).limit_denominator(4096)
         first, second, slack = cp.Variable(size), cp.Variable(size, nonneg=True), cp.Variable(a.shape)
         links = [first == cp.vec(a, order="F"), second == cp.vec(b, order="F")]
-        if self.cap < LARGE:
+        if self.cap < MAX_CAP_WITH_LINEAR_PART:
             moment, scale = self.cap * cp.vec(slack, order="F") + order * first - (order - 1) * second, 1.0
         else:
             moment, scale = cp.vec(slack, order="F"), (1 + self.cap) ** (-1 / order)
-        tower = gm_constrs(scale * first, [moment, second], (share, 1 - share))
+        tower = gm_constrs(scale * first, [moment, second], (fraction, 1 - fraction))
         return [*links, cp.sum(slack, axis=1) <= np.ones(len(self)), *tower]
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """The tangent plane at each cone's dual point, in the dual cone, by its weight and its coefficient of a."""
+        """Compute the tangent plane at each cone's dual point, in the dual cone.
+
+        It follows from the weight and the coefficient of a.
+        """
         if not posed:
             return np.zeros((4, 0))
         tiny = 1e-300
@@ -180,29 +197,32 @@ class Moment(Term):
             ratio = np.exp(np.clip((first - second) / weight, -20.0, 20.0))
         else:
             slope = -np.asarray(posed[0].dual_value)
-            whole = 1 + self.cap if self.cap >= LARGE else self.cap
-            each = np.maximum(np.asarray(posed[2].dual_value), tiny) / whole
-            weight = np.tile(each, len(slope) // len(self))
-            power = slope / (weight * self.order) + (0.0 if self.cap >= LARGE else 1.0)
+            unit = 1 + self.cap if self.cap >= MAX_CAP_WITH_LINEAR_PART else self.cap
+            weights = np.maximum(np.asarray(posed[2].dual_value), tiny) / unit
+            weight = np.tile(weights, len(slope) // len(self))
+            power = slope / (weight * self.order) + (0.0 if self.cap >= MAX_CAP_WITH_LINEAR_PART else 1.0)
             ratio = np.maximum(power, tiny) ** (1 / (self.order - 1))
         label, pair = np.divmod(np.arange(len(weight)), len(self))
-        top = np.exp(min(250.0, 600 / self.order))  # the tangent plane's slopes stay finite
-        return np.stack([pair, label, np.clip(ratio, 1e-250, top), weight])
+        largest_ratio = np.exp(min(250.0, 600 / self.order))  # The tangent plane's slopes stay finite.
+        return np.stack([pair, label, np.clip(ratio, 1e-250, largest_ratio), weight])
 
     def scaled(self, values: Array, scale: float) -> Array:
-        """Of (pair, label, ratio, weight) only the weight scales."""
+        """Scale the weights of a multiplier (pair, label, ratio, weight)."""
         return np.asarray(values * np.array([1.0, 1.0, 1.0, scale])[:, None])
 
     def on_rows(self, rows: Array, posed: list[Any]) -> None:
         """Add the linear part of psi to the multipliers of the rows, where only the power was posed."""
-        if posed and self.order not in (1, 2) and self.cap >= LARGE:
+        if posed and self.order not in (1, 2) and self.cap >= MAX_CAP_WITH_LINEAR_PART:
             weight = np.maximum(np.asarray(posed[2].dual_value), 0.0) / (1 + self.cap)
             np.add.at(rows, self.left, self.order * weight)
             np.add.at(rows, self.right, -(self.order - 1) * weight)
 
 
 def moment_cap(order: float, epsilon: float | Fraction, arithmetic: Arithmetic) -> Enclosure:
-    """The cap e^((o-1) epsilon) - 1 on psi, enclosed, that a cap on a divergence implies; epsilon itself for o = 1."""
+    """Enclose the cap e^((o-1) epsilon) - 1 on psi that a cap on a divergence implies.
+
+    It is epsilon itself for o = 1.
+    """
     exact = arithmetic.of(epsilon)
     return exact if order == 1 else (exact * arithmetic.of(Fraction(order) - 1)).expm1()
 
@@ -236,43 +256,52 @@ class RenyiLDP(ColumnConstraint, order=renyi_order, epsilon=positive_epsilon):
 
     @property
     def plain(self) -> tuple[float, float] | None:
-        """`LocalDP` where the order is inf."""
+        """The pair of `LocalDP` if the order is inf."""
         return (self.epsilon, 1.0) if math.isinf(self.order) else None
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The channel's own divergence of this order."""
+        """Measure the channel's divergence of this order."""
         return renyi(channel, self.order)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """sqrt(epsilon/2), as the divergence grows with the order, from KL [Pinsker]; at order inf [GI, Prop 2]."""
+        """Return sqrt(epsilon/2) from KL [Pinsker], as the divergence grows with the order.
+
+        At order inf it is tanh(epsilon/2) [GI, Prop 2].
+        """
         epsilon = arithmetic.of(self.epsilon)
         return tanh_of_half(epsilon) if math.isinf(self.order) else (epsilon / 2).sqrt()
 
     def implies(self, other: Any) -> bool:
-        """True of `RenyiLDP` with order no larger and epsilon no smaller: it grows with the order [M, Prop 9]."""
+        """Return True for a `RenyiLDP` with order no larger and epsilon no smaller.
+
+        The divergence grows with the order [M, Prop 9].
+        """
         return isinstance(other, RenyiLDP) and other.order <= self.order and other.epsilon >= self.epsilon
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
-        """sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon) for every ordered pair."""
-        endless = math.isinf(self.order)
-        return (Ratio(self.epsilon) if endless else Moment(*all_pairs(len(inputs)), self.order, self.epsilon),)
+        """List sum_y Q[x, y]^order Q[x', y]^(1 - order) <= exp((order - 1) epsilon).
+
+        There is one sum for every ordered pair.
+        """
+        is_infinite = math.isinf(self.order)
+        return (Ratio(self.epsilon) if is_infinite else Moment(*all_pairs(len(inputs)), self.order, self.epsilon),)
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """The cap on the moment of every order from 1 up to this one; None beyond."""
+        """Return the cap on the moment of every order from 1 up to this one; None beyond."""
         return moment_cap(order, self.epsilon, arithmetic) if 1 <= order <= self.order else None
 
 
-GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])  # Orders at which a channel is compared first.
-SUMMIT, NEAR_RHO = 0.9, 0.999
-"""Peaks of the grid, and of a scan between its orders, below these shares of rho are passed over: beside them the rate
-is not that much higher."""
+ORDER_GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])  # Orders at which a channel is compared first.
+MIN_GRID_PEAK, MIN_SCAN_PEAK = 0.9, 0.999
+"""Peaks of the grid, and of a scan between its orders, below these fractions of rho are ignored: next to them the rate
+is not much higher."""
 
 
 @dataclass(frozen=True)
 class ConcentratedLDP(ColumnConstraint):
     """The Rényi divergence of every order a > 1 between any two rows is at most a rho nats [BS, Def 1.1].
 
-    rho : in [1e-300, 100]. orders : the finite orders, from 1 (the KL divergence), that the program poses first. Fewer
+    rho : in [1e-300, 100]. orders : the finite orders, from 1 (the KL divergence), of the first program. Fewer
     orders allow more channels, so that the proved bounds hold for all orders. Orders that a designed channel exceeds
     are added, and the design is measured by the exact supremum over all orders (`privacy.zcdp`).
 
@@ -295,54 +324,61 @@ class ConcentratedLDP(ColumnConstraint):
         vars(self).update(rho=rho, orders=orders)
 
     def measure(self, channel: Channel) -> Guarantee:
-        """The channel's own rho, over all orders."""
+        """Measure the channel's rho, over all orders."""
         return zcdp(channel)
 
     def variation(self, arithmetic: Arithmetic) -> Enclosure:
-        """sqrt(rho/2), as the KL divergence is at most rho [Pinsker]."""
+        """Return sqrt(rho/2), as the KL divergence is at most rho [Pinsker]."""
         return (arithmetic.of(self.rho) / 2).sqrt()
 
     def columns(self, inputs: Sequence[Label]) -> tuple[Term, ...]:
-        """One moment sum for each posed order and each ordered pair."""
+        """List one moment sum for each order in the program and each ordered pair."""
         pairs = all_pairs(len(inputs))
         return tuple(Moment(*pairs, order, Fraction(order) * Fraction(self.rho)) for order in self.orders)
 
     def implies(self, other: Any) -> bool:
-        """True of the same with rho no smaller, and of `RenyiLDP` with epsilon at least order * rho [BS, Def 1.1]."""
+        """Return True for rho no smaller, and for `RenyiLDP` with epsilon at least order * rho.
+
+        This is [BS, Def 1.1].
+        """
         if isinstance(other, RenyiLDP):
             return math.isfinite(other.order) and Fraction(other.epsilon) >= Fraction(other.order) * Fraction(self.rho)
         return isinstance(other, ConcentratedLDP) and other.rho >= self.rho
 
     def moment(self, order: float, arithmetic: Arithmetic) -> Enclosure | None:
-        """The cap on the moment of any finite order, whether it is posed or not."""
-        finite = 1 <= order < math.inf
-        return moment_cap(order, Fraction(order) * Fraction(self.rho), arithmetic) if finite else None
+        """Return the cap on the moment of any finite order, in the program or not."""
+        is_finite = 1 <= order < math.inf
+        return moment_cap(order, Fraction(order) * Fraction(self.rho), arithmetic) if is_finite else None
 
     def tightened(self, matrix: Array) -> ConcentratedLDP | None:
-        """The same with one more order, the one that `matrix` (k, m) exceeds most.
+        """Add one more order, the one that `matrix` (k, m) exceeds most.
 
-        None if the matrix exceeds rho by more than a relative 1e-7 at no order that is not posed.
+        It is None if the matrix exceeds rho by more than a relative 1e-7 only at orders that are in the program.
         """
         left, right = all_pairs(len(matrix))
         if not len(left):
             return None
         used = matrix[:, matrix.max(axis=0) > 1e-9]
         used = used / used.sum(axis=1, keepdims=True)
-        usable = GRID[GRID * (GRID - 1) * self.rho <= 500]
+        usable = ORDER_GRID[ORDER_GRID * (ORDER_GRID - 1) * self.rho <= 500]
         loss = privacy_loss(used[left], used[right])
         rates = lowest(loss, usable) / usable[:, None]
-        # Every peak of every pair is looked at: higher ones beside it may be at orders that are posed already.
-        beside = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
-        peaks = (rates >= beside[:-2]) & (rates >= beside[2:]) & (rates > SUMMIT * self.rho)
-        exceeded: dict[float, float] = {}
+        # Every peak of every pair is examined: higher ones next to it may be at orders that are in the program already.
+        padded = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
+        peaks = (rates >= padded[:-2]) & (rates >= padded[2:]) & (rates > MIN_GRID_PEAK * self.rho)
+        rates_by_order: dict[float, float] = {}
         for peak in np.flatnonzero(peaks.any(axis=1)).tolist():
-            ends = float(usable[max(peak - 1, 0)]), float(usable[min(peak + 1, len(usable) - 1)])
+            bracket = float(usable[max(peak - 1, 0)]), float(usable[min(peak + 1, len(usable) - 1)])
             pairs = np.flatnonzero(peaks[peak])
             rows = loss.rows(pairs)
-            scan = lowest(rows, orders := np.linspace(*ends, SCANNED)) / orders[:, None]
-            for pair in pairs[scan.max(axis=0) > NEAR_RHO * self.rho].tolist():
-                order, rate = highest_rate(loss.rows(np.array([pair])), *ends)
-                new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)
-                if rate > self.rho * (1 + 1e-7) and new:
-                    exceeded[order] = rate
-        return replace(self, orders=(*self.orders, max(exceeded, key=exceeded.__getitem__))) if exceeded else None
+            scan = lowest(rows, orders := np.linspace(*bracket, SCANNED)) / orders[:, None]
+            for pair in pairs[scan.max(axis=0) > MIN_SCAN_PEAK * self.rho].tolist():
+                order, rate = highest_rate(loss.rows(np.array([pair])), *bracket)
+                is_new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)
+                if rate > self.rho * (1 + 1e-7) and is_new:
+                    rates_by_order[order] = rate
+        return (
+            replace(self, orders=(*self.orders, max(rates_by_order, key=rates_by_order.__getitem__)))
+            if rates_by_order
+            else None
+        )

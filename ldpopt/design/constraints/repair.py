@@ -17,7 +17,7 @@ from ldpopt.values.distribution import Array
 
 
 class Unrepairable(SolverError):
-    """Raised where the matrix (k, m) of a solver is too far from its constraints."""
+    """The matrix (k, m) of a solver is too far from its constraints."""
 
     def __init__(self, matrix: Array) -> None:
         super().__init__("repair: the solver's matrix is too far from private to mend; pass another method")
@@ -47,33 +47,38 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise invalid("matrix", "an array of shape (k, m)", Phrase(str(matrix.shape)))
     caps = plain_caps(constraints)
-    if not min(caps) > 0:  # rows are equal, or they are not private
+    if not min(caps) > 0:  # Rows are equal, or they are not private.
         matrix = np.tile(stochastic(matrix).mean(axis=0), (len(matrix), 1))
-    least = matrix.max(axis=0) * math.exp(-_within_rounding(caps[0]))
+    smallest_allowed = matrix.max(axis=0) * math.exp(-_epsilon_less_rounding(caps[0]))
     # A subnormal number is a multiple of the smallest one, which may round it down by more than epsilon allows.
-    clipped = np.maximum(matrix, np.where(least > 0, least + 2 * SUBNORMAL, 0.0))
+    clipped = np.maximum(matrix, np.where(smallest_allowed > 0, smallest_allowed + 2 * SUBNORMAL, 0.0))
     for constraint in constraints:
         if isinstance(constraint, ColumnConstraint) and not constraint.symmetric:
-            clipped = _raised(clipped, constraint.columns(inputs or range(len(clipped))))
-    moved = np.abs(clipped - matrix).max()
-    if not moved <= 1e-3 or not moved <= max(0.5 * np.ptp(clipped, axis=0).max(), 1e-15):
+            clipped = _raise_to_ratios(clipped, constraint.columns(inputs or range(len(clipped))))
+    largest_change = np.abs(clipped - matrix).max()
+    if not largest_change <= 1e-3 or not largest_change <= max(0.5 * np.ptp(clipped, axis=0).max(), 1e-15):
         raise Unrepairable(matrix)
-    mixed = _mixed_until_private(stochastic(clipped), constraints, inputs)
+    mixed = _mix_until_private(stochastic(clipped), constraints, inputs)
     if mixed is None:
         raise Unrepairable(clipped)
     return mixed
 
 
-def _within_rounding(epsilon: float) -> float:
-    """epsilon less what rounding of entries and of their logarithm may add, at most 2^-49 of epsilon. Columns then keep
-    to epsilon without any mixing, which would raise entries of size e^-epsilon out of all proportion.
+def _epsilon_less_rounding(epsilon: float) -> float:
+    """Return epsilon less the possible rounding of entries and of their logarithm.
+
+    The difference is at most 2^-49 of epsilon. Columns then meet epsilon without any mixing, which would raise entries
+    of size e^-epsilon out of all proportion.
     """
     return epsilon if math.isinf(epsilon) else epsilon - min(8 * ULP * epsilon, (4 + 6 * epsilon) * ULP)
 
 
-def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """`matrix`, mixed with the constant channel of its mean row until `repair` accepts it. Raises `Unrepairable` where
-    even the constant channel breaks a constraint.
+def mix_until_repairable(
+    matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None
+) -> Array:
+    """Mix `matrix` with the constant channel of its mean row until `repair` accepts it.
+
+    Raises `Unrepairable` if even the constant channel breaks a constraint.
     """
     mean = matrix.mean(axis=0)
     for weight in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95, 1.0):
@@ -86,72 +91,77 @@ def private(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Labe
     raise Unrepairable(matrix)
 
 
-def cost_of_mixing(before: float, after: float, error: bool = False) -> str:
-    """What the mixture with a constant channel changed of a utility, in words; empty where that is next to nothing.
+def mixing_cost(before: float, after: float, error: bool = False) -> str:
+    """Describe the effect of mixing with a constant channel on a utility.
 
-    error : less is better.
+    The text is empty if the effect is negligible. error : True if a smaller value is better.
 
-    >>> cost_of_mixing(0.0697, 0.0028)
+    >>> mixing_cost(0.0697, 0.0028)
     'the channel was mixed with a constant one to meet the constraints, which took the utility from 0.0697 to 0.0028'
     """
-    lost = after - before if error else before - after
-    if not lost > MIXED_LOSS * abs(before):
+    loss = after - before if error else before - after
+    if not loss > MIXED_LOSS * abs(before):
         return ""
-    told = f"which took the utility from {before:.6g} to {after:.6g}"
-    return f"the channel was mixed with a constant one to meet the constraints, {told}"
+    change = f"which took the utility from {before:.6g} to {after:.6g}"
+    return f"the channel was mixed with a constant one to meet the constraints, {change}"
 
 
 def stochastic(matrix: Array) -> Array:
-    """The matrix with rows that sum to 1: equal entries of a column stay equal, small differences keep their digits.
-    What a row lacks of the largest row sum is shared among its entries in proportion to the columns' smallest entries.
-    Dividing each row by its own sum instead would move every entry by an ulp, which may be more than the rows differ.
+    """Normalize the rows to sum 1, preserving equal entries of a column and small differences.
+
+    The shortfall of a row from the largest row sum is divided among its entries in proportion to the columns' smallest
+    entries. Dividing each row by its own sum instead would move every entry by an ulp, which may be more than the rows
+    differ.
     """
     q = np.maximum(matrix, 0.0)
     base = q.min(axis=0)
-    above = (q - base).sum(axis=1)
-    lacking, shared = above.max() - above, float(base.sum())
-    if not shared > lacking.max():
+    excess = (q - base).sum(axis=1)
+    shortfall, base_sum = excess.max() - excess, float(base.sum())
+    if not base_sum > shortfall.max():
         sums = q.sum(axis=1, keepdims=True)
         return np.asarray(q / sums)
-    if lacking.max() > 1e-15 * above.max():
-        q = q + lacking[:, None] * (base / shared)
-    return np.asarray(q / (shared + above.max()))
+    if shortfall.max() > 1e-15 * excess.max():
+        q = q + shortfall[:, None] * (base / base_sum)
+    return np.asarray(q / (base_sum + excess.max()))
 
 
-def _mixed_until_private(
+def _mix_until_private(
     matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None
 ) -> Array | None:
-    """`matrix` with the least share of its mean row, to a few percent, that meets the constraints; None beyond."""
+    """Mix `matrix` with the least fraction of its mean row, to a few percent, that meets the constraints.
+
+    It is None beyond the largest weight.
+    """
     mean = matrix.mean(axis=0)
 
-    def tried(weight: float) -> Array | None:
+    def mixture_if_private(weight: float) -> Array | None:
         channel = Channel((1 - weight) * matrix + weight * mean if weight else matrix, inputs)
         return channel.matrix if within(channel, constraints) else None
 
-    weight, last, private = 0.0, 0.0, tried(0.0)
-    while private is None:
-        last, weight = weight, max(1e-16, (2 if weight < 1e-6 else 1.4) * weight)
+    weight, rejected_weight, private_matrix = 0.0, 0.0, mixture_if_private(0.0)
+    while private_matrix is None:
+        rejected_weight, weight = weight, max(1e-16, (2 if weight < 1e-6 else 1.4) * weight)
         if weight > MAX_WEIGHT:
             return None
-        private = tried(weight)
+        private_matrix = mixture_if_private(weight)
     # A weight below 1e-12 costs nothing worth a search.
-    while weight > 1e-12 and weight > 1.04 * last:
-        middle = math.sqrt(weight * max(last, weight / 2))
-        better = tried(middle)
-        if better is None:
-            last = middle
+    while weight > 1e-12 and weight > 1.04 * rejected_weight:
+        middle = math.sqrt(weight * max(rejected_weight, weight / 2))
+        candidate = mixture_if_private(middle)
+        if candidate is None:
+            rejected_weight = middle
         else:
-            weight, private = middle, better
-    return private
+            weight, private_matrix = middle, candidate
+    return private_matrix
 
 
-def _raised(matrix: Array, terms: Sequence[Term]) -> Array:
-    """The least matrix above `matrix` that keeps to the ratios along all edges, by longest paths in every column."""
-    raised = matrix.copy()
+def _raise_to_ratios(matrix: Array, terms: Sequence[Term]) -> Array:
+    """Compute the least matrix above `matrix` that meets the ratios along all edges, by longest paths."""
+    larger = matrix.copy()
     for term in (stick for _, stick in ByKind(terms).sticks if not stick.caps.any()):
         for _ in range(len(matrix)):
-            before = raised.copy()
-            np.maximum.at(raised, term.right, raised[term.left] / term.factor[:, None])
-            if np.array_equal(raised, before):
+            previous = larger.copy()
+            np.maximum.at(larger, term.right, larger[term.left] / term.factor[:, None])
+            if np.array_equal(larger, previous):
                 break
-    return raised
+    return larger

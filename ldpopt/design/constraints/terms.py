@@ -1,11 +1,11 @@
 """Constraints in column form: sums over outputs of convex, positively homogeneous functions of the column.
 
-A term says  sum over y of phi_c(Q[:, y]) <= cap_c  for each of its pairs c of inputs; phi_c is convex and homogeneous.
-A label is an output of the program, known by its likelihood ratio. Weak duality needs only that phi_c lies above its
-linear supports: a multiplier gives every label a vector u with u.q <= nu phi(q) for all columns q >= 0 (`support`), and
-costs nu cap (`charge`). Both exist twice: in floats for programs that look for multipliers, and enclosed, from the
-exact parameters of the constraint, for certificates that prove with them. A malformed multiplier is `Unproved`: one
-of the wrong shape, not finite, negative, or of a pair or label that does not exist.
+A term states  sum over y of phi_c(Q[:, y]) <= cap_c  for each of its pairs c of inputs; phi_c is convex and
+homogeneous. A label is an output of the program, identified by its likelihood ratio. Weak duality needs only that phi_c
+lies above its linear supports. A multiplier gives every label a vector u with u.q <= nu phi(q) for all columns q >= 0
+(`support`), and costs nu cap (`charge`). Both exist twice: in floats for programs that search multipliers, and
+enclosed, from the exact parameters of the constraint, for certificates that prove with them. A malformed multiplier is
+`Unproved`: one of the wrong shape, not finite, negative, or of a pair or label that does not exist.
 
 A term is pure (`Ratio`), conic (`moment.Moment`) or neither (`hockey_stick.HockeyStick`); `ByKind` sorts them.
 """
@@ -30,9 +30,9 @@ class Term(ABC):
     left: Index
     right: Index
     pure: ClassVar[bool] = False
-    """Whether it is pure LDP between all inputs, which has no pairs and no multipliers."""
+    """True for pure LDP between all inputs, which has no pairs and no multipliers."""
     conic: ClassVar[bool] = False
-    """Whether a program needs cones for it."""
+    """True if a program needs cones for it."""
 
     def __len__(self) -> int:
         return len(self.left)
@@ -44,17 +44,17 @@ class Term(ABC):
 
     @property
     def ratio(self) -> float:
-        """The largest ratio of two entries of a column; inf where the term states none."""
+        """The largest ratio of two entries of a column; inf if the term states none."""
         return math.inf
 
     @property
     def tv_bound(self) -> float:
-        """About how far apart, in total variation, the term lets two rows be; at most 1."""
+        """An approximate bound on the total variation of two rows; at most 1."""
         return 1.0
 
     @property
     def width(self) -> float:
-        """By which share of itself the term lets a column's smallest entry be exceeded; 0 where it does not say."""
+        """The relative limit on the excess of an entry over its column's smallest entry; 0 without a limit."""
         return 0.0
 
     @property
@@ -63,62 +63,76 @@ class Term(ABC):
         return 1.0
 
     def within(self, farthest: float) -> tuple[Term, Any]:
-        """The term with its ratios cut to `farthest`, and the factor that turns its multipliers into this one's."""
+        """Limit the ratios of the term to `farthest`.
+
+        Also returns the factor that turns its multipliers into this one's.
+        """
         return self, 1.0
 
     def pose_split(self, q: Any) -> list[Any]:
-        """Like `pose`, for a matrix in two parts (`ratios.program.MatrixVariable`), in units of its rises."""
-        return self.pose(q.full_matrix)
+        """Build `pose` for a matrix in two parts (`ratios.program.MatrixVariable`).
+
+        The units are those of its rises.
+        """
+        return self.pose(q.whole)
 
     def excess(self, matrix: Array) -> Array:
-        """(pairs,) by how much `matrix` (k, n) exceeds the cap of each pair; at most 0 where it does not."""
+        """Compute (pairs,) the excess of `matrix` (k, n) over the cap of each pair.
+
+        It is at most 0 if the matrix meets the cap.
+        """
         return np.zeros(0)
 
     def take(self, pairs: Index) -> Self:
-        """The term of these pairs alone."""
+        """Select the term of these pairs alone."""
         return self
 
     def support(self, multiplier: Array, labels: int, inputs: int) -> Array:
-        """(labels, inputs) supports u, in floats, for a multiplier as `multiplier` makes it."""
+        """Compute (labels, inputs) supports u, in floats, for a multiplier from `multiplier`."""
         return np.zeros((labels, inputs))
 
     def charge(self, multiplier: Array) -> float:
-        """What the multiplier adds to the bound, in floats."""
+        """Compute the multiplier's contribution to the bound, in floats."""
         return 0.0
 
     @abstractmethod
     def enclosed_support(
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
     ) -> tuple[Enclosure, Enclosure]:
-        """The supports (labels, inputs), and their sums over the inputs (labels,), computed without cancellation. As
-        columns are not negative, the lower ends are supports too.
+        """Enclose the supports (labels, inputs), and their sums over the inputs (labels,).
+
+        They are computed without cancellation. As columns are not negative, the lower bounds are supports too.
         """
 
     @abstractmethod
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
-        """What the multiplier adds to the bound."""
+        """Enclose the multiplier's contribution to the bound."""
 
     @abstractmethod
     def pose(self, q: Any) -> list[Any]:
-        """The term as cvxpy constraints on a matrix variable `q` (k, labels), in the order that `multiplier` reads."""
+        """Build the term as cvxpy constraints on a matrix variable `q` (k, labels).
+
+        Their order is that which `multiplier` reads.
+        """
 
     def multiplier(self, posed: list[Any]) -> Array:
-        """The multiplier of a solved term, from the dual values of the constraints that `pose` made."""
+        """Read the multiplier of a solved term from the dual values of the constraints of `pose`."""
         return np.zeros((0, 0))
 
     def scaled(self, values: Array, scale: float) -> Array:
-        """A multiplier times `scale`; by default every entry of it."""
+        """Multiply a multiplier by `scale`; by default every entry of it."""
         return values * scale
 
     def on_rows(self, rows: Array, posed: list[Any]) -> None:
-        """Add the linear part of the term to the multipliers of the rows, where it was posed without that part."""
+        """Add the linear part of the term to the multipliers of the rows, if `pose` omits it."""
         return
 
 
 @dataclass(frozen=True, eq=False)
 class Ratio(Term):
-    """The entries of every column lie in [m, e^epsilon m] for some m >= 0: pure LDP between all inputs. It has no
-    multipliers: certificates take epsilon from the constraint itself (`ColumnConstraint.spread`).
+    """Pure LDP between all inputs: the entries of every column lie in [m, e^epsilon m] for some m >= 0.
+
+    It has no multipliers: certificates use epsilon from the constraint itself (`ColumnConstraint.spread`).
     """
 
     epsilon: float
@@ -128,7 +142,7 @@ class Ratio(Term):
 
     @property
     def ratio(self) -> float:
-        """e^epsilon in floats."""
+        """The float e^epsilon."""
         return float(np.exp(self.epsilon))
 
     @property
@@ -149,23 +163,23 @@ class Ratio(Term):
     def enclosed_support(
         self, multiplier: Any, labels: int, inputs: int, arithmetic: Arithmetic
     ) -> tuple[Enclosure, Enclosure]:
-        """Zero."""
+        """Return zero."""
         return arithmetic.zeros((labels, inputs)), arithmetic.zeros(labels)
 
     def enclosed_charge(self, multiplier: Any, labels: int, arithmetic: Arithmetic) -> Enclosure:
-        """Zero."""
+        """Return zero."""
         return arithmetic.zeros(())
 
     def within(self, farthest: float) -> tuple[Ratio, Any]:
-        """The same with the smaller ratio; there are no multipliers to shrink."""
+        """Return the term with the smaller ratio; there are no multipliers to shrink."""
         return (self if self.ratio <= farthest else Ratio(math.log(farthest))), 1.0
 
     def pose_split(self, q: Any) -> list[Any]:
-        """Every rise is at most e^epsilon - 1 times the base."""
+        """Build the constraint that every rise is at most e^epsilon - 1 times the base."""
         return [q.rise <= np.ones((q.shape[0], 1)) @ (self.width * q.level / q.unit * q.base)]
 
     def pose(self, q: Any) -> list[Any]:
-        """A variable floor for every column, and e^epsilon times it as the ceiling."""
+        """Build a variable floor for every column, and e^epsilon times it as the ceiling."""
         import cvxpy as cp
 
         k, n = q.shape
@@ -183,22 +197,23 @@ class ByKind:
 
 
 def pick(inputs: Index, weight: Array, k: int) -> Any:
-    """A sparse (pairs, k) matrix that picks the `inputs`, times `weight`."""
+    """Build a sparse (pairs, k) matrix that picks the `inputs`, times `weight`."""
     import scipy.sparse as sparse
 
     return sparse.csr_array((weight, (np.arange(len(inputs)), inputs)), shape=(len(inputs), k))
 
 
 def all_pairs(inputs: int) -> tuple[Index, Index]:
-    """The positions of both inputs of every ordered pair, (inputs (inputs - 1),) each."""
+    """List the positions of both inputs of every ordered pair, (inputs (inputs - 1),) each."""
     left, right = np.nonzero(~np.eye(inputs, dtype=bool))
     return left, right
 
 
 def scatter(values: Enclosure, index: Index, size: int) -> Enclosure:
-    """(size,) sums of the (m,) `values` that share an `index`; zero for an index that does not occur.
+    """Sum the (m,) `values` that share an `index` into (size,) sums.
 
-    The values of a group are added pair by pair, so that a group of n costs log2(n) roundings.
+    The sum is zero for an index that does not occur. The values of a group are added pair by pair, so that a group of n
+    costs log2(n) roundings.
 
     >>> from ldpopt.numbers.enclosures import FLOAT
     >>> scatter(FLOAT.of([1.0, 2.0, 4.0]), np.array([2, 0, 2]), 3).lower
@@ -211,12 +226,12 @@ def scatter(values: Enclosure, index: Index, size: int) -> Enclosure:
         if len(first) == len(index):
             break
         place = np.arange(len(index)) - np.repeat(first, np.diff(np.append(first, len(index))))
-        even = np.flatnonzero(place % 2 == 0)
-        paired = np.append(place, 0)[even + 1] % 2 == 1
-        odd = np.minimum(even + 1, len(index) - 1)
-        values = values[even] + values.arithmetic.where(paired, values[odd], 0.0)
-        index = index[even]
-    whole = values.arithmetic.concatenate([values, values.arithmetic.zeros(1)])
+        even_positions = np.flatnonzero(place % 2 == 0)
+        has_partner = np.append(place, 0)[even_positions + 1] % 2 == 1
+        odd_positions = np.minimum(even_positions + 1, len(index) - 1)
+        values = values[even_positions] + values.arithmetic.where(has_partner, values[odd_positions], 0.0)
+        index = index[even_positions]
+    padded = values.arithmetic.concatenate([values, values.arithmetic.zeros(1)])
     table = np.full(size, len(index), dtype=np.intp)
     table[index] = np.arange(len(index))
-    return whole[table]
+    return padded[table]

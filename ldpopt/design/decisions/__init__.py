@@ -8,6 +8,6 @@ Dual, with any subgradients g_zy of phi_z at the rows of the constraint z:
 
     max  sum lambda - sum nu_z r_z   s.t.  p_x L_xy + sum_z nu_z g_zy[x] >= lambda_x    for all x and y
 
-Private sampling [PAL] draws from a law that is near each answer's own law: the largest divergence is made small, which
-is the same program with tangents of the divergence. `proof` checks the dual constraints column by column.
+Private sampling [PAL] draws from a distribution that is near each answer's own. The largest divergence is minimized, by
+the same program with tangents of the divergence. `proof` checks the dual constraints column by column.
 """

@@ -26,9 +26,9 @@ from ldpopt.design.candidate import (
 )
 from ldpopt.design.constraints.base import outputs_of, within
 from ldpopt.design.constraints.hockey_stick import HockeyStick
-from ldpopt.design.constraints.repair import Unrepairable, private, repair, stochastic
+from ldpopt.design.constraints.repair import Unrepairable, mix_until_repairable, repair, stochastic
 from ldpopt.design.constraints.terms import Term
-from ldpopt.design.decisions.proof import AlphabetLossDual, SamplingDual, gains_of, linearised
+from ldpopt.design.decisions.proof import AlphabetLossDual, SamplingDual, gains_of, linearized_risk
 from ldpopt.design.information.proof_capacity import nearest_half
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.outputs.method_search import DEFAULT_STARTS, Climb, optimum_within_budget, too_large_to_climb
@@ -45,11 +45,11 @@ from ldpopt.values.distribution import Array
 if TYPE_CHECKING:  # loaded where an expected loss is designed for
     from ldpopt.design.decisions.program import Excess
 
-HOW = "linear program on the decisions"
-ENTRIES = 250_000  # The most decisions times inputs and constrained pairs of inputs
-RARE = (1e-9, 1e-6, 1e-4)  # Decisions that are nowhere more probable may be a solver's noise
-LARGE_EPSILON = 9.0  # Above it, the least loss is far below that of one decision for all, and ratios are beyond solvers
-DRAWS = 1000  # The most entries of the distributions of a private sampling: every round adds a tangent to each
+DESCRIPTION = "linear program on the decisions"
+MAX_PROGRAM_ENTRIES = 250_000  # Decisions times inputs and constrained pairs of inputs.
+RARE_DECISION_LIMITS = (1e-9, 1e-6, 1e-4)  # Decisions that are nowhere more probable may be a solver's noise.
+MAX_USUAL_EPSILON = 9.0  # Above it, the least loss is tiny, and ratios are beyond solvers.
+MAX_DISTRIBUTION_ENTRIES = 1000  # Of a private sampling: every round adds a tangent to each entry.
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,15 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs an expected loss, and no constraint on the outputs or one that fits its decisions."""
+        """Return the reason to refuse the problem.
+
+        The method needs an expected loss, and no constraint on the outputs or one that fits its decisions.
+        """
         if not isinstance(problem.utility, ExpectedLoss):
             return f"{problem.utility.name} is no expected loss"
         inputs, decisions = problem.utility.loss.shape
         if not problem.output_constraints:
-            return too_large(problem, inputs, decisions, ENTRIES)
+            return too_large(problem, inputs, decisions, MAX_PROGRAM_ENTRIES)
         count = outputs_of(problem.output_constraints, inputs)
         if count != decisions and (
             count < decisions or any(constraint.labelled for constraint in problem.output_constraints)
@@ -77,52 +80,55 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         return too_large_to_climb(problem, decisions)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel with the smallest loss, and the multipliers of the program."""
+        """Find the channel with the smallest loss, and the multipliers of the program."""
         from ldpopt.design.decisions.program import Excess
 
         utility = problem.utility
         excess = Excess.of(utility.priors, utility.loss)
-        if excess.prohibitive(utility.loss) or (_only_ratios(problem) and problem.epsilon > LARGE_EPSILON):
-            return _far_apart(problem, excess)
+        if excess.prohibitive(utility.loss) or (_only_ratios(problem) and problem.epsilon > MAX_USUAL_EPSILON):
+            return _candidate_for_prohibitive_losses(problem, excess)
         gains = gains_of(utility.priors, utility.loss)
         if problem.output_constraints:
-            shape, posed = utility.loss.shape, (problem.terms, problem.output_constraints, problem.user_expressions)
-            matrix, leaf = AlphabetProgram(shape, *posed, len(utility.priors)).solve(gains)
-            proved = None if problem.user_expressions else proof_by(AlphabetLossDual, leaf)
-            return Candidate(matrix, HOW, proved)
+            shape, restrictions = (
+                utility.loss.shape,
+                (problem.terms, problem.output_constraints, problem.user_expressions),
+            )
+            matrix, leaf = AlphabetProgram(shape, *restrictions, len(utility.priors)).solve(gains)
+            prove_leaf = None if problem.user_expressions else proof_by(AlphabetLossDual, leaf)
+            return Candidate(matrix, DESCRIPTION, prove_leaf)
         scale = float(np.abs(utility.loss[utility.priors.any(axis=0)]).max()) or 1.0
-        every = _solved(gains / scale, problem.terms, problem.user_expressions)
-        widest = max((term.farthest for term in problem.terms), default=1.0)
-        close = MatrixVariable.unit_of(problem.terms) <= SPLIT_TV_BOUND
+        solutions = _solved(gains / scale, problem.terms, problem.user_expressions)
+        largest_ratio = max((term.farthest for term in problem.terms), default=1.0)
+        is_close = MatrixVariable.unit_of(problem.terms) <= SPLIT_TV_BOUND
         matrices = []
-        for solved in every:
-            used = stretch_ratios(np.maximum(solved.matrix, 0.0), widest)
-            used[:, used.max(axis=0) <= 1e-9] = 0.0  # decisions that come only from a solver's noise
-            matrices.append(stochastic(used) if close else used / used.sum(axis=1, keepdims=True))
+        for solution in solutions:
+            cleaned = stretch_ratios(np.maximum(solution.matrix, 0.0), largest_ratio)
+            cleaned[:, cleaned.max(axis=0) <= 1e-9] = 0.0  # Decisions that come only from a solver's noise.
+            matrices.append(stochastic(cleaned) if is_close else cleaned / cleaned.sum(axis=1, keepdims=True))
         best = matrices[int(np.argmax([utility.value(matrix) for matrix in matrices]))]
 
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            if posed.user_expressions:
+        def prove(restrictions: Problem, channel: Channel) -> Iterator[Certificate]:
+            if restrictions.user_expressions:
                 return
-            for solved in every:
+            for solution in solutions:
                 multipliers = tuple(
                     TermMultiplier(i, np.arange(len(term)), term.scaled(values, scale))
-                    for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
+                    for i, (term, values) in enumerate(zip(problem.terms, solution.multipliers, strict=True))
                     if not term.pure
                 )
-                fields = (posed.original_utility, posed.constraints, channel)
-                yield LossDual(*fields, solved.rows * scale, multipliers, solved.weights)
-                most = np.tensordot(solved.weights, gains, 1).max(axis=0)
-                for rows in _far_rows(solved.rows * scale, most, problem):
-                    yield LossDual(*fields, rows, multipliers, solved.weights)
-                if solved.total is not None:
-                    yield LossDual(*fields, solved.shifted * scale, multipliers, solved.weights)
+                fields = (restrictions.original_utility, restrictions.constraints, channel)
+                yield LossDual(*fields, solution.rows * scale, multipliers, solution.weights)
+                most = np.tensordot(solution.weights, gains, 1).max(axis=0)
+                for rows in _far_rows(solution.rows * scale, most, problem):
+                    yield LossDual(*fields, rows, multipliers, solution.weights)
+                if solution.total is not None:
+                    yield LossDual(*fields, solution.shifted * scale, multipliers, solution.weights)
 
-        return Candidate(best, HOW, prove)
+        return Candidate(best, DESCRIPTION, prove)
 
 
 def _only_ratios(problem: Problem) -> bool:
-    """Whether pure LDP between all inputs is all that limits the channel."""
+    """Return True if pure LDP between all inputs is the only constraint."""
     return (
         bool(problem.terms)
         and all(t.pure for t in problem.terms)
@@ -130,91 +136,94 @@ def _only_ratios(problem: Problem) -> bool:
     )
 
 
-def _far_apart(problem: Problem, excess: Excess) -> Candidate:
-    """The best channel for losses of which some are prohibitive, and the multipliers of its programs.
+def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candidate:
+    """Find the best channel for losses of which some are prohibitive, and the multipliers of its programs.
 
-    It is no worse than the best decision for all inputs alike, where the constraints allow that.
+    It is no worse than the best common decision for all inputs, if the constraints allow that.
     """
     from ldpopt.design.decisions.program import (
-        CONIC_STEEP,
-        STEEP,
+        CONIC_COST_LIMITS,
+        COST_LIMITS,
         Excess,
-        best_alike,
+        best_common_decision,
         constant_channel,
         ratio_program,
     )
 
     utility, loss = problem.utility, problem.utility.loss
-    tried, proofs = [constant_channel(loss.shape, best_alike(utility.priors, loss))], list[Prove]()
-    if not problem.output_constraints and not excess.unit > 0:  # one decision is the best for every input
+    matrices, proofs = [constant_channel(loss.shape, best_common_decision(utility.priors, loss))], list[Prove]()
+    if not problem.output_constraints and not excess.unit > 0:  # One decision is the best for every input.
         rows, weights = np.zeros(problem.utility.size), np.eye(len(excess.priors))[int(excess.ahead.argmax())]
         proofs.append(proof_by(LossDual, excess.rows(rows, weights), (), weights))
     elif _only_ratios(problem):
-        for each in filter(None, (excess, excess.raised(loss), excess.beside(loss))):
-            for matrix, rows, weights in reversed(ratio_program(each, problem.epsilon)):
-                tried.append(matrix)
+        for rescaled in filter(None, (excess, excess.raised(loss), excess.beside(loss))):
+            for matrix, rows, weights in reversed(ratio_program(rescaled, problem.epsilon)):
+                matrices.append(matrix)
                 proofs += [proof_by(LossDual, *numbers) for numbers in _multipliers(problem, rows, weights)]
     else:
         unit = excess.unit or float(excess.costs[np.isfinite(excess.costs)].max(initial=0.0)) or 1.0
         conic = any(term.conic for term in problem.terms)
         failure = SolverError("linear program on the decisions: no program was solved")
-        posed = filter(None, (replace(excess, unit=unit), excess.raised(loss), excess.beside(loss)))
-        for each, steep in product(posed, CONIC_STEEP if conic else STEEP):
+        problems = filter(None, (replace(excess, unit=unit), excess.raised(loss), excess.beside(loss)))
+        for rescaled, steep in product(problems, CONIC_COST_LIMITS if conic else COST_LIMITS):
             try:
-                matrix, weights, proof, missed = _in_units(problem, each, steep)
-                tried.append(matrix)
+                matrix, weights, proof, missed = _solve_in_excess_units(problem, rescaled, steep)
+                matrices.append(matrix)
                 proofs.append(proof)
                 if missed <= MISSED * abs(utility.value(matrix)):
                     break
-                few = _deciding(weights)
-                mixed = Excess.of((few @ utility.priors)[None], loss)
+                active_weights = _drop_idle_weights(weights)
+                mixed = Excess.of((active_weights @ utility.priors)[None], loss)
                 if len(weights) > 1 and mixed.unit > 0:
-                    proofs.append(_in_units(problem, mixed, steep, few)[2])
+                    proofs.append(_solve_in_excess_units(problem, mixed, steep, active_weights)[2])
             except SolverError as error:
                 failure = error
-        if len(tried) == 1 and problem.output_constraints:
+        if len(matrices) == 1 and problem.output_constraints:
             raise failure
     usable = []
-    for matrix in tried:
-        if (made := _usable(problem, matrix)) is not None:
-            usable.append(made)
+    for matrix in matrices:
+        if (repaired := _repaired_or_none(problem, matrix)) is not None:
+            usable.append(repaired)
         elif problem.tighten(matrix) is not None:
-            raise Unrepairable(matrix)  # the program is posed again with the orders that the channel exceeds
+            raise Unrepairable(matrix)  # The program is solved again with the orders that the channel exceeds.
     if not usable:
-        raise Unrepairable(tried[-1])
-    best = max(usable, key=lambda made: utility.value(made))
+        raise Unrepairable(matrices[-1])
+    best = max(usable, key=lambda repaired: utility.value(repaired))
 
-    def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-        if not posed.user_expressions:
+    def prove(problems: Problem, channel: Channel) -> Iterator[Certificate]:
+        if not problems.user_expressions:
             for proof in proofs:
-                yield from proof(posed, channel)
+                yield from proof(problems, channel)
 
-    return Candidate(best, HOW, prove)
+    return Candidate(best, DESCRIPTION, prove)
 
 
 def _multipliers(problem: Problem, rows: Array, weights: Array) -> Iterator[tuple[Array, tuple[()], Array]]:
-    """The multipliers of a program; and for several priors, those for the mixture of the priors that decide alone."""
+    """Generate the multipliers of a program.
+
+    For several priors, those for the mixture of the active priors follow.
+    """
     from ldpopt.design.decisions.program import Excess, ratio_program
 
     yield rows, (), weights
     if len(weights) == 1:
         return
-    few = _deciding(weights)
-    mixed = Excess.of((few @ problem.utility.priors)[None], problem.utility.loss)
+    active_weights = _drop_idle_weights(weights)
+    mixed = Excess.of((active_weights @ problem.utility.priors)[None], problem.utility.loss)
     if mixed.unit > 0:
         with suppress(SolverError):
-            for _, own, _ in reversed(ratio_program(mixed, problem.epsilon)):
-                yield own, (), few
+            for _, mixed_rows, _ in reversed(ratio_program(mixed, problem.epsilon)):
+                yield mixed_rows, (), active_weights
 
 
-def _deciding(weights: Array) -> Array:
-    """The weights without those that decide nothing."""
-    few = np.where(weights > IDLE_WEIGHT, weights, 0.0)
-    return np.asarray(few / few.sum())
+def _drop_idle_weights(weights: Array) -> Array:
+    """Drop the weights of inactive priors."""
+    active = np.where(weights > IDLE_WEIGHT, weights, 0.0)
+    return np.asarray(active / active.sum())
 
 
-def _usable(problem: Problem, matrix: Array) -> Array | None:
-    """The matrix as `finish` would repair it; None where it cannot."""
+def _repaired_or_none(problem: Problem, matrix: Array) -> Array | None:
+    """Repair the matrix as `finish` would; None if that is impossible."""
     inputs = problem.labels
     try:
         if problem.output_constraints or problem.fixes_output_order:
@@ -224,74 +233,78 @@ def _usable(problem: Problem, matrix: Array) -> Array | None:
         return None
 
 
-def _in_units(
+def _solve_in_excess_units(
     problem: Problem, excess: Excess, steep: float, mixture: Array | None = None
 ) -> tuple[Array, Array, Prove, float]:
-    """The channel of the program in units of the excess, the weights of its priors, the proof of its multipliers, and
-    how much more the channel loses than the program says.
+    """Solve the program in units of the excess.
 
-    The program is posed again while the units are far too large. mixture : (j,) the weights of the utility's priors, if
-    the excess is that of their mixture.
+    Returns the channel, the weights of its priors, the proof of its multipliers, and the excess of the channel's loss
+    over the program's. The program is solved again while the units are far too large. mixture : (j,) the weights of the
+    utility's priors, if the excess is that of their mixture.
     """
     while True:
         gains = excess.gains(steep)
         if problem.output_constraints:
-            posed = (problem.terms, problem.output_constraints, problem.user_expressions)
-            program = AlphabetProgram(problem.utility.loss.shape, *posed, len(excess.priors))
+            restrictions = (problem.terms, problem.output_constraints, problem.user_expressions)
+            program = AlphabetProgram(problem.utility.loss.shape, *restrictions, len(excess.priors))
             matrix, leaf = program.solve(gains, scale=1.0)
-            leaf = _in_own_units(leaf, problem, excess)
+            leaf = _multipliers_in_loss_units(leaf, problem, excess)
             weights = leaf.weights
             proof = proof_by(AlphabetLossDual, leaf if mixture is None else replace(leaf, weights=mixture))
         else:
-            solved = _solved(gains, [_tightened(term) for term in problem.terms], problem.user_expressions)[0]
+            solved = _solved(gains, [_tighten_caps(term) for term in problem.terms], problem.user_expressions)[0]
             matrix, weights = np.maximum(solved.matrix, 0.0), solved.weights
             multipliers = tuple(
                 TermMultiplier(i, np.arange(len(term)), term.scaled(values, excess.unit))
                 for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
                 if not term.pure
             )
-            rows = excess.rows(solved.rows, weights, ahead=True)
+            rows = excess.rows(solved.rows, weights, includes_ahead=True)
             proof = proof_by(LossDual, rows, multipliers, weights if mixture is None else mixture)
-        cut = (excess.costs > steep * excess.unit).any(axis=0)
-        said = -excess.unit * float(np.einsum("jyx,xy->j", gains, matrix).min())
-        matrix = min(_without_noise(matrix, np.asarray(cut)), key=excess.lost)
-        lost = excess.lost(matrix)
-        if not 0 < lost < 1e-2 * excess.unit:
-            return matrix, weights, proof, lost - said
-        excess = replace(excess, unit=lost)
+        is_cut = (excess.costs > steep * excess.unit).any(axis=0)
+        program_loss = -excess.unit * float(np.einsum("jyx,xy->j", gains, matrix).min())
+        matrix = min(_drop_noise(matrix, np.asarray(is_cut)), key=excess.lost)
+        excess_loss = excess.lost(matrix)
+        if not 0 < excess_loss < 1e-2 * excess.unit:
+            return matrix, weights, proof, excess_loss - program_loss
+        excess = replace(excess, unit=excess_loss)
 
 
-def _without_noise(matrix: Array, cut: Array) -> list[Array]:
-    """The matrix of a solver without entries that may be noise, with more and more of them left out.
+def _drop_noise(matrix: Array, is_cut: Array) -> list[Array]:
+    """Drop entries that may be noise from the matrix of a solver; each result drops more of them.
 
-    cut : (k, m) where a loss was cut, so that an entry of the size of a tolerance may cost any amount.
+    is_cut : (k, m) where a loss was cut, so that an entry of the size of a tolerance may cost any amount.
     """
-    made, top = [], matrix.max(axis=0)
-    for rare in RARE:
-        unused = (top <= RARE[0]) | (cut.any(axis=0) & (top <= rare))
-        clean = np.where((cut & (matrix <= 1e-7 * top)) | unused, 0.0, matrix)
+    cleaned, largest = [], matrix.max(axis=0)
+    for rare in RARE_DECISION_LIMITS:
+        is_unused = (largest <= RARE_DECISION_LIMITS[0]) | (is_cut.any(axis=0) & (largest <= rare))
+        clean = np.where((is_cut & (matrix <= 1e-7 * largest)) | is_unused, 0.0, matrix)
         if (clean.sum(axis=1) > 0).all():
-            made.append(clean / clean.sum(axis=1, keepdims=True))
-    if not made:
+            cleaned.append(clean / clean.sum(axis=1, keepdims=True))
+    if not cleaned:
         raise SolverError("linear program on the decisions: the solver gave some input no decision at all")
-    return made
+    return cleaned
 
 
-def _tightened(term: Term) -> Term:
-    """The term with a little room below its caps, for the rounding of a solver. Mixing a channel with a constant one
-    to make room would put some of every decision where it is prohibitive.
+def _tighten_caps(term: Term) -> Term:
+    """Tighten the term's caps slightly, for the rounding of a solver.
+
+    Mixing a channel with a constant one instead would put some of every decision where it is prohibitive.
     """
     return replace(term, caps=term.caps * (1 - CAP_ROOM)) if isinstance(term, HockeyStick) else term
 
 
-def _in_own_units(leaf: Leaf, problem: Problem, excess: Excess) -> Leaf:
-    """The multipliers for the losses themselves, from those of a program in units of the excess."""
+def _multipliers_in_loss_units(leaf: Leaf, problem: Problem, excess: Excess) -> Leaf:
+    """Convert the multipliers of a program in units of the excess to the losses themselves."""
     terms = tuple(
-        replace(paid, values=problem.terms[paid.term].scaled(paid.values, excess.unit)) for paid in leaf.terms
+        replace(multiplier, values=problem.terms[multiplier.term].scaled(multiplier.values, excess.unit))
+        for multiplier in leaf.terms
     )
-    fixed = tuple(c.scaled(paid, excess.unit) for c, paid in zip(problem.output_constraints, leaf.fixed, strict=True))
-    rows = excess.rows(leaf.rows, leaf.weights / leaf.weights.sum(), ahead=True)
-    return replace(leaf, rows=rows, terms=terms, fixed=fixed)
+    alphabet_multipliers = tuple(
+        c.scaled(multiplier, excess.unit) for c, multiplier in zip(problem.output_constraints, leaf.fixed, strict=True)
+    )
+    rows = excess.rows(leaf.rows, leaf.weights / leaf.weights.sum(), includes_ahead=True)
+    return replace(leaf, rows=rows, terms=terms, fixed=alphabet_multipliers)
 
 
 def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
@@ -307,15 +320,15 @@ def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
 
 
 def _solved(gains: Array, terms: Sequence[Term], others: Sequence[Any]) -> list[LabelSolution]:
-    """The solved program; where rows are close and columns may be wide, also in other units.
+    """Solve the program; if rows are close and columns may be wide, also in other units.
 
-    The usual unit is that of the smallest columns within the constraints, in which a whole row may sum to 1e13. No
-    solver then finds the decisions that are best for all inputs alike, which make up nearly all of the loss. The other
-    unit is that of the part that all rows share.
+    The usual unit is that of the smallest columns within the constraints, in which a row may sum to 1e13. No solver
+    then finds the best common decisions for all inputs, which make up nearly all of the loss. The other unit is that of
+    the part that all rows share.
     """
-    wide = max((term.width for term in terms), default=0.0) > 2 * MatrixVariable.unit_of(terms)
+    is_wide = max((term.width for term in terms), default=0.0) > 2 * MatrixVariable.unit_of(terms)
     solved, failure = [], SolverError("linear program on the decisions: no program was solved")
-    for level in (1.0, None) if wide and not others else (None,):
+    for level in (1.0, None) if is_wide and not others else (None,):
         try:
             solved.append(label_program(gains, terms, others, level=level))
         except SolverError as error:
@@ -337,56 +350,80 @@ class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, prefere
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a private sampling, and no constraint on the outputs."""
+        """Return the reason to refuse the problem.
+
+        The method needs a private sampling, and no constraint on the outputs.
+        """
         if not isinstance(problem.utility, PrivateSampling):
             return f"{problem.utility.name} is no private sampling"
         if problem.output_constraints:
             return "constraints fix the outputs"
         n, k = problem.utility.distributions.shape
-        if n * k > DRAWS:
-            return Limit(f"{n} distributions of {k} answers have {n * k} shares, and it takes at most {DRAWS}")
-        return too_large(problem, n, k, ENTRIES)
+        if n * k > MAX_DISTRIBUTION_ENTRIES:
+            return Limit(
+                f"{n} distributions of {k} answers have {n * k} shares, and it takes at most {MAX_DISTRIBUTION_ENTRIES}"
+            )
+        return too_large(problem, n, k, MAX_PROGRAM_ENTRIES)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel whose largest risk is smallest, and an expected loss below the risk as its proof."""
+        """Find the channel with the smallest largest risk.
+
+        An expected loss below the risk is its proof.
+        """
         utility = problem.utility
-        note, how = "", "linear program on tangents of the risks"
+        note, description = "", "linear program on tangents of the risks"
         if within(Channel(utility.distributions, problem.labels), problem.constraints):
-            how, tangents = "distributions themselves, which are private", tangents_at(utility, utility.distributions)
+            description, tangents = (
+                "distributions themselves, which are private",
+                tangents_at(utility, utility.distributions),
+            )
         else:
             try:
                 tangents = sampling_program(utility, problem.terms, problem.user_expressions, problem.deadline)
-                tangents = (_mendable(stochastic(tangents[0]), problem), *tangents[1:])
+                tangents = (_mix_if_needed(stochastic(tangents[0]), problem), *tangents[1:])
             except Unrepairable:
                 raise
             except SolverError as failure:
-                mixed = private(np.asarray(utility.distributions), problem.constraints, problem.labels)
-                how, tangents = "distributions mixed with their mean", tangents_at(utility, stochastic(mixed))
+                mixed_distributions = mix_until_repairable(
+                    np.asarray(utility.distributions), problem.constraints, problem.labels
+                )
+                description, tangents = (
+                    "distributions mixed with their mean",
+                    tangents_at(utility, stochastic(mixed_distributions)),
+                )
                 note = f"no solver gave an answer, so this is no optimum ({failure})"
         matrix, ratios, mixture, prior = tangents
         shares = prior / prior.sum()
 
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            _, slopes = linearised(utility, ratios, mixture, shares)
+        def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
+            _, slopes = linearized_risk(utility, ratios, mixture, shares)
             loss = ExpectedLoss(shares, slopes, utility.inputs, utility.answers)
             try:
-                proof = ask(loss, posed.constraints).certificate
+                proof = ask(loss, reduced_problem.constraints).certificate
             except SolverError:
                 return
             if proof is not None:
-                yield SamplingDual(posed.original_utility, posed.constraints, channel, ratios, mixture, shares, proof)
+                yield SamplingDual(
+                    reduced_problem.original_utility,
+                    reduced_problem.constraints,
+                    channel,
+                    ratios,
+                    mixture,
+                    shares,
+                    proof,
+                )
 
-        return Candidate(matrix, how, prove, note=note)
+        return Candidate(matrix, description, prove, note=note)
 
 
-def _mendable(matrix: Array, problem: Problem) -> Array:
-    """The matrix, mixed with its mean row as far as `repair` needs; `Unrepairable` where further orders may do."""
+def _mix_if_needed(matrix: Array, problem: Problem) -> Array:
+    """Mix the matrix with its mean row as far as `repair` needs; raise `Unrepairable` if further orders may help."""
     try:
         repair(matrix, problem.constraints, problem.labels)
     except Unrepairable as failure:
         if problem.tighten(failure.matrix) is not None:
             raise
-        return stochastic(private(matrix, problem.constraints, problem.labels))
+        return stochastic(mix_until_repairable(matrix, problem.constraints, problem.labels))
     return matrix
 
 
@@ -401,19 +438,25 @@ class GivenSearch(Method, reference="[CCP]", needs=(needs_outputs, needs_columns
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs constraints on the outputs and a utility with gradients."""
+        """Return the reason to refuse the problem.
+
+        The method needs constraints on the outputs and a utility with gradients.
+        """
         return too_large_to_climb(problem, outputs_of(problem.output_constraints, len(problem.inputs)))
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best channel of all starts, or the optimum without constraints on the outputs if it meets them."""
+        """Find the best channel of all starts.
+
+        It is the optimum without constraints on the outputs if that meets them.
+        """
         if (unlimited := optimum_within_budget(problem, ask)) is not None:
             return unlimited
-        utility, given = problem.utility, []
-        two = outputs_of(problem.output_constraints, utility.size) == 2
-        if two and utility.information and math.isfinite(problem.epsilon):
+        utility, starts = problem.utility, []
+        has_two_outputs = outputs_of(problem.output_constraints, utility.size) == 2
+        if has_two_outputs and utility.information and math.isfinite(problem.epsilon):
             # Randomized response about the set nearest to one half.
-            high = 1 / (1 + math.exp(-problem.epsilon))
-            first = np.where(nearest_half(np.asarray(utility.prior))[0], high, 1 - high)
-            given.append(np.stack([first, 1 - first], axis=1))
-        matrix, _ = Climb.of(problem).best(DEFAULT_STARTS, np.random.default_rng(0), given)
+            truth_probability = 1 / (1 + math.exp(-problem.epsilon))
+            first = np.where(nearest_half(np.asarray(utility.prior))[0], truth_probability, 1 - truth_probability)
+            starts.append(np.stack([first, 1 - first], axis=1))
+        matrix, _ = Climb.of(problem).best(DEFAULT_STARTS, np.random.default_rng(0), starts)
         return Candidate(matrix, f"local search from {DEFAULT_STARTS} starts")

@@ -24,11 +24,15 @@ from ldpopt.values.distribution import Array
 class SamplingDual(Certificate):
     """A bound on the risk of private sampling by tangents, which make an expected loss that is never above the risk.
 
-    The largest risk is at least any mixture of the risks, and each risk is at least any mixture of its tangents: a
-    constant plus an expected loss, which is linear in the channel. ratios : (j,) where the tangents touch, positive
-    except for the last, 0, which stands for the function 0. mixture : (n, k, j) non-negative weights of the tangents.
-    prior : (n,) weights of the risks. loss : the certificate of the least expected loss, whose numbers are applied to
-    this very prior and to the tangents' slopes.
+    The largest risk is at least any mixture of the risks. Each risk is at least any mixture of its tangents: a constant
+    plus an expected loss, which is linear in the channel.
+
+    - `ratios` : (j,) the touching points of the tangents, positive except for the last, 0, which stands for the
+      function 0.
+    - `mixture` : (n, k, j) non-negative weights of the tangents.
+    - `prior` : (n,) weights of the risks.
+    - `loss` : the certificate of the least expected loss, whose numbers are applied to this very prior and to the
+      tangents' slopes.
     """
 
     proves = PrivateSampling
@@ -39,49 +43,54 @@ class SamplingDual(Certificate):
     argument = "tangents below the risk, and linear-programming duality for the expected loss that they are"
 
     def work(self) -> Work:
-        """The tangents are mixed for each answer of each law, and that of the certificate of the loss."""
+        """Bound the work to mix the tangents for each answer, and that of the loss's certificate."""
         return Work.on(count_numbers(self.mixture) + count_numbers(self.utility), 500.0) + self.work_within(self.loss)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Minus the sum of the tangents' constants and the least expected loss."""
+        """Compute minus the sum of the tangents' constants and the least expected loss."""
         utility = self.utility
-        on_held, slopes = tangent_planes(utility, self.ratios, self.mixture, arithmetic)
+        held_slopes, slopes = tangent_planes(utility, self.ratios, self.mixture, arithmetic)
         prior = nonnegative_array(self.prior, (utility.size,), "the prior")
         loss: Certificate = expect(self.loss, Certificate, "the certificate of the loss")
         try:
-            posed = ExpectedLoss(prior, slopes, utility.inputs, utility.answers)
+            expected_loss = ExpectedLoss(prior, slopes, utility.inputs, utility.answers)
         except InvalidInput as error:
             raise Unproved(str(error)) from None
-        held = arithmetic.stack([law(p, arithmetic) for p in utility.distributions])
+        distributions = arithmetic.stack([law(p, arithmetic) for p in utility.distributions])
         # The prior of the posed loss is used, because posing divides the floats by their sum.
-        constant = law(posed.priors[0], arithmetic) @ (held * on_held).sum(axis=1)
-        return loss.of(posed, self.constraints, self.channel).checked_bound(arithmetic) - constant
+        constant = law(expected_loss.priors[0], arithmetic) @ (distributions * held_slopes).sum(axis=1)
+        return loss.rebind(expected_loss, self.constraints, self.channel).checked_bound(arithmetic) - constant
 
 
 def tangent_planes(
     utility: PrivateSampling, ratios: Array, mixture: Array, arithmetic: Arithmetic = FLOAT
 ) -> tuple[Enclosure, Array]:
-    """Planes below mu(held, drawn): slopes (n, k) in the held probability, and floats not above those in the drawn one.
-    held : the probability of an answer in the distribution that is held. drawn : that in the row it is drawn from.
+    """Compute planes below mu(held, drawn).
+
+    Returns slopes (n, k) in the held probability, and floats not above those in the drawn one. held : the probability
+    of an answer in the true distribution. drawn : that in the row of the draw.
     """
-    held = np.asarray(utility.distributions)
-    n, k = held.shape
-    given = nonnegative_list(ratios, "ratios")
-    if len(given) < 2 or not (given[:-1] > 0).all() or given[-1] != 0:
+    distributions = np.asarray(utility.distributions)
+    n, k = distributions.shape
+    checked_ratios = nonnegative_list(ratios, "ratios")
+    if len(checked_ratios) < 2 or not (checked_ratios[:-1] > 0).all() or checked_ratios[-1] != 0:
         raise Unproved("the ratios of tangents are not positive, followed by 0")
-    shares = shares_of(mixture, (n, k, len(given)), "weights of tangents", "some tangents", arithmetic)
-    slopes = enclosed_slopes(utility.f, given[:-1], arithmetic)
-    on_held, on_drawn = ((shares.reshape(n * k, -1)[:, :-1] @ part).reshape(n, k) for part in slopes)
+    shares = shares_of(mixture, (n, k, len(checked_ratios)), "weights of tangents", "some tangents", arithmetic)
+    slopes = enclosed_slopes(utility.f, checked_ratios[:-1], arithmetic)
+    held_slopes, drawn_slopes = ((shares.reshape(n * k, -1)[:, :-1] @ part).reshape(n, k) for part in slopes)
     # Where the held probability is zero, mu itself is linear in the drawn one.
-    nothing = held == 0
-    at_zero = enclosed_excess(utility.f, arithmetic.of(-1.0), arithmetic.of(1.0)) if nothing.any() else 0.0
-    return on_held, np.asarray(arithmetic.where(nothing, at_zero, on_drawn).lower)
+    is_zero = distributions == 0
+    at_zero = enclosed_excess(utility.f, arithmetic.of(-1.0), arithmetic.of(1.0)) if is_zero.any() else 0.0
+    return held_slopes, np.asarray(arithmetic.where(is_zero, at_zero, drawn_slopes).lower)
 
 
-def linearised(utility: PrivateSampling, ratios: Array, mixture: Array, prior: Array) -> tuple[float, Array]:
-    """The constant, in floats, and the loss (n, k) of a linear function below the risks mixed by `prior` (n,)."""
-    on_held, loss = tangent_planes(utility, ratios, mixture)
-    return float(prior @ (utility.distributions * on_held.midpoint).sum(axis=1)), loss
+def linearized_risk(utility: PrivateSampling, ratios: Array, mixture: Array, prior: Array) -> tuple[float, Array]:
+    """Compute a linear function below the risks mixed by `prior` (n,).
+
+    Returns the constant, in floats, and the loss (n, k).
+    """
+    held_slopes, loss = tangent_planes(utility, ratios, mixture)
+    return float(prior @ (utility.distributions * held_slopes.midpoint).sum(axis=1)), loss
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,7 +105,10 @@ class AlphabetLossDual(Certificate):
     argument = "linear-programming duality, one column a decision"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound of weak duality on minus the loss under a mixture of the priors, which is at least the utility."""
+        """Enclose the bound of weak duality on minus the loss under a mixture of the priors.
+
+        That is at least the utility.
+        """
         utility = self.utility
         limits = Limits.of(self.constraints, utility.labels, arithmetic)
         decisions = utility.loss.shape[1]
@@ -109,5 +121,8 @@ class AlphabetLossDual(Certificate):
 
 
 def gains_of(priors: Any, loss: Array) -> Any:
-    """(priors, m, k) minus the loss (k, m) of each decision under `priors` (priors, k), an array or an enclosure."""
+    """Compute (priors, m, k) minus the loss (k, m) of each decision.
+
+    priors : (priors, k), an array or an enclosure.
+    """
     return -(priors[:, None, :] * loss.T[None])

@@ -13,15 +13,15 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.program import fisher_program, kernel_at, least_multipliers, relax
 from ldpopt.design.estimation.program_mixture import (
-    MAX_ROUNDS,
+    MAX_PRICING_ROUNDS,
     Mixture,
     MixtureTask,
     by_newton,
-    inward,
+    log_scale,
+    new_rows,
     no_estimate,
     prices_at,
     single_contrast,
-    unknown,
 )
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.staircase import Columns
@@ -35,13 +35,15 @@ from ldpopt.numbers.rounding import ULP, ceil_digits, floor_digits
 from ldpopt.numbers.tolerances import BRACKET_GAP, CERTIFIED_GAP, COARSE_GAP
 from ldpopt.values.distribution import Array
 
-IDLE = 2.0**-20  # Where row multipliers sum to less than this share of the bound, the constant report has weight
-MAX_SHARPER = 8  # The most rounds of sharper multipliers
-# The most categories: the memory of the program grows with their fourth power, and 40 take minutes already.
+IDLE_ROW_FRACTION = (
+    2.0**-20
+)  # If row multipliers sum to a smaller fraction of the bound, the constant report has weight.
+MAX_SHARPENING_ROUNDS = 8
+# The memory of the program grows with the fourth power of the categories, and 40 take minutes already.
 MAX_CATEGORIES = 40
-# The most categories for one contrast, whose patterns can all be priced, and the most different weights.
-MAX_OF_CONTRAST, MAX_WEIGHTS = 2000, 100
-FINE = 14  # Up to this many categories, the design is found to `CERTIFIED_GAP`
+# Categories for one contrast, whose patterns can all be priced, and its different weights.
+MAX_CONTRAST_CATEGORIES, MAX_CONTRAST_WEIGHTS = 2000, 100
+MAX_CERTIFIED_CATEGORIES = 14  # Up to this many categories, the design reaches `CERTIFIED_GAP`.
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,14 @@ class EstimationColumns(
 
     Here J = sum_y q_y q_y^T / (q_y . p) for the columns q_y of Q. Every term of J is a convex, homogeneous function of
     its column, so that staircase patterns are enough [KOV14, Thm 2], or the extreme columns of a policy graph. They are
-    generated: a program over a few columns is solved, all columns are priced at its dual values (is their information
-    worth more than their price?), and those that gain join, until none does.
+    generated: a program over a few columns is solved, and all columns are priced at its dual values. Those whose
+    information exceeds their price join, until none does.
 
-    It takes up to 40 categories. Beyond 24, and under graphs with more extreme columns than are listed (262,144, or
-    65,536 if the weights are not multiples of one), a local search finds columns, and the bound is that of a
-    semidefinite relaxation, which is coarse under such graphs if total variation is capped, too. One contrast under
-    LocalDP alone has few patterns that can be best: up to 2,000 categories with up to 100 different weights are
-    certified, such as one share of 2,000.
+    It takes up to 40 categories. Beyond 24, and under graphs with too many extreme columns to list, a local search
+    generates columns. The limit is 262,144 columns, or 65,536 if the weights are not multiples of one. The bound is
+    then that of a semidefinite relaxation, which is coarse under such graphs if total variation is capped, too. One
+    contrast under LocalDP alone has few patterns that can be best. Up to 2,000 categories with up to 100 different
+    weights are certified, such as one proportion of 2,000.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation([0.9, 0.025, 0.025, 0.025, 0.025]), LocalDP(1.0))
@@ -70,126 +72,143 @@ class EstimationColumns(
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a Fisher information, under LocalDP and perhaps TotalVariation."""
-        if why := no_estimate(problem):
-            return why
+        """Return the reason to refuse the problem.
+
+        The method needs a Fisher information, under LocalDP and possibly TotalVariation.
+        """
+        if reason := no_estimate(problem):
+            return reason
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        if (k := problem.utility.size) > MAX_CATEGORIES and not _of_line(problem):
+        if (k := problem.utility.size) > MAX_CATEGORIES and not _is_single_contrast(problem):
             return Limit(f"a design for estimation takes at most {MAX_CATEGORIES} categories, and here are {k}")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the best mixture of columns, and its multipliers."""
+        """Find the channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
-        fine = utility.size <= FINE or columns.line or by_newton(utility.criterion, columns, eta)
-        gap = CERTIFIED_GAP if fine else BRACKET_GAP if columns.exact else COARSE_GAP
+        is_fine = utility.size <= MAX_CERTIFIED_CATEGORIES or columns.line or by_newton(utility.criterion, columns, eta)
+        gap = CERTIFIED_GAP if is_fine else BRACKET_GAP if columns.exact else COARSE_GAP
         task, tolerance = MixtureTask(utility.criterion, utility.prior, columns, eta, gap, problem.deadline), gap
         if utility.neighbourhood is None:
             generated, prior = task.generate(columns.start()), utility.prior
         else:
             (generated, prior), tolerance = _minimax(utility, task), BRACKET_GAP
-        matrix = generated.fewer(utility, columns, eta).matrix(columns, inward(columns.epsilon))
+        matrix = generated.fewer(utility, columns, eta).matrix(columns, log_scale(columns.epsilon))
 
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+        def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             best = generated
-            if utility.neighbourhood is not None:  # multipliers for the least favourable distribution
-                best = replace(task, prior=prior, deadline=posed.deadline.inner).generate(generated.heights)
-            yield from _proofs(posed, channel, columns, eta, prior, best)
+            if utility.neighbourhood is not None:  # Multipliers for the least favourable distribution.
+                best = replace(task, prior=prior, deadline=reduced_problem.deadline.inner).generate(generated.heights)
+            yield from _proofs(reduced_problem, channel, columns, eta, prior, best)
 
-        how = f"column generation over {columns.kind}, {len(generated.heights)} generated"
+        description = f"column generation over {columns.kind}, {len(generated.heights)} generated"
         note, shortfall = "", "the bound is rigorous but not within the tolerance"
         if eta is None and math.isinf(problem.epsilon) and problem.eta < 1:  # else `finish` says it
-            least = math.tanh(columns.epsilon / 2)
-            note = f"eta = {ceil_digits(problem.eta)} does not bind: it is at least {floor_digits(least)} [GI, Prop 2]"
+            smallest_eta = math.tanh(columns.epsilon / 2)
+            least_eta = floor_digits(smallest_eta)
+            note = f"eta = {ceil_digits(problem.eta)} does not bind: it is at least {least_eta} [GI, Prop 2]"
         if not columns.exact:
             shortfall = f"with so many {columns.kind} the bound is a semidefinite relaxation, rigorous but coarse"
-        return Candidate(matrix, how, prove, tolerance, note=note, shortfall=shortfall)
+        return Candidate(matrix, description, prove, tolerance, note=note, shortfall=shortfall)
 
 
-def _of_line(problem: Problem) -> bool:
-    """Whether one contrast is estimated under LocalDP between all categories, so that few patterns can be the best."""
+def _is_single_contrast(problem: Problem) -> bool:
+    """Return True if one contrast is estimated under LocalDP between all categories.
+
+    Then few patterns can be the best.
+    """
     k = problem.utility.size
     contrast = single_contrast(problem.utility.criterion, k)
-    if contrast is None or not problem.symmetric or k > MAX_OF_CONTRAST or len(np.unique(contrast)) > MAX_WEIGHTS:
+    if (
+        contrast is None
+        or not problem.symmetric
+        or k > MAX_CONTRAST_CATEGORIES
+        or len(np.unique(contrast)) > MAX_CONTRAST_WEIGHTS
+    ):
         return False
     return columns_for(problem.utility, problem.constraints)[0].line
 
 
 def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Array]:
-    """The saddle point: a channel for the worst case, and the least favourable distribution.
+    """Find the saddle point: a channel for the worst case, and the least favourable distribution.
 
-    The criterion is convex in the weights and concave in the distribution. For the columns found so far, distributions
-    join until the worst case of the channel is among them. Their mixture by dual values is then least favourable, and
-    the best channel for it gives further columns, or proves that none is needed.
+    The criterion is convex in the weights and concave in the distribution. For the current columns, distributions join
+    until the worst case of the channel is among them. Their mixture by dual values is then least favourable. The best
+    channel for it gives further columns, or proves that none is needed.
     """
     accuracy, columns, deadline = 1e-5, task.columns, task.deadline
     task = replace(task, deadline=deadline.inner)
     generated = task.generate(columns.start())
     heights, priors, best = generated.heights, [utility.prior], (math.inf, generated, utility.prior)
-    for _ in deadline.rounds(range(MAX_ROUNDS)):
+    for _ in deadline.rounds(range(MAX_PRICING_ROUNDS)):
         values = columns.values(heights)
         generated = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, task.eta))
         worst = worst_case(utility, generated.matrix(columns), accuracy / 10)
         mixture = generated.solution.shares @ np.array(priors)
         mixture = mixture / mixture.sum()
-        if worst.upper <= best[0] + accuracy / 100 * abs(best[0]):  # of equally good channels, the later prior is worse
+        if worst.upper <= best[0] + accuracy / 100 * abs(
+            best[0]
+        ):  # Of equally good channels, the later prior is worse.
             best = (worst.upper, generated, mixture)
-        reached = max(criterion_at(utility.criterion, generated.matrix(columns), p) for p in priors)
-        if worst.value - reached > accuracy * max(abs(reached), 1e-12):
-            heavy = generated.solution.shares > 1e-7
-            priors = [*(p for p, keep in zip(priors, heavy, strict=True) if keep or p is utility.prior), worst.prior]
+        value_so_far = max(criterion_at(utility.criterion, generated.matrix(columns), p) for p in priors)
+        if worst.value - value_so_far > accuracy * max(abs(value_so_far), 1e-12):
+            has_weight = generated.solution.shares > 1e-7
+            priors = [
+                *(p for p, keep in zip(priors, has_weight, strict=True) if keep or p is utility.prior),
+                worst.prior,
+            ]
             continue
-        alone = replace(task, prior=mixture).generate(heights)
-        least = criterion_at(utility.criterion, alone.matrix(columns), mixture)
-        if worst.upper - least <= 10 * accuracy * max(abs(least), 1e-12):
+        single = replace(task, prior=mixture).generate(heights)
+        single_value = criterion_at(utility.criterion, single.matrix(columns), mixture)
+        if worst.upper - single_value <= 10 * accuracy * max(abs(single_value), 1e-12):
             break
-        new = unknown(alone.heights, heights)
-        if len(new) == 0:
+        new_heights = new_rows(single.heights, heights)
+        if len(new_heights) == 0:
             break
-        heights = np.vstack([heights, new])
-    return best[1], _inside(utility, best[2])
+        heights = np.vstack([heights, new_heights])
+    return best[1], _in_neighborhood(utility, best[2])
 
 
-def _inside(utility: FisherInformation, prior: Array) -> Array:
-    """The distribution, or one a little nearer to the pilot that is exactly in the neighbourhood."""
+def _in_neighborhood(utility: FisherInformation, prior: Array) -> Array:
+    """Return the distribution, or one a little closer to the pilot that is exactly in the neighborhood."""
     for share in (0.0, 2.0**-45, 2.0**-38, 2.0**-30, 2.0**-20, 1.0):
-        if utility.stands_for(near := (1 - share) * prior + share * utility.prior):
+        if utility.stands_for(candidate := (1 - share) * prior + share * utility.prior):
             break
-    return np.asarray(near)
+    return np.asarray(candidate)
 
 
 def _proofs(
     problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, generated: Mixture
 ) -> Iterator[EquivalenceDual]:
-    """Certificates: first from the dual values of the solver, then from sharper and sharper multipliers."""
+    """Generate certificates: from the dual values of the solver, then from sharper and sharper multipliers."""
     utility, solution = problem.utility, generated.solution
     fields, pairs = (utility, problem.constraints, channel, prior), solution.pairs
     if not columns.exact:
-        rows, pairs, relaxed = relax(columns, prices_at(prior, solution, columns).gram, prior, eta)
-        yield EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxed)
+        rows, pairs, relaxation = relax(columns, prices_at(prior, solution, columns).gram, prior, eta)
+        yield EquivalenceDual(*fields, solution.kernel, rows, pairs, relaxation)
         return
     yield EquivalenceDual(*fields, solution.kernel, solution.rows, pairs)
     rounding = 4 * ULP * float(np.abs(solution.rows).sum())
-    if eta is not None and abs(math.fsum(solution.rows)) <= IDLE * eta * float(pairs.sum()) + rounding:
-        # Under a small cap most reports say nothing, and any price of theirs, if only by rounding, costs 1/eta times as
-        # much as prices of pairs. So the pairs pay for the rounding of all the others.
-        # Half of each price is moved to the other order of its pair, as (a)_+ = a + (-a)_+: every column pays some.
+    if eta is not None and abs(math.fsum(solution.rows)) <= IDLE_ROW_FRACTION * eta * float(pairs.sum()) + rounding:
+        # Under a small cap most reports are uninformative. Any price of theirs, if only by rounding, costs 1/eta times
+        # as much as prices of pairs. So the pairs pay for the rounding of all the others.
+        # Half of each price is moved to the other order of its pair, as (a)_+ = a + (-a)_+: every column has a price.
         rows = zero_sum(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
-        for share in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
-            yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + share))
+        for margin in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
+            yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + margin))
     criterion, heights = utility.criterion, generated.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
-    worth = criterion.row_values(kernel, prior)
-    for _ in problem.deadline.inner.rounds(range(MAX_SHARPER)):
+    kernel_values = criterion.worth(kernel, prior)
+    for _ in problem.deadline.inner.rounds(range(MAX_SHARPENING_ROUNDS)):
         try:
-            rows, pairs, refined = least_multipliers(kernel, prior, columns.values(heights), eta, worth)
+            rows, pairs, refined = least_multipliers(kernel, prior, columns.values(heights), eta, kernel_values)
         except SolverError:
             return
         yield EquivalenceDual(*fields, refined, rows, pairs)
         prices = prices_at(prior, replace(solution, kernel=refined, rows=rows, pairs=pairs), columns)
-        new = unknown(columns.paying(prices, heights, 1e-8 * abs(float(rows.sum()))), heights)
-        if len(new) == 0:
+        new_heights = new_rows(columns.paying(prices, heights, 1e-8 * abs(float(rows.sum()))), heights)
+        if len(new_heights) == 0:
             return
-        heights = np.vstack([heights, new])
+        heights = np.vstack([heights, new_heights])

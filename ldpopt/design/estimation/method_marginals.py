@@ -1,14 +1,15 @@
-"""All shares of a questionnaire at even shares -> its best channel in closed form or nearly so, from symmetric columns.
+"""All proportions of a questionnaire at a uniform pilot -> its best channel, nearly in closed form, by symmetry.
 
-No answer of a question differs from another, so that a column is used with all its images: its questions' answers in
-any order, and questions of one size and weight in any order. A column's information about the questions of a kind i is
-A_i = sum_j sum_x (E[q | x_j = x] / E q - 1)^2 / k_j^2, and for shares w_y of the images of columns y
+No answer of a question differs from another. So a column is used with all its images: its questions' answers in any
+order, and questions of one size and weight in any order. A column's information about the questions of a kind i is A_i
+= sum_j sum_x (E[q | x_j = x] / E q - 1)^2 / k_j^2, and for fractions w_y of the images of columns y
 
     value = min over w of sum_i (n_i g_i)^2 / sum_y w_y A_{y,i} = max over z of (sum_i n_i g_i sqrt(z_i))^2,
     g_i = sqrt(weight) (k_i - 1)/k_i,       subject to   sum_i z_i A_{y,i} <= 1 for every column y,
 
-with the number n_i of questions of the kind. This has as few unknowns as there are kinds of questions. The respondents
-who give every share of kind i the variance 1/weight are, with all variances limited instead of their sum,
+with the number n_i of questions of the kind. This has as few unknowns as there are kinds of questions. The number of
+respondents who give every proportion of kind i the variance 1/weight is, with all variances limited instead of their
+sum,
 
     min over w of sum_y w_y  subject to  sum_y w_y A_{y,i} >= n_i g_i^2 / k_i  for every kind,
 
@@ -32,7 +33,7 @@ from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.estimation.method_thresholds import tolerance_for
 from ldpopt.design.estimation.policy import columns_for
-from ldpopt.design.estimation.program_mixture import inward, refuses_thresholds, unknown
+from ldpopt.design.estimation.program_mixture import log_scale, new_rows, refuses_thresholds
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.scores import SymmetricScores
 from ldpopt.design.estimation.thresholds import Members, climb
@@ -46,18 +47,18 @@ from ldpopt.numbers.tolerances import FREE_LOSS, JOINING_GAIN, LEVEL_ROOM, RARE_
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array, Index, positive, positive_epsilon
 
-# The most inputs, and the most answers of one question: a column of it has as many images as sets of half of them.
+# Inputs, and answers of one question: its column has as many images as there are sets of half of the answers.
 MAX_INPUTS, MAX_ANSWERS = 1024, 16
 MAX_IMAGES = 13_000  # Columns with more images are not used.
-ROUNDS = 40  # The most rounds of pricing
-STARTS = 300  # Random directions from which columns are searched for in a round
+MAX_PRICING_ROUNDS = 40
+RANDOM_STARTS = 300  # Random directions from which a round searches columns.
 
 
 @dataclass(frozen=True)
 class SymmetricMarginals(Method, reference="[KW]", solves=FisherInformation, preference=114):
-    """The channel of least error for all shares of a questionnaire at even shares, under `LocalDP` alone [KW].
+    """The channel of least error for all proportions of a questionnaire at a uniform pilot, under `LocalDP` alone [KW].
 
-    It takes `Marginals` with one weight a question, and up to 1024 cells, at the even pilot.
+    It takes `Marginals` with one weight per question, and up to 1024 cells, at the uniform pilot.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
     >>> marginals = Marginals((2,) * 8)
@@ -67,9 +68,12 @@ class SymmetricMarginals(Method, reference="[KW]", solves=FisherInformation, pre
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs all shares at the even pilot, with one weight a question."""
-        if why := refuses_thresholds(problem):
-            return why
+        """Return the reason to refuse the problem.
+
+        The method needs all proportions at the uniform pilot, with one weight per question.
+        """
+        if reason := refuses_thresholds(problem):
+            return reason
         criterion = problem.utility.criterion
         if (
             not isinstance(criterion, Marginals)
@@ -84,31 +88,42 @@ class SymmetricMarginals(Method, reference="[KW]", solves=FisherInformation, pre
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the best images of columns, and its multipliers."""
+        """Find the channel of the best images of columns, and its multipliers."""
         utility, epsilon = problem.utility, columns_for(problem.utility, problem.constraints)[0].epsilon
-        symmetric = _Symmetric(utility.criterion, math.exp(epsilon))
+        symmetric = _SymmetricProgram(utility.criterion, math.exp(epsilon))
         sets, kappas, level = symmetric.generated(problem.deadline)
-        used = sets
+        columns_in_use = sets
         while True:
-            weights = symmetric.weighed(used)[1]
-            images = [symmetric.images(s) if share > 0 else used[:0] for s, share in zip(used, weights, strict=True)]
-            if not (large := np.array([len(own) > MAX_IMAGES for own in images])).any():
+            weights = symmetric.weighed(columns_in_use)[1]
+            column_images = [
+                symmetric.images(s) if share > 0 else columns_in_use[:0]
+                for s, share in zip(columns_in_use, weights, strict=True)
+            ]
+            if not (is_large := np.array([len(own) > MAX_IMAGES for own in column_images])).any():
                 break
-            used = used[~large]
-        high = math.exp(epsilon * inward(epsilon))
+            columns_in_use = columns_in_use[~is_large]
+        ratio = math.exp(epsilon * log_scale(epsilon))
         parts = [
-            np.where(own, high, 1.0).T * (share / len(own) / np.where(own[0], high, 1.0).mean())
-            for own, share in zip(images, weights, strict=True) if len(own)
+            np.where(own, ratio, 1.0).T * (share / len(own) / np.where(own[0], ratio, 1.0).mean())
+            for own, share in zip(column_images, weights, strict=True) if len(own)
         ]  # fmt: skip
         kernel = symmetric.kernel(kappas)
 
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+        def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             k = utility.size
-            fields = (utility, posed.constraints, channel, utility.prior, kernel, np.zeros(k), np.zeros((k, k)))
+            fields = (
+                utility,
+                reduced_problem.constraints,
+                channel,
+                utility.prior,
+                kernel,
+                np.zeros(k),
+                np.zeros((k, k)),
+            )
             yield EquivalenceDual(*fields, SymmetricScores(level, utility.criterion.shape))
 
-        how = f"thresholds of scores with all their images, {len(parts)} of {len(sets)} generated"
-        return Candidate(stochastic(np.hstack(parts)), how, prove, tolerance_for(utility.size))
+        description = f"thresholds of scores with all their images, {len(parts)} of {len(sets)} generated"
+        return Candidate(stochastic(np.hstack(parts)), description, prove, tolerance_for(utility.size))
 
 
 def respondents_kernel(
@@ -131,7 +146,7 @@ def respondents_kernel(
         [1 / positive(variance, "variances") for variance in variances],
         math.exp(positive_epsilon(epsilon)),
     )
-    symmetric = _Symmetric(Marginals(shape, weights), ratio, limited=True)
+    symmetric = _SymmetricProgram(Marginals(shape, weights), ratio, limited=True)
     _, kappas, level = symmetric.generated(deadline)
     rows = [
         (np.eye(k)[own].T - 1 / k) * kappas[kind]
@@ -149,9 +164,10 @@ class _Solved(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Symmetric(WithoutBounds):
-    """The problem for a criterion at the even pilot, with the ratio e^epsilon. limited : whether every variance is, not
-    their sum.
+class _SymmetricProgram(WithoutBounds):
+    """The problem for a criterion at the uniform pilot, with the ratio e^epsilon.
+
+    limited : True if every variance is limited, not their sum.
     """
 
     criterion: Marginals
@@ -159,146 +175,165 @@ class _Symmetric(WithoutBounds):
     limited: bool = False
 
     def generated(self, deadline: Deadline) -> tuple[Members, Array, float]:
-        """The columns that were found, (kinds,) kappas at which none exceeds 1, and a level just above all of them."""
-        found: GeneratedColumns[Members, _Solved, None]
-        found = generate(self, self, self.first(), ROUNDS, deadline=deadline)
-        sets, kappas = found.pool, found.solution.kappas
+        """Generate columns.
+
+        Also returns (kinds,) kappas at which none exceeds 1, and a level just above all of them.
+        """
+        generated: GeneratedColumns[Members, _Solved, None]
+        generated = generate(self, self, self.first(), MAX_PRICING_ROUNDS, deadline=deadline)
+        sets, kappas = generated.pool, generated.solution.kappas
         return sets, kappas, float((self.told(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
 
     def solve(self, pool: Members, number: int) -> _Solved:
-        """The best weights of the columns of `pool`."""
+        """Solve for the best weights of the columns of `pool`."""
         return _Solved(pool, self.weighed(pool)[0], number)
 
     def price(self, solved: _Solved) -> Members:
-        """The columns that gain, the most first, none of them known; none where the most is too little."""
-        new = unknown(self.search(solved.kappas, solved.pool, np.random.default_rng(solved.number)), solved.pool)
-        gains = self.told(new) @ solved.kappas**2 - 1
+        """Find new columns that gain, largest gain first; none if the largest is too small."""
+        candidates = new_rows(
+            self.search(solved.kappas, solved.pool, np.random.default_rng(solved.number)), solved.pool
+        )
+        gains = self.told(candidates) @ solved.kappas**2 - 1
         joining = np.argsort(-gains, kind="stable")[:20]
-        return new[joining] if gains.max(initial=0.0) > JOINING_GAIN else new[:0]
+        return candidates[joining] if gains.max(initial=0.0) > JOINING_GAIN else candidates[:0]
 
     @cached_property
     def weights(self) -> Array:
-        """(questions,) the weight of each question."""
+        """The weight of each question, (questions,)."""
         return np.array(self.criterion.question_weights, dtype=np.float64)
 
     @cached_property
     def kinds(self) -> Index:
-        """(questions,) the number of each question's kind: its answers and its weight."""
+        """The number of each question's kind, (questions,): its answers and its weight."""
         kinds = list(zip(self.criterion.shape, self.weights.tolist(), strict=True))
         return np.array([list(dict.fromkeys(kinds)).index(kind) for kind in kinds])
 
     @cached_property
     def cells(self) -> Array:
-        """(questions, K) the answer of every cell to each question."""
+        """The answer of every cell to each question, (questions, K)."""
         shape = self.criterion.shape
         return np.stack(np.unravel_index(np.arange(math.prod(shape)), shape))
 
     @cached_property
     def each(self) -> Array:
-        """(questions,) g_j."""
+        """The g_j, (questions,)."""
         return np.asarray(np.sqrt(self.weights) * (1 - 1 / np.array(self.criterion.shape)))
 
     @cached_property
     def gains(self) -> Array:
-        """(kinds,) n_i g_i."""
+        """The n_i g_i, (kinds,)."""
         return np.bincount(self.kinds, self.each).astype(np.float64)
 
     @cached_property
     def limits(self) -> Array:
-        """(kinds,) n_i g_i^2 / k_i."""
+        """The n_i g_i^2 / k_i, (kinds,)."""
         return np.bincount(self.kinds, self.each**2 / self.criterion.shape).astype(np.float64)
 
     def told(self, sets: Members) -> Array:
-        """(n, kinds) what columns tell about the questions of each kind."""
+        """Compute (n, kinds) the information of columns about the questions of each kind."""
         columns = np.where(sets, self.ratio, 1.0).reshape(-1, *self.criterion.shape)
         columns = columns / columns.mean(axis=tuple(range(1, columns.ndim)), keepdims=True)
-        told = np.zeros((len(sets), len(self.gains)))
+        information = np.zeros((len(sets), len(self.gains)))
         for j, k in enumerate(self.criterion.shape):
             others = tuple(axis for axis in range(1, columns.ndim) if axis != j + 1)
-            told[:, self.kinds[j]] += ((columns.mean(axis=others) - 1) ** 2).sum(axis=1) / k**2
-        return told
+            information[:, self.kinds[j]] += ((columns.mean(axis=others) - 1) ** 2).sum(axis=1) / k**2
+        return information
 
     def kernel(self, kappas: Array) -> Array:
-        """(d, K) the kernel, of one kappa for each kind (kinds,)."""
+        """Build (d, K) the kernel from one kappa for each kind (kinds,)."""
         scale = np.repeat(kappas[self.kinds] / np.sqrt(self.weights), np.array(self.criterion.shape) - 1)
         return np.asarray(self.criterion.directions.T * scale[:, None] / self.cells.shape[1])
 
     def first(self) -> Members:
-        """(n, K) the sets of answers to one question, or to several of any kinds, of one number for each kind."""
+        """List (n, K) sets of answers to one question, or to several of any kinds.
+
+        There is one number of questions for each kind.
+        """
         sizes = []
         for kind, number in enumerate(np.bincount(self.kinds)):
             answers = self.criterion.shape[int(np.argmax(self.kinds == kind))]
             sizes.append([(0, 0), *product(range(1, number + 1), range(1, answers))])
         sets = []
-        for chosen in product(*sizes):
+        for combination in product(*sizes):
             inside = np.ones(self.cells.shape[1], dtype=bool)
-            for kind, (number, answers) in enumerate(chosen):
+            for kind, (number, answers) in enumerate(combination):
                 inside &= (self.cells[np.flatnonzero(self.kinds == kind)[:number]] < answers).all(axis=0)
             sets.append(inside)
         return np.unique(np.array([members for members in sets if not members.all()]), axis=0)
 
     def weighed(self, sets: Members) -> tuple[Array, Array]:
-        """(kinds,) the roots of the best z, and (n,) the shares of the columns of `sets`."""
+        """Solve for (kinds,) the roots of the best z, and (n,) the fractions of the columns."""
         import cvxpy as cp
 
-        told = self.told(sets)
-        most = told.max(axis=0)
+        information = self.told(sets)
+        largest = information.max(axis=0)
         # Only columns that tell as much as some other one of everything can be used.
-        kept = np.flatnonzero((told / most).max(axis=1) > 1e-6)
-        each = told[kept] / most
-        z = cp.Variable(len(most), nonneg=True)
-        limit = each @ z <= 1
-        wanted, root = (self.limits / most, z) if self.limited else (self.gains / np.sqrt(most), cp.sqrt(z))
-        solve(cp.Problem(cp.Maximize((wanted / wanted.max()) @ root), [limit]), "symmetric marginals", CONIC)
+        useful = np.flatnonzero((information / largest).max(axis=1) > 1e-6)
+        relative = information[useful] / largest
+        z = cp.Variable(len(largest), nonneg=True)
+        limit = relative @ z <= 1
+        coefficients, root = (self.limits / largest, z) if self.limited else (self.gains / np.sqrt(largest), cp.sqrt(z))
+        solve(
+            cp.Problem(cp.Maximize((coefficients / coefficients.max()) @ root), [limit]), "symmetric marginals", CONIC
+        )
         shares = np.zeros(len(sets))
-        shares[kept] = np.where(limit.dual_value > 1e-7 * np.max(limit.dual_value), limit.dual_value, 0.0)
-        return np.sqrt(np.maximum(z.value, 0.0) / most), self._without_rare(shares / shares.sum(), told)
+        shares[useful] = np.where(limit.dual_value > 1e-7 * np.max(limit.dual_value), limit.dual_value, 0.0)
+        return np.sqrt(np.maximum(z.value, 0.0) / largest), self._without_rare(shares / shares.sum(), information)
 
-    def _without_rare(self, shares: Array, told: Array) -> Array:
-        """(n,) the shares without rare columns, as many as can go without a loss: traces that a solver leaves."""
-        for least in RARE_SHARES:
-            kept = np.where(shares > least, shares, 0.0)
-            if kept.any() and self._errors(kept / kept.sum(), told) <= self._errors(shares, told) * (1 + FREE_LOSS):
-                return np.asarray(kept / kept.sum())
+    def _without_rare(self, shares: Array, information: Array) -> Array:
+        """Drop rare columns, as many as possible without a loss: traces of the solver."""
+        for threshold in RARE_SHARES:
+            frequent = np.where(shares > threshold, shares, 0.0)
+            if frequent.any() and self._errors(frequent / frequent.sum(), information) <= self._errors(
+                shares, information
+            ) * (1 + FREE_LOSS):
+                return np.asarray(frequent / frequent.sum())
         return shares
 
-    def _errors(self, shares: Array, told: Array) -> float:
-        """The sum of variances, up to a factor, of a channel that uses columns with these shares (n,)."""
-        information = shares @ told
+    def _errors(self, shares: Array, column_information: Array) -> float:
+        """Compute the sum of variances, up to a factor, of a channel that uses columns with these fractions."""
+        information = shares @ column_information
         return float((self.gains**2 / information).sum()) if information.min() > 0 else math.inf
 
     def search(self, kappas: Array, sets: Members, rng: np.random.Generator) -> Members:
-        """(n, K) the ends of climbs from the best of `sets` and from random directions."""
+        """Find (n, K) the end sets of climbs from the best of `sets` and from random directions."""
         kernel = self.kernel(kappas)
         best = sets[np.argsort(-(self.told(sets) @ kappas**2), kind="stable")[:100]]
         columns = np.where(best, self.ratio, 1.0)
         starts = columns @ kernel.T / columns.mean(axis=1)[:, None]
-        drawn = rng.normal(size=(STARTS, len(kernel))) * rng.exponential(size=(STARTS, len(kernel)))
-        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-        even = np.full(kernel.shape[1], 1 / kernel.shape[1])
-        ended, _ = climb(kernel, 0 * even, even, self.ratio, np.vstack([starts, drawn]))
-        return np.unique(ended, axis=0)
+        random_starts = rng.normal(size=(RANDOM_STARTS, len(kernel))) * rng.exponential(
+            size=(RANDOM_STARTS, len(kernel))
+        )
+        random_starts /= np.linalg.norm(random_starts, axis=1, keepdims=True)
+        uniform = np.full(kernel.shape[1], 1 / kernel.shape[1])
+        end_sets, _ = climb(kernel, 0 * uniform, uniform, self.ratio, np.vstack([starts, random_starts]))
+        return np.unique(end_sets, axis=0)
 
-    def images(self, inside: Array) -> Members:
-        """(n, K) a set with its answers, and questions of one kind, in any order; cut off beyond `MAX_IMAGES`."""
+    def images(self, members: Array) -> Members:
+        """List (n, K) the images of a set, up to `MAX_IMAGES`.
+
+        Its answers, and the questions of one kind, come in any order.
+        """
         shape = self.criterion.shape
-        turns = []
+        permutations = []
         for j, k in enumerate(shape):
             for answer in range(k - 1):
                 order = np.arange(k)
                 order[[answer, answer + 1]] = answer + 1, answer
                 cells = self.cells.copy()
                 cells[j] = order[cells[j]]
-                turns.append(np.ravel_multi_index(tuple(cells), shape))
-            before = np.flatnonzero(self.kinds[:j] == self.kinds[j])
-            if len(before):
+                permutations.append(np.ravel_multi_index(tuple(cells), shape))
+            previous = np.flatnonzero(self.kinds[:j] == self.kinds[j])
+            if len(previous):
                 cells = self.cells.copy()
-                cells[[j, before[-1]]] = cells[[before[-1], j]]
-                turns.append(np.ravel_multi_index(tuple(cells), shape))
-        known = {inside.tobytes()}
-        new = inside[None]
-        while len(new) and len(known) <= MAX_IMAGES:
-            each = np.unique(np.vstack([new[:, turn] for turn in turns]), axis=0)
-            new = np.array([image for image in each if image.tobytes() not in known]).reshape(-1, len(inside))
-            known |= {image.tobytes() for image in new}
-        return np.frombuffer(b"".join(sorted(known)), dtype=bool).reshape(-1, len(inside))
+                cells[[j, previous[-1]]] = cells[[previous[-1], j]]
+                permutations.append(np.ravel_multi_index(tuple(cells), shape))
+        seen = {members.tobytes()}
+        new_images = members[None]
+        while len(new_images) and len(seen) <= MAX_IMAGES:
+            candidates = np.unique(np.vstack([new_images[:, turn] for turn in permutations]), axis=0)
+            new_images = np.array([image for image in candidates if image.tobytes() not in seen]).reshape(
+                -1, len(members)
+            )
+            seen |= {image.tobytes() for image in new_images}
+        return np.frombuffer(b"".join(sorted(seen)), dtype=bool).reshape(-1, len(members))

@@ -1,12 +1,12 @@
-"""An estimate of few contrasts, such as all shares of a questionnaire -> its best channel, from threshold columns [KW].
+"""An estimate of few contrasts, such as all proportions of a questionnaire -> its best channel, from thresholds [KW].
 
     max  2 tr(K F) - sum lambda   subject to   |K u_y|^2 <= lambda . u_y   for every column y,   u_y = S_y / (S_y . p)
 
 is the dual of the design problem for tr(F^T C F), and K has a row for each of the few directions of F. Columns that
-gain at (K, lambda) are thresholds of a score, found by climbing from one to the next (`estimation.thresholds`), and
-join. Prices in the middle of the nearly optimal ones (`estimation.program`) change little from round to round;
-the first rounds are coarse, and each begins where the one before ended. The proof is a relaxation with pairs of inputs,
-or a search over the directions. Of more than 64 inputs the numbers of the relaxation say which columns may be good.
+gain at (K, lambda) are thresholds of a score. The search climbs from one to the next (`estimation.thresholds`), and
+they join. Prices in the middle of the nearly optimal ones (`estimation.program`) change little from round to round. The
+first rounds are coarse, and each begins where the one before ended. The proof is a relaxation with pairs of inputs, or
+a search over the directions. Of more than 64 inputs the numbers of the relaxation show which columns may be good.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.constraints import LocalDP
-from ldpopt.design.estimation.branches import NODES, Branches
+from ldpopt.design.estimation.branches import MAX_SEARCH_NODES, Branches
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.prices import Charges
-from ldpopt.design.estimation.program import Central, SurveySolution, fewer_weights, survey_program
+from ldpopt.design.estimation.program import Central, SurveySolution, reduce_weights, survey_program
 from ldpopt.design.estimation.program_dual import best_squares
-from ldpopt.design.estimation.program_mixture import Mixture, inward, refuses_thresholds, unknown
+from ldpopt.design.estimation.program_mixture import Mixture, log_scale, new_rows, refuses_thresholds
 from ldpopt.design.estimation.program_paired import PairedDual, paired_dual
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.staircase import AnyRelaxation
-from ldpopt.design.estimation.thresholds import BOXES, Members, Scarf, Thresholds, climb
+from ldpopt.design.estimation.thresholds import MAX_SEARCH_BOXES, Members, Scarf, Thresholds, climb
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.criteria import AOptimal, COptimal, MVOptimal
@@ -45,22 +45,30 @@ from ldpopt.numbers.tolerances import CERTIFIED_GAP, COARSE_GAP, NEGLIGIBLE_EXAC
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array
 
-# The most inputs, and the most directions of the contrasts.
+# Inputs, and directions of the contrasts.
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40
 # Scores of up to so many directions are searched for a proof by directions; of more, up to 64 inputs, by sets first,
 # and beyond the second number only so. Where neither search ends, the bound by second moments is left.
 BOXED_DIRECTIONS, SEARCHED_DIRECTIONS = 4, 8
-FINE_INPUTS = 64  # Up to this many inputs the design is found, and proved, to `CERTIFIED_GAP`; beyond, to `COARSE_GAP`
-MAX_ROUNDS, FEW_ROUNDS = 100, 8  # The most rounds of pricing, and where they begin near the best columns
-COLUMNS_NEAR_BOUND = 8  # The columns, for each input, with which a search begins that knows a bound
-JOINING = 150  # The most columns that join in a round
-STARTS = 400  # Random directions from which a round's search for columns starts, besides those of the columns in use
-DRAWN, MOST_DRAWN = 30, 1500  # Random directions, for each input and in all, from which the first columns are found
+FINE_INPUTS = 64  # Up to this many inputs the gap is `CERTIFIED_GAP`; beyond, `COARSE_GAP`.
+MAX_PRICING_ROUNDS, MAX_ROUNDS_NEAR_BOUND = (
+    100,
+    8,
+)  # The most rounds of pricing, and where they begin near the best columns
+COLUMNS_PER_INPUT = 8  # The columns, for each input, with which a search begins that knows a bound
+MAX_COLUMNS_PER_ROUND = 150
+RANDOM_STARTS = (
+    400  # Random directions from which a round's search for columns starts, besides those of the columns in use
+)
+RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = (
+    30,
+    1500,
+)  # Random directions, for each input and in all, from which the first columns are found
 # The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
 # units of the tolerance.
-FIRST_GAP, FINER, LAST = 0.1, 30, 0.03
-HIGHER = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
-LISTED_ANSWERS = 6  # All patterns of a question of up to this many answers are there from the start
+FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 30, 0.03
+PRICE_MARGIN = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
+MAX_ANSWERS_ENUMERATED = 6  # Up to this many answers of a question, the first program has all its patterns.
 
 
 @dataclass(frozen=True)
@@ -68,12 +76,12 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     """The channel of least error for few contrasts of many inputs, from thresholds of scores, with its proof [KW].
 
     It takes a sum of variances under `LocalDP` alone, `Marginals` or `AOptimal` with weights of low rank, or the
-    largest of the variances of few contrasts, `MVOptimal(contrasts)`. Up to 64 inputs are aimed at to one part in a
-    million, and up to 256 to one in a thousand, at any pilot without empty cells. The proof is a relaxation with pairs
-    of inputs where that is near enough, as it is for yes/no questions up to an epsilon of about 1; else a search over
-    directions or sets, which ends up to about 40 inputs, and up to 64 in at most 8 directions if it may take a minute.
-    One question at random is among the designs it chooses from. Even pilots have a method of their own,
-    `SymmetricMarginals`.
+    largest of the variances of few contrasts, `MVOptimal(contrasts)`. The target is a relative gap of 1e-6 up to 64
+    inputs, and of 1e-3 up to 256, at any pilot without empty cells. The proof is a relaxation with pairs of inputs if
+    that is tight enough, as it is for yes/no questions up to an epsilon of about 1. Otherwise it is a search over
+    directions or sets. The search ends up to about 40 inputs, and up to 64 in at most 8 directions if it may take a
+    minute. One question at random is among the candidate designs. `SymmetricMarginals` is the method for uniform
+    pilots.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
     >>> marginals = Marginals((2, 2, 2, 2))
@@ -84,118 +92,134 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a sum of variances of few contrasts, under LocalDP between all inputs alone."""
-        if why := refuses_thresholds(problem):
-            return why
+        """Return the reason to refuse the problem.
+
+        The method needs a sum of variances of few contrasts, under LocalDP between all inputs alone.
+        """
+        if reason := refuses_thresholds(problem):
+            return reason
         utility = problem.utility
         k, d = utility.size, int(np.linalg.matrix_rank(utility.criterion.factor(utility.size)))
-        own = isinstance(utility.criterion, AOptimal | COptimal) and not 2 <= d < k // 2
-        if own or (isinstance(utility.criterion, MVOptimal) and not 2 <= d < k - 1):
+        is_full_rank = isinstance(utility.criterion, AOptimal | COptimal) and not 2 <= d < k // 2
+        if is_full_rank or (isinstance(utility.criterion, MVOptimal) and not 2 <= d < k - 1):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
             return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
         return "" if utility.prior.min() > 0 else "it takes a pilot without empty cells"
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the best mixture of columns, and its multipliers."""
+        """Find the channel of the best mixture of columns, and its multipliers."""
         utility: Any = problem.utility
         columns, _ = columns_for(utility, problem.constraints)
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k)
         factor = utility.criterion.factor(k)
-        centred = factor - utility.prior @ factor
-        program = _Program(utility.criterion, utility.prior, centred, math.exp(columns.epsilon), problem.deadline)
+        centered = factor - utility.prior @ factor
+        program = _Program(utility.criterion, utility.prior, centered, math.exp(columns.epsilon), problem.deadline)
         sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
-        relaxed: AnyRelaxation | None = None
-        last, before = False, -math.inf
-        if (paired := program.paired(LAST * tolerance)) is not None:
-            near, accuracy = program.near(paired, COLUMNS_NEAR_BOUND * k, rng), 0.0
-            sets = np.unique(np.vstack([sets, near]), axis=0)
-        rounds = MAX_ROUNDS if k <= FINE_INPUTS or paired is None else FEW_ROUNDS
+        relaxation: AnyRelaxation | None = None
+        is_last, previous_value = False, -math.inf
+        if (paired := program.paired(FINAL_GAP * tolerance)) is not None:
+            sets_near_bound, accuracy = program.near(paired, COLUMNS_PER_INPUT * k, rng), 0.0
+            sets = np.unique(np.vstack([sets, sets_near_bound]), axis=0)
+        rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired is None else MAX_ROUNDS_NEAR_BOUND
         for _ in problem.deadline.rounds(range(rounds)):
-            accuracy = max(min(FIRST_GAP, accuracy), LAST * tolerance)
+            accuracy = max(min(FIRST_GAP, accuracy), FINAL_GAP * tolerance)
             try:
                 solution = program.solve(sets, accuracy, start)
             except SolverError:
                 if start is None:
                     raise
                 break  # columns or weights are too far apart: the result of the round before stands
-            known = sets
-            if last := paired is not None and paired.least >= (1 - tolerance / 2) * program.value(solution):
+            priced_sets = sets
+            if is_last := paired is not None and paired.least >= (1 - tolerance / 2) * program.value(solution):
                 break
-            new = program.search(solution, sets, rng)
-            outside = program.most(solution, sets, new)
-            last = accuracy <= LAST * tolerance and (outside <= HIGHER * tolerance or not len(new))
+            new_sets = program.search(solution, sets, rng)
+            largest_gain = program.most(solution, sets, new_sets)
+            is_last = accuracy <= FINAL_GAP * tolerance and (
+                largest_gain <= PRICE_MARGIN * tolerance or not len(new_sets)
+            )
             if not problem.proving and accuracy <= tolerance:
                 # Columns that gain at one of several best kernels change nothing; only a proof needs one without any.
                 value = program.value(solution)
-                if abs(value - before) <= tolerance * value:
+                if abs(value - previous_value) <= tolerance * value:
                     start = solution.central
                     break
-                before = value
-            if last:
+                previous_value = value
+            if is_last:
                 if isinstance(program.criterion, MVOptimal):
-                    paired = program.paired(LAST * tolerance, solution)
-                raised = program.raised(solution, sets, HIGHER * tolerance)
-                relaxed, more = program.shown(raised, problem.deadline.left is None)
-                if not len(new := unknown(more, sets)):
+                    paired = program.paired(FINAL_GAP * tolerance, solution)
+                raised = program.raised(solution, sets, PRICE_MARGIN * tolerance)
+                relaxation, gaining_sets = program.shown(raised, problem.deadline.left is None)
+                if not len(new_sets := new_rows(gaining_sets, sets)):
                     break
-                outside = program.most(solution, new)
-            accuracy = max(accuracy / 10, outside / FINER)
-            sets, start = np.vstack([sets, new]), solution.central.joined(np.ones(len(sets), dtype=bool), len(new))
+                largest_gain = program.most(solution, new_sets)
+            accuracy = max(accuracy / 10, largest_gain / ACCURACY_DIVISOR)
+            sets, start = (
+                np.vstack([sets, new_sets]),
+                solution.central.joined(np.ones(len(sets), dtype=bool), len(new_sets)),
+            )
         with suppress(SolverError):
-            if not last:  # out of time, or settled at a coarser accuracy
-                solution, known = program.solve(sets, LAST * tolerance, start), sets
-        if relaxed is None:
-            raised = program.raised(solution, known, HIGHER * tolerance)
-        mixture = Mixture(np.where(known, columns.epsilon, 0.0), program.fewer(solution, known), NEGLIGIBLE_EXACT)
-        matrix = mixture.matrix(columns, inward(columns.epsilon))
+            if not is_last:  # Out of time, or settled at a coarser accuracy.
+                solution, priced_sets = program.solve(sets, FINAL_GAP * tolerance, start), sets
+        if relaxation is None:
+            raised = program.raised(solution, priced_sets, PRICE_MARGIN * tolerance)
+        mixture = Mixture(
+            np.where(priced_sets, columns.epsilon, 0.0), program.fewer(solution, priced_sets), NEGLIGIBLE_EXACT
+        )
+        matrix = mixture.matrix(columns, log_scale(columns.epsilon))
 
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            fields = (utility, posed.constraints, channel, utility.prior)
+        def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
+            fields = (utility, reduced_problem.constraints, channel, utility.prior)
             if paired is not None:
                 yield EquivalenceDual(*fields, paired.kernel, paired.rows, raised.pairs, paired.relaxed)
-            if relaxed is not None:
-                yield EquivalenceDual(*fields, raised.kernel, raised.rows, raised.pairs, relaxed)
+            if relaxation is not None:
+                yield EquivalenceDual(*fields, raised.kernel, raised.rows, raised.pairs, relaxation)
             # Scores of one second moment in all directions, and prices in proportion to the law.
             yield EquivalenceDual(*fields, program.whitened(), utility.prior, raised.pairs, Scarf())
 
-        how = f"thresholds of scores in {len(solution.kernel)} directions, {len(known)} generated"
+        description = f"thresholds of scores in {len(solution.kernel)} directions, {len(priced_sets)} generated"
         shortfall = "the bound is rigorous but not within the tolerance"
-        if relaxed is None:
+        if relaxation is None:
             shortfall = (
                 "no search over directions or sets ended, and the bound is that of a relaxation: rigorous but coarse"
             )
-        return Candidate(matrix, how, prove, tolerance, shortfall=shortfall)
+        return Candidate(matrix, description, prove, tolerance, shortfall=shortfall)
 
 
 def tolerance_for(inputs: int) -> float:
-    """The relative gap at which a design for that many inputs is certified."""
+    """Return the relative gap at which a design for that many inputs is certified."""
     return CERTIFIED_GAP if inputs <= FINE_INPUTS else COARSE_GAP
 
 
 def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
-    """Sets (n, k): the empty one, those that ask one question alone, and single cells where they are few."""
+    """List sets (n, k): the empty one, those of one question alone, and single cells if they are few."""
     k, criterion = utility.size, utility.criterion
     sets = [np.zeros((1, k), dtype=bool)]
     if not isinstance(criterion, Marginals):
         return np.vstack([*sets, np.eye(k, dtype=bool)])
     cells = np.stack(np.unravel_index(np.arange(k), criterion.shape), axis=1)
     for j, answers in enumerate(criterion.shape):
-        if answers <= LISTED_ANSWERS:
-            own = np.array(list(product((False, True), repeat=answers)))[1:-1]
+        if answers <= MAX_ANSWERS_ENUMERATED:
+            question_sets = np.array(list(product((False, True), repeat=answers)))[1:-1]
         else:
             pilot = np.bincount(cells[:, j], utility.prior)
-            own = ask(FisherInformation(pilot / pilot.sum()), LocalDP(epsilon), certify=False).channel.matrix.T
-            own = np.unique(own > np.sqrt(own.min(axis=1) * own.max(axis=1))[:, None], axis=0)
-        sets.append(own[:, cells[:, j]])
+            question_sets = ask(
+                FisherInformation(pilot / pilot.sum()), LocalDP(epsilon), certify=False
+            ).channel.matrix.T
+            question_sets = np.unique(
+                question_sets > np.sqrt(question_sets.min(axis=1) * question_sets.max(axis=1))[:, None], axis=0
+            )
+        sets.append(question_sets[:, cells[:, j]])
     return np.unique(np.vstack(sets), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """The program for a criterion at a pilot (k,), contrasts F (k, d) centred at it, and the ratio e^epsilon,
-    to be solved by a deadline."""
+    """The program for a criterion at a pilot (k,), contrasts F (k, d) centered at it, and the ratio e^epsilon.
+
+    deadline : when the solution must be complete.
+    """
 
     criterion: LinearCriterion | MVOptimal
     prior: Array
@@ -204,51 +228,56 @@ class _Program:
     deadline: Deadline
 
     def first(self, sets: Members, rng: np.random.Generator) -> Members:
-        """`sets`, single cells, and thresholds of random scores, at random levels and at the best ones."""
+        """List `sets`, single cells, and thresholds of random scores.
+
+        The thresholds are at random levels and at the best ones.
+        """
         kernel, k = self.whitened(), len(self.prior)
-        drawn = rng.normal(size=(min(DRAWN * k, MOST_DRAWN), len(kernel)))
-        scores = drawn @ (kernel / self.prior)
+        directions = rng.normal(size=(min(RANDOM_SETS_PER_INPUT * k, MAX_RANDOM_SETS), len(kernel)))
+        scores = directions @ (kernel / self.prior)
         level = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
-        best, _ = climb(kernel, np.zeros(k), self.prior, self.ratio, drawn)
+        best, _ = climb(kernel, np.zeros(k), self.prior, self.ratio, directions)
         return np.unique(np.vstack([sets, np.eye(k, dtype=bool), scores > level, best]), axis=0)
 
     def masses(self, sets: Members) -> Array:
-        """(n,) the probabilities of the columns."""
+        """Compute (n,) the probabilities of the columns."""
         return np.asarray(np.where(sets, self.ratio, 1.0) @ self.prior)
 
     def units(self, sets: Members) -> Array:
-        """(n, k) the columns, divided by their probabilities."""
+        """Compute (n, k) the columns, divided by their probabilities."""
         return np.asarray(np.where(sets, self.ratio, 1.0) / self.masses(sets)[:, None])
 
     def gains(self, solution: SurveySolution, sets: Members) -> Array:
-        """(n,) what the columns of `sets` gain."""
+        """Compute (n,) the gains of the columns of `sets`."""
         units = self.units(sets)
         return np.asarray(((units @ solution.kernel.T) ** 2).sum(axis=1) - units @ solution.rows)
 
-    def search(self, solution: SurveySolution, known: Members, rng: np.random.Generator) -> Members:
-        """The sets that gain the most, best first and none of the `known` ones."""
-        directions = self.units(known) @ solution.kernel.T
-        far = np.linalg.norm(directions, axis=1).max()
-        drawn = rng.normal(size=(STARTS, len(solution.kernel)))
-        drawn *= far / np.linalg.norm(drawn, axis=1, keepdims=True)
-        sets = unknown(self.climbed(solution, np.vstack([directions, drawn])), known)
+    def search(self, solution: SurveySolution, known_sets: Members, rng: np.random.Generator) -> Members:
+        """Find the new sets that gain the most, best first."""
+        directions = self.units(known_sets) @ solution.kernel.T
+        largest_norm = np.linalg.norm(directions, axis=1).max()
+        random_directions = rng.normal(size=(RANDOM_STARTS, len(solution.kernel)))
+        random_directions *= largest_norm / np.linalg.norm(random_directions, axis=1, keepdims=True)
+        sets = new_rows(self.climbed(solution, np.vstack([directions, random_directions])), known_sets)
         gains = self.gains(solution, sets)
-        order = np.argsort(-gains, kind="stable")[:JOINING]
+        order = np.argsort(-gains, kind="stable")[:MAX_COLUMNS_PER_ROUND]
         return sets[order[gains[order] > 0]]
 
     def most(self, solution: SurveySolution, *sets: Members) -> float:
-        """The most that a column gains, or 0, relative to the criterion."""
+        """Compute the largest gain of a column, or 0, relative to the criterion."""
         gains = (float(self.gains(solution, group).max(initial=0.0)) for group in sets)
         return max(0.0, *gains) / float(solution.rows.sum())
 
     def climbed(self, solution: SurveySolution, directions: Array) -> Members:
-        """The sets at the ends of climbs from directions (n, d)."""
+        """Find the end sets of climbs from directions (n, d)."""
         sets, _ = climb(solution.kernel, solution.rows, self.prior, self.ratio, directions)
         return np.unique(sets, axis=0)
 
     def fewer(self, solution: SurveySolution, sets: Members) -> SurveySolution:
-        """The same with at most k (d + 1) weights, with which the influences K u are without bias, too; for the largest
-        of r variances with r more, and all variances are the same.
+        """Reduce the solution to at most k (d + 1) weights.
+
+        The influences K u remain without bias. For the largest of r variances there are r more weights, and all
+        variances remain the same.
         """
         units = self.units(sets) - 1
         basis = np.linalg.svd(solution.kernel, full_matrices=False)[2][: np.linalg.matrix_rank(self.factor)]
@@ -256,18 +285,22 @@ class _Program:
         mass = self.masses(sets)
         squares = (units @ solution.kernel.T) ** 2 if self.criterion.limited else units[:, :0]
         moments = np.hstack([np.ones((len(sets), 1)), units, products, squares])
-        return replace(solution, theta=fewer_weights(moments, solution.theta * mass) / mass)
+        return replace(solution, theta=reduce_weights(moments, solution.theta * mass) / mass)
 
-    def raised(self, solution: SurveySolution, sets: Members, more: float) -> SurveySolution:
-        """The same with prices, up to a share, above what the columns of `sets` earn, and with an even kernel."""
+    def raised(self, solution: SurveySolution, sets: Members, margin: float) -> SurveySolution:
+        """Raise the prices above the value of the columns of `sets`, with an even kernel.
+
+        margin : the relative margin of the prices.
+        """
         solution = self.evened(solution)
-        level = (self.most(solution, sets) + more) * float(solution.rows.sum())
+        level = (self.most(solution, sets) + margin) * float(solution.rows.sum())
         return replace(solution, rows=solution.rows + level * self.prior)
 
-    def shown(self, solution: SurveySolution, long: bool) -> tuple[AnyRelaxation | None, Members]:
-        """What shows that no column gains, with those that do; nothing, with none, where the search is too long.
+    def shown(self, solution: SurveySolution, is_long_allowed: bool) -> tuple[AnyRelaxation | None, Members]:
+        """Prove that no column gains, or find columns that do.
 
-        long : whether a search may take about a minute.
+        There is no proof and no column if the search is too long. is_long_allowed : True if a search may take about a
+        minute.
         """
         charges = Charges.of(FLOAT.of(solution.kernel), self.prior, solution.rows, solution.pairs)
         epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), solution.kernel.shape
@@ -277,77 +310,87 @@ class _Program:
                 branches = Branches(best_squares(gram, solution.rows, self.prior, self.ratio))
             except SolverError:
                 branches = Branches.convex(gram, solution.rows, self.prior, self.prior)
-            longer = replace(branches, nodes=NODES)
-            for searched in (branches, longer)[: 1 + (long and d > SEARCHED_DIRECTIONS)]:
-                walked = searched.walked(charges, epsilon, JOINING)
-                if walked is not None and walked.complete:
-                    return searched, walked.sets
-        for boxes in (0, BOXES)[: 1 + long] if d <= SEARCHED_DIRECTIONS else ():
+            long_search = replace(branches, nodes=MAX_SEARCH_NODES)
+            for search_bound in (branches, long_search)[: 1 + (is_long_allowed and d > SEARCHED_DIRECTIONS)]:
+                search = search_bound.walked(charges, epsilon, MAX_COLUMNS_PER_ROUND)
+                if search is not None and search.complete:
+                    return search_bound, search.sets
+        for boxes in (0, MAX_SEARCH_BOXES)[: 1 + is_long_allowed] if d <= SEARCHED_DIRECTIONS else ():
             thresholds = Thresholds(0.0, boxes)
             if (directions := thresholds.unpaid(charges, epsilon)) is not None:
                 return thresholds, self.climbed(solution, directions)
         return None, np.zeros((0, k), dtype=bool)
 
     def told(self, solution: SurveySolution) -> Array:
-        """(d,) K_j . F_j: the criterion is their sum, or the root of the sum of squares for the largest, squared."""
+        """Compute (d,) K_j . F_j.
+
+        The criterion is their sum, or the root of the sum of squares for the largest, squared.
+        """
         return np.asarray((solution.kernel * self.factor.T).sum(axis=1))
 
     def value(self, solution: SurveySolution) -> float:
-        """The criterion."""
-        told = self.told(solution)
-        square = told @ told if isinstance(self.criterion, MVOptimal) else told.sum() ** 2
+        """Compute the criterion."""
+        products = self.told(solution)
+        square = products @ products if isinstance(self.criterion, MVOptimal) else products.sum() ** 2
         return float(square / solution.rows.sum())
 
     def paired(self, accuracy: float, solution: SurveySolution | None = None) -> PairedDual | None:
-        """The best bound without pricing, for more than a few contrasts. solution : one whose value is enough, and
-        whose weights of the contrasts are taken for the largest of their variances.
+        """Find the best bound without pricing, for more than a few contrasts.
+
+        solution : one whose value is enough. Its weights of the contrasts are used for the largest of their variances.
         """
         scale = np.ones(self.factor.shape[1])
         if isinstance(self.criterion, MVOptimal):
-            told = scale if solution is None else np.abs(self.told(solution))
-            scale = told / np.linalg.norm(told)
+            products = scale if solution is None else np.abs(self.told(solution))
+            scale = products / np.linalg.norm(products)
         if not BOXED_DIRECTIONS < np.linalg.matrix_rank(self.factor * scale) < len(self.prior) - 1:
             return None
-        enough = math.inf if solution is None else (1 - accuracy) * self.value(solution)
+        enough_bound = math.inf if solution is None else (1 - accuracy) * self.value(solution)
         shape = getattr(self.criterion, "shape", ())
-        return paired_dual(self.prior, self.ratio, self.factor * scale, accuracy, shape, enough, self.deadline)
+        return paired_dual(self.prior, self.ratio, self.factor * scale, accuracy, shape, enough_bound, self.deadline)
 
     def near(self, paired: PairedDual, count: int, rng: np.random.Generator) -> Members:
-        """Up to `count` sets whose columns are priced nearly as high as what they earn at the numbers of a bound."""
-        drawn = rng.normal(size=(MOST_DRAWN, len(paired.kernel))) * math.sqrt(paired.least)
-        sets, gains = climb(paired.kernel, paired.rows, self.prior, self.ratio, drawn)
+        """Find up to `count` sets whose value nearly reaches their price in a bound."""
+        directions = rng.normal(size=(MAX_RANDOM_SETS, len(paired.kernel))) * math.sqrt(paired.least)
+        sets, gains = climb(paired.kernel, paired.rows, self.prior, self.ratio, directions)
         sets, index = np.unique(sets, axis=0, return_index=True)
         return sets[np.argsort(-gains[index], kind="stable")[:count]]
 
     def whitened(self) -> Array:
-        """K (d, k) whose scores K_x / p_x have mean 0 and uncorrelated unit variances, turned towards F."""
+        """Build K (d, k) whose scores K_x / p_x are uncorrelated, rotated toward F.
+
+        The scores have mean 0 and unit variances.
+        """
         root = np.sqrt(self.prior)
         left, _, right = np.linalg.svd(root[:, None] * self.factor, full_matrices=False)
         return np.asarray((root[:, None] * (left @ right)).T)
 
     def evened(self, solution: SurveySolution) -> SurveySolution:
-        """The same, with a kernel that is odd in every yes/no question whose answers the pilot does not tell apart.
+        """Make the kernel symmetric in every yes/no question with a symmetric pilot.
 
-        The mean of a kernel and of its mirror image is as good, and its proof needs half of the directions.
+        The mean of a kernel and of its mirror image is as good. Its proof needs half of the directions.
         """
         shape = getattr(self.criterion, "shape", ())
         if math.prod(shape) != len(self.prior) or len(solution.kernel) != sum(shape) - len(shape):
             return solution
-        kernel, rows, row = solution.kernel.reshape(-1, *shape), solution.rows.reshape(shape), 0
+        kernel, rows, row_number = solution.kernel.reshape(-1, *shape), solution.rows.reshape(shape), 0
         for j, answers in enumerate(shape):
-            cells = self.prior.reshape(shape)
-            if answers == 2 and np.array_equal(cells, np.flip(cells, j)):
-                sign = np.where(np.arange(len(kernel)) == row, -1.0, 1.0).reshape(-1, *[1] * len(shape))
+            pilot = self.prior.reshape(shape)
+            if answers == 2 and np.array_equal(pilot, np.flip(pilot, j)):
+                sign = np.where(np.arange(len(kernel)) == row_number, -1.0, 1.0).reshape(-1, *[1] * len(shape))
                 kernel, rows = (kernel + sign * np.flip(kernel, j + 1)) / 2, (rows + np.flip(rows, j)) / 2
-            row += answers - 1
+            row_number += answers - 1
         return replace(solution, kernel=kernel.reshape(len(solution.kernel), -1), rows=rows.ravel())
 
     def solve(self, sets: Members, accuracy: float, start: Central | None) -> SurveySolution:
-        """The best weights of the columns of `sets`, and the centred kernel and prices at which none of them gains."""
+        """Solve for the best weights of the columns of `sets`.
+
+        Also returns the centered kernel and prices at which none of them gains.
+        """
         gain = min(self.ratio - 1, 1.0)  # columns of nearly equal entries are spread out
         units = (self.units(sets) - 1) / gain
         solution = survey_program(self.criterion, self.prior, 1 + units, accuracy, None, start)
         theta = solution.theta / self.masses(sets)
         kernel = solution.kernel - solution.kernel.sum(axis=1)[:, None] * self.prior
-        even = solution.rows.sum() * self.prior
-        return replace(solution, theta=theta, kernel=kernel / gain, rows=even + (solution.rows - even) / gain)
+        uniform = solution.rows.sum() * self.prior
+        return replace(solution, theta=theta, kernel=kernel / gain, rows=uniform + (solution.rows - uniform) / gain)

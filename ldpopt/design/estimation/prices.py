@@ -1,19 +1,19 @@
-"""The gain of a column at the multipliers of a design for estimation: what it earns less what it pays [KW].
+"""The gain of a column at the multipliers of a design for estimation: its information less its price [KW].
 
 For a column s the gain per unit of probability is
 
     v(s) = (|K s|^2 / (s.p) - lambda.s - sum_{x,x'} nu[x,x'] (s_x - s_x')_+) / (s.p),
 
-with K centred at p, so that K 1 = 0. With t >= v over all columns, sum lambda + eta sum nu + t bounds
-sum_y w_y |K u_y|^2 over every channel that meets the constraints: rows sum to one, and so do the probabilities s.p.
-Under plain LDP the patterns S (E = exp(epsilon) on a set, 1 elsewhere) are enough, because every column is a sum of
-patterns and S^T G S / (S.p), G = K^T K, is convex and homogeneous. `Charges` encloses gains; `Prices` computes them in
-floats, for searches.
+with K centered at p, so that K 1 = 0. With t >= v over all columns, sum lambda + eta sum nu + t bounds sum_y w_y |K
+u_y|^2 over every channel that meets the constraints: rows sum to one, and so do the probabilities s.p. Under plain LDP
+the patterns S (E = exp(epsilon) on a set, 1 elsewhere) are enough, because every column is a sum of patterns and S^T G
+S / (S.p), G = K^T K, is convex and homogeneous. `Charges` encloses gains; `Prices` computes them in floats, for
+searches.
 
-*One contrast.* For a kernel with one row kappa, a pattern t + a, t = 1/(E - 1), earns c^2 / m with c = kappa.a and
-m = t + p.a. As c^2 / m = max over s of 2 s c - s^2 m,
+*One contrast.* For a kernel with one row kappa, a pattern t + a, t = 1/(E - 1), has the information c^2 / m with c =
+kappa.a and m = t + p.a. As c^2 / m = max over s of 2 s c - s^2 m,
 
-    earned - paid = max over s of  -s^2 t - t sum lambda + sum over x in a of g_x(s),
+    gain = max over s of  -s^2 t - t sum lambda + sum over x in a of g_x(s),
     g_x(s) = 2 s kappa_x - s^2 p_x - lambda_x.
 
 At any s the best set is {x : g_x(s) > 0}, which changes only at roots of the g_x. So at most 2 k + 1 sets can be best.
@@ -35,12 +35,18 @@ from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array
 
-ROWS = 4096  # The number of columns that are priced at a time.
+COLUMNS_PER_BLOCK = 4096  # Columns that are priced at once.
 
 
 @dataclass(frozen=True, eq=False)
 class Charges:
-    """kernel : K (r, k), centred. prior : the law p (k,). rows : lambda (k,). pairs : nu (k, k), none below zero."""
+    """The kernel and the multipliers that price columns.
+
+    - `kernel` : K (r, k), centered.
+    - `prior` : the distribution p (k,).
+    - `rows` : lambda (k,).
+    - `pairs` : nu (k, k), nonnegative.
+    """
 
     kernel: Enclosure
     prior: Enclosure
@@ -49,100 +55,116 @@ class Charges:
 
     @classmethod
     def of(cls, kernel: Enclosure, prior: Array, rows: Array, pairs: Array) -> Charges:
-        """The charges of a kernel, which is centred here, at the law proportional to `prior`."""
+        """Build the charges of a kernel at the distribution proportional to `prior`.
+
+        The kernel is centered here.
+        """
         p = law(prior, kernel.arithmetic)
         return cls(kernel - kernel.sum(axis=1)[:, None] * p[None, :], p, rows, pairs)
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """The arithmetic in which the charges are computed."""
+        """The arithmetic of the charges."""
         return self.kernel.arithmetic
 
     @property
     def total(self) -> Enclosure:
-        """The sum of lambda, rounded only once: a constant column pays nothing else."""
+        """The sum of lambda, rounded only once: it is the whole price of a constant column."""
         return self.arithmetic.of(exact_sum(self.rows))
 
     def most(self, base: Enclosure, rise: Enclosure) -> float:
-        """An upper bound on the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
-        parts = (slice(start, start + ROWS) for start in range(0, len(base), ROWS))
-        return float(np.max(np.concatenate([self.prices(base[part], rise[part]).upper for part in parts])))
+        """Bound the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
+        blocks = (slice(start, start + COLUMNS_PER_BLOCK) for start in range(0, len(base), COLUMNS_PER_BLOCK))
+        return float(np.max(np.concatenate([self.prices(base[part], rise[part]).upper for part in blocks])))
 
     def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
-        """(n,) the gain of each column per unit of its probability, v in the module's docstring."""
+        """Compute (n,) the gain of each column per unit of its probability, v of the module."""
         mass = base + rise @ self.prior
-        # K 1 = 0: the part that all inputs share earns nothing, and is left out.
-        earned = (rise @ self.kernel.T).square().sum(axis=1)
-        paid = base * self.total + rise @ self.arithmetic.of(self.rows)
+        # K 1 = 0: the part that all inputs share has no information, and is left out.
+        gain = (rise @ self.kernel.T).square().sum(axis=1)
+        price = base * self.total + rise @ self.arithmetic.of(self.rows)
         x, other = np.nonzero(self.pairs)
         if len(x):
-            paid = paid + (rise[:, x] - rise[:, other]).positive() @ self.arithmetic.of(self.pairs[x, other])
-        return (earned / mass - paid) / mass
+            price = price + (rise[:, x] - rise[:, other]).positive() @ self.arithmetic.of(self.pairs[x, other])
+        return (gain / mass - price) / mass
 
 
-SAME = 2.0**-44  # Roots that differ by less than this share of the largest one count as one root.
+ROOT_MERGE_RTOL = 2.0**-44  # Roots with a smaller difference, relative to the largest root, count as one.
 
 
 def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.bool_], Array]:
-    """(n, k) the best set between every two neighbouring roots, and (n + 1,) the ends of these intervals, in floats."""
+    """Return (n, k) the best set between every two neighboring roots, in floats.
+
+    Also returns (n + 1,) the endpoints of these intervals.
+    """
     with np.errstate(all="ignore"):
-        apart = kernel**2 - prior * rows
-        root = np.sqrt(np.where(apart > 0, apart, np.nan))
+        discriminant = kernel**2 - prior * rows
+        root = np.sqrt(np.where(discriminant > 0, discriminant, np.nan))
         # The root that does not cancel, and the other one from the product of both.
-        far = kernel + np.where(kernel >= 0, root, -root)
-        roots = np.concatenate([far / prior, rows / far])
+        large_root = kernel + np.where(kernel >= 0, root, -root)
+        roots = np.concatenate([large_root / prior, rows / large_root])
     roots = np.unique(roots[np.isfinite(roots)])
     roots = roots if len(roots) else np.zeros(1)
     # Roots that differ by rounding alone count as one: they belong to inputs with the same weight in the contrast.
-    roots = roots[np.diff(roots, prepend=-np.inf) > SAME * np.abs(roots).max()]
+    roots = roots[np.diff(roots, prepend=-np.inf) > ROOT_MERGE_RTOL * np.abs(roots).max()]
     roots = roots if len(roots) else np.zeros(1)
-    inside = (roots[:-1] + roots[1:]) / 2
-    s = np.concatenate([[roots[0] - 1 - abs(roots[0])], inside, [roots[-1] + 1 + abs(roots[-1])]])
+    midpoints = (roots[:-1] + roots[1:]) / 2
+    s = np.concatenate([[roots[0] - 1 - abs(roots[0])], midpoints, [roots[-1] + 1 + abs(roots[-1])]])
     sets = s[:, None] * (2 * kernel - s[:, None] * prior) - rows > 0
     return np.asarray(sets), np.concatenate([[-np.inf], roots, [np.inf]])
 
 
-def most_of_line(charges: Charges, level: Enclosure) -> float:
-    """An upper bound on the gains of all patterns t + a, t = `level`, for one row of K; inf where none is proved.
-    Nothing may be charged for pairs. Rounding may have given a wrong set between two roots, so that what any other set
-    could gain there is added, input by input.
+def line_gain_bound(charges: Charges, level: Enclosure) -> float:
+    """Bound the gains of all patterns t + a, t = `level`, for one row of K.
+
+    It is inf if none is proved. Pairs must not have prices. Rounding may have given a wrong set between two roots. So
+    the largest gain of any other set there is added, input by input.
     """
     kernel, p, t = FLOAT.of(charges.kernel)[0], FLOAT.of(charges.prior), FLOAT.of(level)
     rows = FLOAT.of(charges.rows)
-    possible = (np.asarray(p.lower) > 0).all() and t.lower > 0
-    if charges.pairs.any() or not possible or not np.isfinite(charges.rows).all():
+    is_valid = (np.asarray(p.lower) > 0).all() and t.lower > 0
+    if charges.pairs.any() or not is_valid or not np.isfinite(charges.rows).all():
         return math.inf
     sets, ends = line_sets(np.asarray(kernel.midpoint), np.asarray(p.midpoint), charges.rows)
     rise = sets.astype(np.float64)
     mass = rise @ p + t
-    paid = rise @ rows + t * FLOAT.of(charges.total)
-    earned: Any = rise @ kernel
-    own = earned.square() / mass - paid
+    price = rise @ rows + t * FLOAT.of(charges.total)
+    projection: Any = rise @ kernel
+    set_gains = projection.square() / mass - price
     finite = FLOAT.of(ends[1:-1])[:, None]
     at_ends = (kernel[None, :] * 2 - p[None, :] * finite) * finite - rows[None, :]
-    least, most = np.asarray(at_ends.lower), np.asarray(at_ends.upper)
-    top, peak = kernel / p, np.asarray((kernel.square() / p - rows).upper)
-    # An input of the set may lose as much as g_x is below zero at an end; one outside may gain its largest g_x.
+    lower_ends, upper_ends = np.asarray(at_ends.lower), np.asarray(at_ends.upper)
+    peak_points, peak = kernel / p, np.asarray((kernel.square() / p - rows).upper)
+    # An input of the set may lose at most -g_x at an end; one outside may gain its largest g_x.
     edge = np.full((1, len(peak)), np.inf)
-    lacking = -np.minimum(np.vstack([-edge, least]), np.vstack([least, -edge]))
-    reach = (np.asarray(top.lower) <= ends[1:, None]) & (np.asarray(top.upper) >= ends[:-1, None])
-    gained = np.where(reach, peak, np.maximum(np.vstack([-edge, most]), np.vstack([most, -edge])))
-    wrong = np.maximum(np.where(sets, lacking, gained), 0.0)
-    if not np.isfinite(wrong).all():
+    lost = -np.minimum(np.vstack([-edge, lower_ends]), np.vstack([lower_ends, -edge]))
+    is_reached = (np.asarray(peak_points.lower) <= ends[1:, None]) & (np.asarray(peak_points.upper) >= ends[:-1, None])
+    possible_gains = np.where(
+        is_reached, peak, np.maximum(np.vstack([-edge, upper_ends]), np.vstack([upper_ends, -edge]))
+    )
+    set_errors = np.maximum(np.where(sets, lost, possible_gains), 0.0)
+    if not np.isfinite(set_errors).all():
         return math.inf
-    over = np.asarray((own + FLOAT.of(wrong).sum(axis=1)).upper)
-    if not (over < math.inf).all():
+    gain_bounds = np.asarray((set_gains + FLOAT.of(set_errors).sum(axis=1)).upper)
+    if not (gain_bounds < math.inf).all():
         return math.inf
-    return max(float((FLOAT.of(over) / t).max().upper), 0.0)  # a mass is at least t
+    return max(float((FLOAT.of(gain_bounds) / t).max().upper), 0.0)  # A mass is at least t.
 
 
-EXACT_LIMIT = 24  # The most inputs whose 2^k patterns are all priced; 2^24 patterns take about a second.
+MAX_INPUTS_ALL_PRICED = 24  # All 2^k patterns are priced; 2^24 patterns take about a second.
 Members = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """gram : G (k, k). prior : p (k,). rows : lambda (k,). pairs : nu (k, k). ratio : E."""
+    """The numbers that price columns, in floats.
+
+    - `gram` : G (k, k).
+    - `prior` : p (k,).
+    - `rows` : lambda (k,).
+    - `pairs` : nu (k, k).
+    - `ratio` : E.
+    """
 
     gram: Array
     prior: Array
@@ -151,92 +173,107 @@ class Prices:
     ratio: float
 
     def gains(self, columns: Array) -> Array:
-        """(n,) the gains v of `columns` (n, k), whose entries may be any positive numbers."""
+        """Compute (n,) the gains v of `columns` (n, k), whose entries may be any positive numbers."""
         mass = columns @ self.prior
-        earned = np.einsum("nx,nx->n", columns @ self.gram, columns) / mass
-        paid = columns @ self.rows
+        gain = np.einsum("nx,nx->n", columns @ self.gram, columns) / mass
+        price = columns @ self.rows
         if self.pairs.any():
             x, other = np.nonzero(self.pairs)
-            paid = paid + np.maximum(columns[:, x] - columns[:, other], 0.0) @ self.pairs[x, other]
-        return np.asarray((earned - paid) / mass)
+            price = price + np.maximum(columns[:, x] - columns[:, other], 0.0) @ self.pairs[x, other]
+        return np.asarray((gain - price) / mass)
 
-    def best(self, count: int, above: float) -> tuple[float, Members]:
-        """The largest v over all 2^k patterns, and up to `count` of the patterns with v above `above`, best first."""
-        k, t, even = len(self.prior), 1 / (self.ratio - 1), self.gram.sum(axis=1)
+    def best(self, count: int, min_gain: float) -> tuple[float, Members]:
+        """Return the largest v over all 2^k patterns, and the best patterns.
+
+        These are up to `count` patterns with v above `min_gain`, best first.
+        """
+        k, t, row_sums = len(self.prior), 1 / (self.ratio - 1), self.gram.sum(axis=1)
         # (t + a)^T G (t + a), where a_x^2 = a_x.
-        square, constant = self.gram + np.diag(2 * t * even), t * t * float(even.sum())
-        linear, fixed = self.rows + self.pairs.sum(axis=1), t * float(self.rows.sum())
+        square, constant = self.gram + np.diag(2 * t * row_sums), t * t * float(row_sums.sum())
+        linear, constant_price = self.rows + self.pairs.sum(axis=1), t * float(self.rows.sum())
         first = subsets(k // 2)
-        top, kept, paying = -np.inf, np.empty(0), np.empty((0, k), dtype=bool)
-        for block, mass, earned, paid in in_halves(square, linear, self.pairs, self.prior, t, fixed, 2**21):
-            value = ((earned + constant) / mass - paid) / mass
-            top = max(top, float(value.max()))
+        largest_gain, best_gains, best_sets = -np.inf, np.empty(0), np.empty((0, k), dtype=bool)
+        for block, mass, gain, price in patterns_in_halves(
+            square, linear, self.pairs, self.prior, t, constant_price, 2**21
+        ):
+            value = ((gain + constant) / mass - price) / mass
+            largest_gain = max(largest_gain, float(value.max()))
             flat = value.ravel()
-            good = np.flatnonzero(flat > above)
-            if len(good) > count:
-                good = good[np.argpartition(-flat[good], count)[:count]]
-            if len(good):
-                sets = np.hstack([first[good % len(first)], block[good // len(first)]]) > 0.5
-                kept, paying = np.append(kept, flat[good]), np.vstack([paying, sets])
-                order = np.argsort(-kept, kind="stable")[:count]
-                kept, paying = kept[order], paying[order]
-        return top, paying
+            selected = np.flatnonzero(flat > min_gain)
+            if len(selected) > count:
+                selected = selected[np.argpartition(-flat[selected], count)[:count]]
+            if len(selected):
+                sets = np.hstack([first[selected % len(first)], block[selected // len(first)]]) > 0.5
+                best_gains, best_sets = np.append(best_gains, flat[selected]), np.vstack([best_sets, sets])
+                order = np.argsort(-best_gains, kind="stable")[:count]
+                best_gains, best_sets = best_gains[order], best_sets[order]
+        return largest_gain, best_sets
 
     def line(self) -> Members:
-        """(n, k) the sets that can be best where G has rank one and nothing is charged for pairs."""
+        """List (n, k) the sets that can be best where G has rank one and pairs have no prices."""
         largest = int(np.argmax(np.diag(self.gram)))
         kernel = self.gram[largest] / np.sqrt(max(float(self.gram[largest, largest]), 1e-300))
         return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
 
-    def climb(self, starts: Members, count: int, above: float) -> Members:
-        """Patterns with v above `above`, by moving one input at a time from `starts` until no move helps."""
+    def climb(self, starts: Members, count: int, min_gain: float) -> Members:
+        """Find patterns with v above `min_gain` by local search.
+
+        It moves one input at a time from `starts` until no move helps.
+        """
         sets = np.unique(starts, axis=0)
         k = sets.shape[1]
         value = self.gains(np.where(sets, self.ratio, 1.0))
         active = np.arange(len(sets))
         for _ in range(4 * k):
-            flipped = np.repeat(sets[active, None, :], k, axis=1)
-            flipped[:, np.arange(k), np.arange(k)] ^= True
-            near = self.gains(np.where(flipped.reshape(-1, k), self.ratio, 1.0)).reshape(len(active), k)
-            flip = near.argmax(axis=1)
-            better = near[np.arange(len(active)), flip] > value[active] + 1e-15
-            if not better.any():
+            neighbors = np.repeat(sets[active, None, :], k, axis=1)
+            neighbors[:, np.arange(k), np.arange(k)] ^= True
+            neighbor_gains = self.gains(np.where(neighbors.reshape(-1, k), self.ratio, 1.0)).reshape(len(active), k)
+            flip = neighbor_gains.argmax(axis=1)
+            is_better = neighbor_gains[np.arange(len(active)), flip] > value[active] + 1e-15
+            if not is_better.any():
                 break
-            value[active[better]] = near[better, flip[better]]
-            sets[active[better], flip[better]] ^= True
-            active = active[better]
+            value[active[is_better]] = neighbor_gains[is_better, flip[is_better]]
+            sets[active[is_better], flip[is_better]] ^= True
+            active = active[is_better]
         sets, index = np.unique(sets, axis=0, return_index=True)
         value = value[index]
         order = np.argsort(-value)[:count]
-        return np.asarray(sets[order[value[order] > above]])
+        return np.asarray(sets[order[value[order] > min_gain]])
 
 
-def in_halves(
-    square: Array, linear: Array, pairs: Array, prior: Array, level: float, fixed: float, size: int
+def patterns_in_halves(
+    quadratic: Array, linear: Array, pairs: Array, prior: Array, level: float, constant: float, size: int
 ) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """All 2^k patterns t + a, t = `level`, in blocks of about `size`, each set of the second half of the inputs with
-    every set of the first: the block's sets (b, k - low), the masses t + p.a, a^T square a, and
-    fixed + linear.a - a^T pairs a, (b, 2^low) each.
+    """Generate all 2^k patterns t + a, t = `level`, in blocks of about `size`.
+
+    A block holds some sets of the second half of the inputs, each with every set of the first. It consists of the sets
+    (b, k - low), the masses t + p.a, a^T quadratic a, and constant + linear.a - a^T pairs a, (b, 2^low) each.
     """
-    low = len(prior) // 2
-    first, second = subsets(low), subsets(len(prior) - low)
-    mass = level + first @ prior[:low]
-    own = [form_of(first, square[:low, :low]), first @ linear[:low] - form_of(first, pairs[:low, :low])]
-    cross = [2 * square[low:, :low] @ first.T, -(pairs[low:, :low] + pairs[:low, low:].T) @ first.T]
+    half = len(prior) // 2
+    first, second = subsets(half), subsets(len(prior) - half)
+    mass = level + first @ prior[:half]
+    first_terms = [
+        quadratic_form(first, quadratic[:half, :half]),
+        first @ linear[:half] - quadratic_form(first, pairs[:half, :half]),
+    ]
+    cross = [2 * quadratic[half:, :half] @ first.T, -(pairs[half:, :half] + pairs[:half, half:].T) @ first.T]
     step = max(1, size // len(first))
     for start in range(0, len(second), step):
         block = second[start : start + step]
-        other = [form_of(block, square[low:, low:]), block @ linear[low:] - form_of(block, pairs[low:, low:])]
-        earned = block @ cross[0] + own[0] + other[0][:, None]
-        paid = block @ cross[1] + own[1] + (other[1][:, None] + fixed)
-        yield block, (block @ prior[low:])[:, None] + mass, earned, paid
+        second_terms = [
+            quadratic_form(block, quadratic[half:, half:]),
+            block @ linear[half:] - quadratic_form(block, pairs[half:, half:]),
+        ]
+        gain = block @ cross[0] + first_terms[0] + second_terms[0][:, None]
+        price = block @ cross[1] + first_terms[1] + (second_terms[1][:, None] + constant)
+        yield block, (block @ prior[half:])[:, None] + mass, gain, price
 
 
-def form_of(sets: Array, square: Array) -> Array:
-    """(n,) a^T square a for each row a of `sets`."""
-    return np.asarray(((sets @ square) * sets).sum(axis=1))
+def quadratic_form(sets: Array, matrix: Array) -> Array:
+    """Compute (n,) a^T matrix a for each row a of `sets`."""
+    return np.asarray(((sets @ matrix) * sets).sum(axis=1))
 
 
 def subsets(k: int) -> Array:
-    """(2^k, k) indicators of all subsets."""
+    """List (2^k, k) indicators of all subsets."""
     return ((np.arange(2**k)[:, None] >> np.arange(k)) & 1).astype(np.float64)

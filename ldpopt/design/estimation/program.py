@@ -51,7 +51,7 @@ import scipy.linalg
 from scipy import sparse
 
 from ldpopt.design.cones import ConeProgram
-from ldpopt.design.estimation.relaxation import CLASSES, PolicyCone, PolicyRelaxation, Relaxation
+from ldpopt.design.estimation.relaxation import MASS_CLASSES, PolicyCone, PolicyRelaxation, Relaxation
 from ldpopt.design.estimation.staircase import AnyRelaxation, Columns
 from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve, solve_cones
 from ldpopt.design.utilities.criteria import MVOptimal
@@ -65,9 +65,9 @@ from ldpopt.values.distribution import Array
 class FisherSolution:
     """Weights `theta` (n,) of the columns, Q[:, y] = theta_y S_y, and dual values.
 
-    rows, pairs, kernel : lambda (k,), nu (k, k) and K (r, k), for a single distribution; zero otherwise. Their scale
-    (t^2 for the first two, t for the third, for some t) is the program's own.
-    shares : the weight of each distribution in the worst case; they sum to 1.
+    - `rows`, `pairs`, `kernel` : lambda (k,), nu (k, k) and K (r, k), for a single distribution; zero otherwise. Their
+      scale is specific to the program (t^2 for the first two, t for the third, for some t).
+    - `shares` : the weight of each distribution in the worst case; they sum to 1.
     """
 
     theta: Array
@@ -80,29 +80,34 @@ class FisherSolution:
 def fisher_program(
     criterion: Criterion, priors: Sequence[Array], columns: Array, epsilon: float, eta: float | None
 ) -> FisherSolution:
-    """The best weights of `columns` (n, k), entries within a factor exp(epsilon), for the worst of `priors`."""
-    gain = math.expm1(min(epsilon, math.log(2)))  # brings the columns u to the order of 1
+    """Solve for the best weights of `columns` (n, k) for the worst of `priors`.
+
+    The entries of a column are within a factor exp(epsilon).
+    """
+    gain = math.expm1(min(epsilon, math.log(2)))  # Brings the columns u to the order of 1.
     n, k = columns.shape
-    silent = np.ptp(columns, axis=1) == 0
-    unit = 1.0 if eta is None or not silent.any() else min(1.0, eta / gain)
+    is_constant = np.ptp(columns, axis=1) == 0
+    unit = 1.0 if eta is None or not is_constant.any() else min(1.0, eta / gain)
     prior, mass = priors[0], columns @ priors[0]
-    kept = np.arange(k) != int(np.argmax(prior))  # p . u = 0: one row follows from the others
-    units = np.where(silent, 1.0, unit)  # of the weights w
+    is_independent = np.arange(k) != int(np.argmax(prior))  # p . u = 0: one row follows from the others
+    units = np.where(is_constant, 1.0, unit)  # of the weights w
     program = ConeProgram()
     w, level = program.variables(n), program.variables(1)
     program.put("nonnegative", np.zeros(n), (w, sparse.eye_array(n)))
     total = program.put("zero", -np.ones(1), (w, units[None]))
-    balance = program.put("zero", np.zeros(k - 1), (w, ((columns / mass[:, None] - 1) / gain).T[kept]))
+    balance = program.put("zero", np.zeros(k - 1), (w, ((columns / mass[:, None] - 1) / gain).T[is_independent]))
     x, other = np.triu_indices(k, 1)
     if eta is not None:
-        above = np.maximum(columns[:, x] - columns[:, other], 0.0) / (gain * mass[:, None])
-        cap = program.put("nonnegative", np.full(len(x), eta / gain / unit), (w, -above.T))
-    posed, ties = [], []
+        excess = np.maximum(columns[:, x] - columns[:, other], 0.0) / (gain * mass[:, None])
+        cap = program.put("nonnegative", np.full(len(x), eta / gain / unit), (w, -excess.T))
+    expressions, ties = [], []
     for p in priors:
-        law = columns @ p
+        masses = columns @ p
         # At another distribution, the same weights theta mean w times the ratio of the masses.
-        posed.append(criterion.build_program((columns / law[:, None] - 1) / gain, Weights(program, w, law / mass)))
-        cost = (posed[-1].variables, -posed[-1].slopes[None])
+        expressions.append(
+            criterion.build_program((columns / masses[:, None] - 1) / gain, Weights(program, w, masses / mass))
+        )
+        cost = (expressions[-1].variables, -expressions[-1].slopes[None])
         ties.append(program.put("nonnegative", np.zeros(1), (level, np.ones((1, 1))), cost))
     values, duals = solve_cones(program, level, "design for estimation")
 
@@ -110,9 +115,9 @@ def fisher_program(
     rows, pairs, kernel = np.zeros(k), np.zeros((k, k)), np.zeros((1, k))
     if len(priors) == 1:
         # The program's columns are u / gain; its slopes are those of the criterion, divided by `factor`.
-        factor, kernel = posed[0].factor, posed[0].kernel(duals) / gain
+        factor, kernel = expressions[0].factor, expressions[0].kernel(duals) / gain
         slopes = np.zeros(k)
-        slopes[kept] = -duals[balance] * factor / gain
+        slopes[is_independent] = -duals[balance] * factor / gain
         rows = -float(duals[total][0]) * unit * factor * prior + slopes - prior * slopes.sum()
         if eta is not None:
             pairs[x, other] = np.maximum(duals[cap], 0.0) * factor / gain
@@ -120,7 +125,10 @@ def fisher_program(
 
 
 def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
-    """K (r, k) for which K u_y is the best influence of report y, where u_y = q_y / (q_y . p) - 1."""
+    """Compute K (r, k) for which K u_y is the best influence of report y.
+
+    Here u_y = q_y / (q_y . p) - 1.
+    """
     reduced = scores(matrix, prior)
     scale = np.linalg.norm(reduced, axis=1)
     scale[scale == 0] = 1.0
@@ -129,32 +137,33 @@ def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
 
 
 def least_multipliers(
-    kernel: Array, prior: Array, values: Array, eta: float | None, worth: Array | None
+    kernel: Array, prior: Array, values: Array, eta: float | None, bound_terms: Array | None
 ) -> tuple[Array, Array, Array]:
-    """Multipliers lambda (k,) and nu (k, k) with least sum lambda + eta sum nu for which no column gains; the kernel.
+    """Compute multipliers with the least bound for which no column gains.
 
-    That is, |K S|^2 / (S.p) <= lambda.S + sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every column S of `values` (n, k),
-    with K centred at p. Where the rows of the kernel may have weights (`worth` (r,) is what each adds to the bound),
-    the best weights are found, too, with an unchanged total worth, and the kernel that is returned has them.
+    They are lambda (k,) and nu (k, k) with least sum lambda + eta sum nu. That is, |K S|^2 / (S.p) <= lambda.S +
+    sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every column S of `values` (n, k), with K centered at p. The rows of the
+    kernel may have weights: `bound_terms` (r,) is the contribution of each to the bound. Then the best weights with an
+    unchanged total are computed, too. Also returns the kernel with these weights.
     """
     import cvxpy as cp
 
     k = len(prior)
     unit = values / (values @ prior)[:, None]
-    each = ((unit - 1) @ (kernel - np.outer(kernel.sum(axis=1), prior)).T) ** 2
+    row_information = ((unit - 1) @ (kernel - np.outer(kernel.sum(axis=1), prior)).T) ** 2
     rows, pairs, weights = cp.Variable(k), np.zeros((k, k)), np.ones(len(kernel))
-    scale = float(each.sum(axis=1).max()) or 1.0
-    earned, ties = each.sum(axis=1) / scale, []
-    if worth is not None and worth.max() > 0:
+    scale = float(row_information.sum(axis=1).max()) or 1.0
+    gain, ties = row_information.sum(axis=1) / scale, []
+    if bound_terms is not None and bound_terms.max() > 0:
         share = cp.Variable(len(kernel), nonneg=True)
-        earned, ties = each / scale @ share, [worth / worth.max() @ share == 1]
-    paid, cost = unit @ rows, cp.sum(rows)
+        gain, ties = row_information / scale @ share, [bound_terms / bound_terms.max() @ share == 1]
+    price, cost = unit @ rows, cp.sum(rows)
     if eta is not None:
         x, other = np.triu_indices(k, 1)
         cap = cp.Variable(len(x), nonneg=True)
-        paid = paid + np.maximum(unit[:, x] - unit[:, other], 0.0) @ cap
+        price = price + np.maximum(unit[:, x] - unit[:, other], 0.0) @ cap
         cost = cost + eta * cp.sum(cap)
-    solve(cp.Problem(cp.Minimize(cost), [paid >= earned, *ties]), "multipliers of the equivalence bound", SIMPLEX)
+    solve(cp.Problem(cp.Minimize(cost), [price >= gain, *ties]), "multipliers of the equivalence bound", SIMPLEX)
     if eta is not None:
         pairs[x, other] = np.maximum(np.asarray(cap.value), 0.0) * scale
     if ties:
@@ -162,23 +171,25 @@ def least_multipliers(
     return np.asarray(rows.value) * scale, pairs, kernel * np.sqrt(weights)[:, None]
 
 
-def fewer_columns(columns: Array, weights: Array) -> Array:
-    """(n,) new weights with the same information, at most k (k + 1)/2 positive, of `columns` (n, k) with S.p = 1.
+def reduce_columns(columns: Array, weights: Array) -> Array:
+    """Compute (n,) new weights with the same information, at most k (k + 1)/2 positive.
 
-    The products of their entries give the information, and, as p.S = 1, the row sums as well.
+    `columns` is (n, k) with S.p = 1. The products of their entries give the information, and, as p.S = 1, the row sums
+    as well.
     """
-    x, other = np.triu_indices(columns.shape[1])
-    return fewer_weights(columns[:, x] * columns[:, other], weights)
+    first, second = np.triu_indices(columns.shape[1])
+    return reduce_weights(columns[:, first] * columns[:, second], weights)
 
 
-def fewer_weights(moments: Array, weights: Array) -> Array:
-    """(n,) weights >= 0 with `moments`.T @ weights unchanged, of which at most r are positive, for (n, r) `moments`.
+def reduce_weights(moments: Array, weights: Array) -> Array:
+    """Compute (n,) weights >= 0 with unchanged moments, at most r of them positive.
 
-    Of twice as many columns as moments, half can go. The weights move along a combination that changes no moment, until
-    one weight is zero. That weight is then eliminated from the other such combinations. If there are more columns, they
-    are put into twice as many groups as there are moments, and half of the groups go at once.
+    The moments are `moments`.T @ weights, for (n, r) `moments`. Of twice as many columns as moments, half can go. The
+    weights move along a combination that changes no moment, until one weight is zero. That weight is then eliminated
+    from the other such combinations. If there are more columns, they are put into twice as many groups as there are
+    moments, and half of the groups go at once.
 
-    >>> fewer = fewer_weights(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 1.0, 1.0]))
+    >>> fewer = reduce_weights(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 1.0, 1.0]))
     >>> int((fewer > 0).sum()) <= 2, round(float(fewer.sum()), 6), round(float(fewer @ [0.0, 1.0, 2.0]), 6)
     (True, 3.0, 3.0)
     """
@@ -187,50 +198,53 @@ def fewer_weights(moments: Array, weights: Array) -> Array:
     size = np.abs(moments).max(axis=0)
     scaled = moments / np.where(size > 0, size, 1.0)
     while True:
-        used = np.flatnonzero(w > 0)
-        group = np.arange(len(used)) % (2 * r)
-        count = min(len(used), 2 * r)
-        total: Array = np.bincount(group, w[used], count).astype(np.float64)
-        means = scaled[used]
-        if count < len(used):  # of every `count`-th row
-            filled = np.pad(means * w[used, None], ((0, -len(used) % count), (0, 0)))
-            means = filled.reshape(-1, count, r).sum(axis=0) / total[:, None]
-        left = _fewer(means, total)
-        if left is None:
+        positive = np.flatnonzero(w > 0)
+        group = np.arange(len(positive)) % (2 * r)
+        count = min(len(positive), 2 * r)
+        total: Array = np.bincount(group, w[positive], count).astype(np.float64)
+        means = scaled[positive]
+        if count < len(positive):  # of every `count`-th row
+            padded = np.pad(means * w[positive, None], ((0, -len(positive) % count), (0, 0)))
+            means = padded.reshape(-1, count, r).sum(axis=0) / total[:, None]
+        new_weights = _eliminate_weights(means, total)
+        if new_weights is None:
             return w
-        w[used] *= (left / total)[group]
+        w[positive] *= (new_weights / total)[group]
 
 
-def _fewer(rows: Array, weights: Array) -> Array | None:
-    """(n,) weights with the same sum of `rows`, as many of them 0 as there are relations; None if there are none."""
+def _eliminate_weights(rows: Array, weights: Array) -> Array | None:
+    """Compute (n,) weights with the same sum of `rows`, with a zero for each relation; None without relations."""
     q, triangle, _ = scipy.linalg.qr(rows, pivoting=True)
     diagonal = np.abs(np.diag(triangle))
     rank = int((diagonal > 1e-13 * diagonal.max(initial=0.0) * len(rows)).sum())
     if rank == len(rows):
         return None
-    free, left, least = np.asfortranarray(q[:, rank:]), weights, 1e-15 * float(weights.max())
-    for last in range(free.shape[1] - 1, -1, -1):
-        along = free[:, last]
-        if not along.max() > 0:
-            along = -along
+    null_space, remaining, threshold = np.asfortranarray(q[:, rank:]), weights, 1e-15 * float(weights.max())
+    for last in range(null_space.shape[1] - 1, -1, -1):
+        direction = null_space[:, last]
+        if not direction.max() > 0:
+            direction = -direction
         with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.where(along > 1e-12 * np.abs(along).max(), left / along, np.inf)
-        i = int(reach.argmin())
-        left = left - reach[i] * along
-        left[left < least] = 0.0
-        left[i] = 0.0
+            step_lengths = np.where(direction > 1e-12 * np.abs(direction).max(), remaining / direction, np.inf)
+        i = int(step_lengths.argmin())
+        remaining = remaining - step_lengths[i] * direction
+        remaining[remaining < threshold] = 0.0
+        remaining[i] = 0.0
         if last:
-            free = scipy.linalg.blas.dger(-1.0, along / along[i], free[i, :last], a=free[:, :last], overwrite_a=True)
-            free[i] = 0.0
-    return np.asarray(left)
+            null_space = scipy.linalg.blas.dger(
+                -1.0, direction / direction[i], null_space[i, :last], a=null_space[:, :last], overwrite_a=True
+            )
+            null_space[i] = 0.0
+    return np.asarray(remaining)
 
 
 def relax_policy(
     gram: Array, prior: Array, limits: Array, eta: float | None = None
 ) -> tuple[Array, Array, PolicyRelaxation]:
-    """lambda (k,) and nu (k, k) with least sum lambda + eta sum nu, and weights that prove that no column gains.
+    """Compute multipliers of a policy graph, and weights that prove that no column gains.
 
-    limits : (k, k) log-ratios, the lengths of shortest paths. nu is 0 without `eta`.
+    They are lambda (k,) and nu (k, k) with least sum lambda + eta sum nu; nu is 0 without `eta`. limits : (k, k)
+    log-ratios, the lengths of shortest paths.
     """
     import cvxpy as cp
 
@@ -241,22 +255,24 @@ def relax_policy(
     def form_of(square: Any, rows: Any) -> Array:
         return np.asarray(cone.form(FLOAT.of(square), FLOAT.of(rows)).midpoint)
 
-    nothing, pairs = np.zeros((k, k)), np.zeros((k, k))
+    zeros, pairs = np.zeros((k, k)), np.zeros((k, k))
     scale = float(np.abs(form_of(gram, np.zeros(k))).max()) or 1.0
     rows, weights = cp.Variable(k), cp.Variable(len(first), nonneg=True)
-    each = np.einsum("nx,ny->nxy", faces[first], faces[second])
-    spread = sparse.csr_array(((each + each.transpose(0, 2, 1)) / 2).reshape(len(first), k * k).T)
+    face_products = np.einsum("nx,ny->nxy", faces[first], faces[second])
+    products_matrix = sparse.csr_array(
+        ((face_products + face_products.transpose(0, 2, 1)) / 2).reshape(len(first), k * k).T
+    )
     # (s.p)(rows.s) is linear in `rows`: one matrix for each of its entries.
-    priced = np.array([form_of(nothing, entry).ravel() for entry in np.eye(k)]).T
-    form: Any = priced @ rows - spread @ weights + form_of(gram / scale, np.zeros(k)).ravel()
+    row_forms = np.array([form_of(zeros, entry).ravel() for entry in np.eye(k)]).T
+    form: Any = row_forms @ rows - products_matrix @ weights + form_of(gram / scale, np.zeros(k)).ravel()
     cost: Any = cp.sum(rows)
     if eta is not None:
         x, other = np.triu_indices(k, 1)
         caps = cp.Variable(len(x), nonneg=True)
         single = np.zeros((len(x), k, k))
         single[np.arange(len(x)), x, other] = 1.0
-        bent = [(-square, shift) for shift, square in map(cone.apart, single)]
-        form = form + np.array([np.asarray(cone.form(*entry).midpoint).ravel() for entry in bent]).T @ caps
+        square_terms = [(-square, shift) for shift, square in map(cone.apart, single)]
+        form = form + np.array([np.asarray(cone.form(*entry).midpoint).ravel() for entry in square_terms]).T @ caps
         cost = cost + eta * cp.sum(caps)
     square = cp.reshape(form, (k, k), order="C")
     solve(cp.Problem(cp.Minimize(cost), [square >> 0]), "relaxed bound of a policy graph", CONIC)
@@ -266,9 +282,10 @@ def relax_policy(
 
 
 def relax(columns: Columns, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
-    """Multipliers lambda (k,) and nu (k, k) with least sum lambda + eta sum nu, and a relaxation where none gains.
+    """Compute multipliers with the least bound, and a relaxation where no column gains.
 
-    nu is 0 without `eta`. columns : staircase patterns, or those of a policy graph, which have `limits`.
+    They are lambda (k,) and nu (k, k) with least sum lambda + eta sum nu; nu is 0 without `eta`. columns : staircase
+    patterns, or those of a policy graph, which have `limits`.
     """
     limits = getattr(columns, "limits", None)
     if limits is not None:
@@ -277,84 +294,95 @@ def relax(columns: Columns, gram: Array, prior: Array, eta: float | None) -> tup
 
 
 def relax_patterns(gram: Array, prior: Array, ratio: float, eta: float | None) -> tuple[Array, Array, Relaxation]:
-    """lambda (k,) and nu (k, k) with least sum lambda + eta sum nu, and the relaxation; nu is 0 without `eta`."""
+    """Compute multipliers of staircase patterns, and the relaxation.
+
+    They are lambda (k,) and nu (k, k) with least sum lambda + eta sum nu; nu is 0 without `eta`.
+    """
     import cvxpy as cp
 
     k = len(prior)
     scale = float(np.trace(gram))
-    classes = 1 if eta is None else CLASSES
+    classes = 1 if eta is None else MASS_CLASSES
     rows, pairs = cp.Variable(k), np.zeros((k, k))
     squares, spans = cp.Variable((classes, k)), cp.Variable(classes, nonneg=True)
     cost: Any = cp.sum(rows)
-    spent: Any = pairs
+    pair_prices: Any = pairs
     if eta is not None:
         x, other = np.triu_indices(k, 1)
-        each = cp.Variable(len(x), nonneg=True)
-        place = np.zeros((k * k, len(x)))
-        place[x * k + other, np.arange(len(x))] = 1.0
-        spent = cp.reshape(place @ each, (k, k), order="C")
-        cost = cost + eta * cp.sum(each)
+        pair_variables = cp.Variable(len(x), nonneg=True)
+        positions = np.zeros((k * k, len(x)))
+        positions[x * k + other, np.arange(len(x))] = 1.0
+        pair_prices = cp.reshape(positions @ pair_variables, (k, k), order="C")
+        cost = cost + eta * cp.sum(pair_variables)
     mass = ratio ** (np.arange(classes + 1) / classes)  # the ends of the classes
     cones = []
     for size in range(classes):
-        ends = (float(mass[size]), float(mass[size + 1]), ratio)
-        top, edge, corner = _form(gram / scale, prior, rows, spent, squares[size], spans[size], ends)
+        class_ends = (float(mass[size]), float(mass[size + 1]), ratio)
+        top, edge, corner = _relaxed_form(
+            gram / scale, prior, rows, pair_prices, squares[size], spans[size], class_ends
+        )
         edge = cp.reshape(edge, (k, 1), order="C")
         cones.append(cp.bmat([[top, edge], [edge.T, cp.reshape(corner, (1, 1), order="C")]]) >> 0)
     solve(cp.Problem(cp.Minimize(cost), cones), "relaxed equivalence bound", INTERIOR)
     if eta is not None:
-        pairs[x, other] = np.maximum(np.asarray(each.value), 0.0) * scale
+        pairs[x, other] = np.maximum(np.asarray(pair_variables.value), 0.0) * scale
     relaxation = Relaxation(np.asarray(squares.value) * scale, np.maximum(np.asarray(spans.value), 0.0) * scale)
     return np.asarray(rows.value) * scale, pairs, relaxation
 
 
-def _form(
+def _relaxed_form(
     gram: Array, prior: Array, rows: Any, pairs: Any, d: Any, span: Any, ends: tuple[float, float, float]
 ) -> tuple[Any, Any, Any]:
-    """The quadratic, linear (halved) and constant part of N in S, as cvxpy expressions."""
+    """Build the quadratic, linear (halved) and constant part of N in S, as cvxpy expressions."""
     import cvxpy as cp
 
     low, high, ratio = ends
     k, gain, ones = len(prior), ratio - 1, np.ones(len(prior))
     row = cp.reshape(rows, (1, k), order="C")
     square = (prior[:, None] @ row + row.T @ prior[None]) / 2 - gram
-    top = square - low / gain * (pairs + pairs.T) / 2 + cp.diag(d) + span * np.outer(prior, prior)
-    out, into = pairs @ ones, pairs.T @ ones
-    edge = low / gain * (ratio * out + into) / 2 - (1 + ratio) / 2 * d - span * (low + high) / 2 * prior
-    corner = ones @ (ratio * d - low * ratio / gain * out) + span * low * high
-    return top, edge, corner
+    quadratic = square - low / gain * (pairs + pairs.T) / 2 + cp.diag(d) + span * np.outer(prior, prior)
+    outgoing, incoming = pairs @ ones, pairs.T @ ones
+    linear = low / gain * (ratio * outgoing + incoming) / 2 - (1 + ratio) / 2 * d - span * (low + high) / 2 * prior
+    constant = ones @ (ratio * d - low * ratio / gain * outgoing) + span * low * high
+    return quadratic, linear, constant
 
 
-STEPS = 80  # The most steps; about 20 are enough
-REACH = 0.99  # A step goes at most this share of the way to where a weight, a slack, a room or a price becomes zero
-IDLE = 8  # Steps without gain after which rounding is taken to be in the way
-STRICT = 0.01  # Rows and limits may be missed by this share of the gap and one part in 10^9, relatively
-FIRST = 0.1  # The gap that is aimed at first, relative to the criterion
-MODEST = 0.1  # The weight of a column that joins, in units of a usual one
+MAX_NEWTON_STEPS = 80  # About 20 are enough.
+STEP_FRACTION = 0.99  # The largest fraction of the way to where a weight, a slack or a price becomes zero.
+MAX_STALLED_STEPS = 8  # Without gain, rounding is assumed to prevent progress.
+FEASIBILITY_RTOL = 0.01  # Relative error of rows and limits: this fraction of the gap, plus 1e-9.
+INITIAL_GAP = 0.1  # Relative to the criterion.
+NEW_COLUMN_WEIGHT = 0.1  # In units of a usual weight.
 
 
 @dataclass(frozen=True, eq=False)
 class Central:
     """A point near the central path.
 
-    theta, slack : (n,) the weights and the slacks of the columns. rows : lambda (k,). room, prices : (m,) of all
-    limits, first those of single variances, then those of pairs. level : the limit of the single variances.
+    - `theta`, `slack` : (n,) the weights and the slacks of the columns.
+    - `rows` : lambda (k,).
+    - `limit_slack`, `prices` : (m,) of all limits, first those of single variances, then those of pairs.
+    - `level` : the limit of the single variances.
     """
 
     theta: Array
     slack: Array
     rows: Array
-    room: Array
+    limit_slack: Array
     prices: Array
     level: float
 
-    def joined(self, kept: npt.NDArray[np.bool_], more: int) -> Central:
-        """The point with the columns `kept` alone, and after them `more` new ones."""
-        product = float(self.theta @ self.slack + self.room @ self.prices) / (len(self.theta) + len(self.room))
-        usual = min(product / float(np.median(self.slack[kept])), float(np.median(self.theta[kept])))
-        theta = np.append(self.theta[kept], np.full(more, MODEST * usual))
-        slack = np.append(self.slack[kept], np.full(more, product / (MODEST * usual)))
-        return Central(theta, slack, self.rows, self.room, self.prices, self.level)
+    def joined(self, is_selected: npt.NDArray[np.bool_], count: int) -> Central:
+        """Select columns, and append `count` new ones."""
+        product = float(self.theta @ self.slack + self.limit_slack @ self.prices) / (
+            len(self.theta) + len(self.limit_slack)
+        )
+        usual_weight = min(
+            product / float(np.median(self.slack[is_selected])), float(np.median(self.theta[is_selected]))
+        )
+        theta = np.append(self.theta[is_selected], np.full(count, NEW_COLUMN_WEIGHT * usual_weight))
+        slack = np.append(self.slack[is_selected], np.full(count, product / (NEW_COLUMN_WEIGHT * usual_weight)))
+        return Central(theta, slack, self.rows, self.limit_slack, self.prices, self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,34 +400,40 @@ def survey_program(
     eta: float | None = None,
     start: Central | None = None,
 ) -> SurveySolution:
-    """The best weights of `columns` (n, k), whose mixtures include a constant, to a relative `accuracy`.
+    """Solve for the best weights of `columns` (n, k) to a relative `accuracy`.
 
-    criterion : a sum of variances, the largest variance, or the log generalised variance. The columns tell all shares.
-    eta : a cap on total variation. start : the point to begin at, with as many columns.
+    - `criterion` : a sum of variances, the largest variance, or the log generalized variance. The columns identify all
+      proportions, and their mixtures include a constant.
+    - `eta` : a cap on total variation.
+    - `start` : the first point, with as many columns.
     """
     program = _Program(criterion, prior, columns, eta)
     point, goal = program.start() if start is None else start, None
-    best, least, idle = point, np.inf, 0
-    for _ in range(STEPS):
-        near = program.near(point)
-        if near.off < least:
-            best, least, idle = point, near.off, 0
-        elif near.gap <= 1.5 * accuracy:  # rounding may lead astray at the end
-            idle += 1
-        if least <= 1.5 * accuracy or idle > IDLE:
+    best, smallest_error, stalled_steps = point, np.inf, 0
+    for _ in range(MAX_NEWTON_STEPS):
+        neighborhood = program.near(point)
+        if neighborhood.off < smallest_error:
+            best, smallest_error, stalled_steps = point, neighborhood.off, 0
+        elif neighborhood.gap <= 1.5 * accuracy:  # Rounding may mislead at the end.
+            stalled_steps += 1
+        if smallest_error <= 1.5 * accuracy or stalled_steps > MAX_STALLED_STEPS:
             break
-        point, length = program.step(point, near, max(accuracy, near.gap if goal is None else goal))
-        goal = (0.1 if length > 0.9 else 0.3 if length > 0.5 else 0.8) * near.gap
+        point, length = program.step(point, neighborhood, max(accuracy, neighborhood.gap if goal is None else goal))
+        goal = (0.1 if length > 0.9 else 0.3 if length > 0.5 else 0.8) * neighborhood.gap
     return program.solution(best)
 
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """The criterion near a point (`_Program.local`), and how far the point is from meeting its equations.
+    """The criterion near a point (`_Program.local`), and the errors of the point's equations.
 
-    dual : (n,) the slacks that the prices imply. short : (k,) what the row sums lack. missing : (m,) the room that the
-    limits leave, less the point's. used : (n, m) what the columns use of the limits. gap : relative to the criterion.
-    off : the largest of the gap and of the relative errors, where errors of rows and limits count 1/`STRICT` times.
+    - `dual` : (n,) the slacks that the prices imply.
+    - `short` : (k,) the shortfall of the row sums.
+    - `missing` : (m,) the slack of the limits, less the point's.
+    - `used` : (n, m) the columns' consumption of the limits.
+    - `gap` : relative to the criterion.
+    - `off` : the largest of the gap and of the relative errors. Errors of rows and limits count 1/`FEASIBILITY_RTOL`
+      times.
     """
 
     size: float
@@ -413,16 +447,16 @@ class _Near:
 
 
 class _Program:
-    """Columns S (n, k), what they use of the caps (n, pairs), and the criterion over v = S / (S . p)^(1/2)."""
+    """Columns S (n, k), their consumption of the caps (n, pairs), and the criterion over v = S / (S . p)^(1/2)."""
 
     def __init__(self, criterion: Criterion, prior: Array, columns: Array, eta: float | None) -> None:
         n, k = columns.shape
         self.pairs = np.triu_indices(k, 1)
         x, other = self.pairs
-        capped = eta is not None
+        is_capped = eta is not None
         self.columns, self.prior, self.mass, self.most = columns, prior, columns @ prior, columns.max(axis=1)
-        self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if capped else np.zeros((n, 0))
-        self.caps = np.full(self.above.shape[1], eta if capped else 1.0)
+        self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if is_capped else np.zeros((n, 0))
+        self.caps = np.full(self.above.shape[1], eta if is_capped else 1.0)
         self.logarithmic = criterion.logarithmic
         self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion | MVOptimal) else np.eye(k)
         self.v, self.limits = columns / np.sqrt(self.mass)[:, None], self.root.shape[1] if criterion.limited else 0
@@ -433,37 +467,44 @@ class _Program:
         self.twice = np.where(self.left == self.right, 1.0, 2.0)
 
     def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array]:
-        """The criterion at weights `theta` (n,) of the columns and `weights` (l,) of the single variances.
+        """Compute the criterion at weights `theta` (n,) of the columns.
 
-        Its size, -slope . theta; its slope (n,); Phi (n, k (k + 1) / 2); and the single variances (l,) with their
-        slopes (n, l), where l = k for the largest variance and 0 for other criteria.
+        weights : (l,) of the single variances. Returns its size, -slope . theta; its slope (n,); Phi (n, k (k + 1) /
+        2); and the single variances (l,) with their slopes (n, l). Here l = k for the largest variance and 0 for other
+        criteria.
         """
         information = (self.v * theta[:, None]).T @ self.v
         values, vectors = np.linalg.eigh(information)
         if not values[0] > 0:
             raise SolverError("design for estimation: the columns leave some share unknown; pass another method")
         root = vectors / np.sqrt(values)
-        each, by = np.zeros(0), np.zeros((len(self.v), 0))
+        variances, variance_slopes = np.zeros(0), np.zeros((len(self.v), 0))
         if self.logarithmic:
             z, size, slope, twice = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
         else:
-            slope, turn = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
+            slope, rotation = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
             slope = np.maximum(slope, 0.0)
             slope[: len(slope) - self.rank] = 0.0
-            z, size = self.v @ (root @ turn), float(slope.sum())
+            z, size = self.v @ (root @ rotation), float(slope.sum())
             twice = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
             inverse = root @ (root.T @ self.root)
-            each, by = (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2, -((self.v @ inverse) ** 2)
+            variances, variance_slopes = (
+                (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2,
+                -((self.v @ inverse) ** 2),
+            )
         products = z[:, self.left] * z[:, self.right] * np.sqrt(twice)
-        return size, -(z**2) @ slope, products, each, by
+        return size, -(z**2) @ slope, products, variances, variance_slopes
 
     def factor(self, weights: Array) -> Array:
-        """F, which for the largest variance is that of its weights."""
+        """Return F; for the largest variance, that of its weights."""
         return self.root * np.sqrt(weights) if self.limits else self.root
 
     def kernel(self, information: Array, weights: Array) -> Array:
-        """K (r, k) for which |K S|^2 / (S . p) is minus the slope; for `DOptimal`, for centred columns: |K u|^2."""
+        """Compute K (r, k) for which |K S|^2 / (S . p) is minus the slope.
+
+        For `DOptimal` and centered columns it is |K u|^2.
+        """
         if not self.logarithmic:
             return np.asarray(self.factor(weights).T @ np.linalg.inv(information))
         t = differences(len(information))
@@ -471,85 +512,97 @@ class _Program:
         return np.asarray((vectors / np.sqrt(values)).T @ t.T)
 
     def start(self) -> Central:
-        """Equal weights, and slacks and prices for which the gap is about `FIRST`."""
+        """Build a point of equal weights, with a gap of about `INITIAL_GAP`."""
         (n, k), limits = self.columns.shape, self.limits
         theta, weights = np.full(n, k / self.columns.sum()), np.full(limits, 1 / max(1, limits))
-        size, _, _, each, _ = self.local(theta, weights)
-        share = FIRST * size / (n + limits + len(self.caps))
-        room = np.maximum(self.caps - self.above.T @ theta, FIRST * self.caps)
-        level = float(each.max(initial=0.0)) + FIRST * size
-        slack = FIRST * size / n / theta
-        rooms, prices = np.append(level - each, room), np.append(weights, share / room)
-        return Central(theta, slack, size * self.prior, rooms, prices, level)
+        size, _, _, variances, _ = self.local(theta, weights)
+        products = INITIAL_GAP * size / (n + limits + len(self.caps))
+        slacks = np.maximum(self.caps - self.above.T @ theta, INITIAL_GAP * self.caps)
+        level = float(variances.max(initial=0.0)) + INITIAL_GAP * size
+        slack = INITIAL_GAP * size / n / theta
+        all_slacks, prices = np.append(level - variances, slacks), np.append(weights, products / slacks)
+        return Central(theta, slack, size * self.prior, all_slacks, prices, level)
 
     def near(self, point: Central) -> _Near:
-        """The criterion and the errors of the equations at a point."""
+        """Compute the criterion and the errors of the equations at a point."""
         limits = self.limits
-        size, slope, products, each, by = self.local(point.theta, point.prices[:limits])
-        short = 1 - self.columns.T @ point.theta
-        missing = np.append(point.level - each, self.caps - self.above.T @ point.theta) - point.room
+        size, slope, products, variances, variance_slopes = self.local(point.theta, point.prices[:limits])
+        row_shortfall = 1 - self.columns.T @ point.theta
+        slack_error = np.append(point.level - variances, self.caps - self.above.T @ point.theta) - point.limit_slack
         dual = slope + self.columns @ point.rows + self.above @ point.prices[limits:]
         scale = np.append(np.full(limits, size), self.caps)
-        missed = max(
-            float(np.abs(short).max() / self.caps.min(initial=1.0)), float(np.abs(missing / scale).max(initial=0.0))
+        feasibility_error = max(
+            float(np.abs(row_shortfall).max() / self.caps.min(initial=1.0)),
+            float(np.abs(slack_error / scale).max(initial=0.0)),
         )
-        gap = float(point.theta @ point.slack + point.room @ point.prices) / size
-        unpaid = float(np.abs((dual - point.slack) / self.most).max()) / size
-        off = max(gap, unpaid, (missed - 1e-9) / STRICT)
-        return _Near(size, products, dual, short, missing, np.hstack([by, self.above]), gap, off)
+        gap = float(point.theta @ point.slack + point.limit_slack @ point.prices) / size
+        dual_error = float(np.abs((dual - point.slack) / self.most).max()) / size
+        error = max(gap, dual_error, (feasibility_error - 1e-9) / FEASIBILITY_RTOL)
+        return _Near(
+            size, products, dual, row_shortfall, slack_error, np.hstack([variance_slopes, self.above]), gap, error
+        )
 
-    def step(self, point: Central, near: _Near, goal: float) -> tuple[Central, float]:
-        """The point after a Newton step towards the relative gap `goal`, and the share of the step that was taken."""
+    def step(self, point: Central, neighborhood: _Near, goal: float) -> tuple[Central, float]:
+        """Compute a Newton step toward the relative gap `goal`.
+
+        Returns the point, and the fraction of the step that was taken.
+        """
         limits, k = self.limits, len(self.prior)
-        mu = goal * near.size / (len(point.theta) + len(point.room))
+        mu = goal * neighborhood.size / (len(point.theta) + len(point.limit_slack))
         try:
-            change, d_level, d_theta = self._solved(point, near, mu)
+            change, d_level, d_theta = self._solved(point, neighborhood, mu)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
         d_slack = (mu - point.slack * d_theta) / point.theta - point.slack
-        d_room = near.missing - near.used.T @ d_theta
+        d_room = neighborhood.missing - neighborhood.used.T @ d_theta
         d_room[:limits] += d_level
-        ahead = _reach((point.theta, d_theta), (point.room, d_room))
-        priced = _reach((point.slack, d_slack), (point.prices, change[k:]))
+        primal_length = _step_length((point.theta, d_theta), (point.limit_slack, d_room))
+        dual_length = _step_length((point.slack, d_slack), (point.prices, change[k:]))
         if limits:  # the curvature depends on the prices
-            ahead = priced = min(ahead, priced)
-        moved = Central(
-            point.theta + ahead * d_theta, point.slack + priced * d_slack, point.rows + priced * change[:k],
-            point.room + ahead * d_room, point.prices + priced * change[k:], point.level + ahead * d_level,
-        )  # fmt: skip
-        return moved, min(ahead, priced)
+            primal_length = dual_length = min(primal_length, dual_length)
+        next_point = Central(
+            point.theta + primal_length * d_theta,
+            point.slack + dual_length * d_slack,
+            point.rows + dual_length * change[:k],
+            point.limit_slack + primal_length * d_room,
+            point.prices + dual_length * change[k:],
+            point.level + primal_length * d_level,
+        )
+        return next_point, min(primal_length, dual_length)
 
-    def _solved(self, point: Central, near: _Near, mu: float) -> tuple[Array, float, Array]:
-        """The changes of lambda and of the prices together, of the level, and of theta."""
-        k, m, limits = len(self.prior), len(point.room), self.limits
-        products, used = near.products, near.used
-        ratio, right = point.theta / point.slack, mu / point.theta - near.dual
-        whole = np.hstack([products, self.columns, used]) * np.sqrt(ratio)[:, None]
-        gram, side = whole.T @ whole, whole.T @ (right * np.sqrt(ratio))
+    def _solved(self, point: Central, neighborhood: _Near, mu: float) -> tuple[Array, float, Array]:
+        """Solve for the changes of lambda and of the prices together, of the level, and of theta."""
+        k, m, limits = len(self.prior), len(point.limit_slack), self.limits
+        products, usage = neighborhood.products, neighborhood.used
+        ratio, residuals = point.theta / point.slack, mu / point.theta - neighborhood.dual
+        scaled = np.hstack([products, self.columns, usage]) * np.sqrt(ratio)[:, None]
+        gram, right_side = scaled.T @ scaled, scaled.T @ (residuals * np.sqrt(ratio))
         q = products.shape[1]
         normal, cross = gram[:q, :q], gram[:q, q:]
         normal[np.diag_indices(q)] += 1.0
         lower = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
-        solved = scipy.linalg.cho_solve(lower, np.column_stack([cross, side[:q]]))
+        solutions = scipy.linalg.cho_solve(lower, np.column_stack([cross, right_side[:q]]))
         extra = int(limits > 0)
-        schur, known = np.zeros((k + m + extra, k + m + extra)), np.zeros(k + m + extra)
-        schur[: k + m, : k + m] = gram[q:, q:] - cross.T @ solved[:, :-1]
-        held = np.arange(k, k + m)
-        schur[held, held] += point.room / point.prices
-        known[: k + m] = (
-            side[q:] - cross.T @ solved[:, -1] - np.append(near.short, near.missing + point.room - mu / point.prices)
+        schur, right_hand_side = np.zeros((k + m + extra, k + m + extra)), np.zeros(k + m + extra)
+        schur[: k + m, : k + m] = gram[q:, q:] - cross.T @ solutions[:, :-1]
+        price_rows = np.arange(k, k + m)
+        schur[price_rows, price_rows] += point.limit_slack / point.prices
+        right_hand_side[: k + m] = (
+            right_side[q:]
+            - cross.T @ solutions[:, -1]
+            - np.append(neighborhood.short, neighborhood.missing + point.limit_slack - mu / point.prices)
         )
         if extra:  # the weights of the variances sum to one: the level is their price
             schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
-            known[-1] = 1 - point.prices[:limits].sum()
-        solution = np.linalg.solve(schur, known)
+            right_hand_side[-1] = 1 - point.prices[:limits].sum()
+        solution = np.linalg.solve(schur, right_hand_side)
         change, level = np.asarray(solution[: k + m]), float(solution[-1]) if extra else 0.0
-        inner = solved[:, -1] - solved[:, :-1] @ change
-        moved = right - self.columns @ change[:k] - used @ change[k:] - products @ inner
-        return change, level, np.asarray(ratio * moved)
+        coefficients = solutions[:, -1] - solutions[:, :-1] @ change
+        changes = residuals - self.columns @ change[:k] - usage @ change[k:] - products @ coefficients
+        return change, level, np.asarray(ratio * changes)
 
     def solution(self, point: Central) -> SurveySolution:
-        """The weights, and multipliers for the kernel centred at p."""
+        """Build the weights, and multipliers for the kernel centered at p."""
         k, limits = len(self.prior), self.limits
         nu = np.zeros((k, k))
         if len(self.caps):
@@ -559,11 +612,11 @@ class _Program:
         if self.logarithmic:
             # |J^-1/2 S|^2 / (S.p)^2 is 1 + |K u|^2 for u = S / (S.p) - 1.
             return SurveySolution(point.theta, point.rows - self.prior, nu, kernel, np.ones(1), point)
-        even = kernel.sum(axis=1)
-        rows = point.rows - 2 * kernel.T @ even + even @ even * self.prior
+        row_sums = kernel.sum(axis=1)
+        rows = point.rows - 2 * kernel.T @ row_sums + row_sums @ row_sums * self.prior
         return SurveySolution(point.theta, rows, nu, kernel, np.ones(1), point)
 
 
-def _reach(*moves: tuple[Array, Array]) -> float:
-    """The share of a step that keeps all these numbers positive."""
-    return min(1.0, *(REACH / max(1e-300, float((-step / now).max(initial=0.0))) for now, step in moves))
+def _step_length(*moves: tuple[Array, Array]) -> float:
+    """Compute the fraction of a step that keeps all these numbers positive."""
+    return min(1.0, *(STEP_FRACTION / max(1e-300, float((-step / value).max(initial=0.0))) for value, step in moves))

@@ -1,4 +1,4 @@
-"""Two hypotheses that are only known to lie in convex sets: the worst pair, and a channel that is best against it.
+"""Two hypotheses that are only known to lie in convex sets: the worst pair, and the best channel against it.
 
     max over channels Q of  min over P0 in S0, P1 in S1 of  D_f(P0 Q || P1 Q)
 
@@ -6,7 +6,7 @@ The inner minimum is convex in the pair (D_f is jointly convex), and any one pai
 
     optimum <= max over Q of D_f(m0 Q || m1 Q),
 
-whose certificate is that of `two_hypotheses` or `ratios`. `method` alternates: the best channel for a pair, the worst
-pair for a channel, until both meet (a saddle point [HS; Huber]). `proof` shows that the pair is of the sets, and that
-a linear function below D_f proves the value for every pair.
+whose certificate is that of `two_hypotheses` or `ratios`. `method` alternates between the best channel for a pair and
+the worst pair for a channel, until both meet (a saddle point [HS; Huber]). `proof` shows that the pair is of the sets,
+and that a linear function below D_f proves the value for every pair.
 """

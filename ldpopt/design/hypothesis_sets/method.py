@@ -2,8 +2,8 @@
 
     max over Q of min over (P0, P1) of D_f(P0 Q || P1 Q)  =  min over (P0, P1) of max over Q
 
-The right side is convex in the pair. In rounds, the pair is found that is worst for the channels so far, under the best
-public coin between them; then the best channel for that pair joins the channels. The design is the coin, which meets
+The right side is convex in the pair. Each round finds the pair that is worst for the channels so far, under the best
+public coin between them. Then the best channel for that pair joins the channels. The design is the coin, which meets
 every constraint that is a convex sum over outputs. The optimum for the worst pair bounds all channels.
 """
 
@@ -29,8 +29,8 @@ from ldpopt.errors import SolverError
 from ldpopt.numbers.tolerances import EXCHANGE_GAP
 from ldpopt.values.distribution import Array
 
-ROUNDS = 100
-ENTRIES = 200_000  # The most entries of the tangents of one channel: every round adds a channel
+MAX_EXCHANGE_ROUNDS = 100
+MAX_TANGENT_ENTRIES = 200_000  # Of one channel: every round adds a channel.
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,10 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
     method: Any = None
 
     def refuses(self, problem: Problem) -> str:
-        """It needs two sets of hypotheses, and no constraint on the outputs."""
+        """Return the reason to refuse the problem.
+
+        The method needs two sets of hypotheses, and no constraint on the outputs.
+        """
         if not isinstance(problem.utility, AgainstSet):
             return f"{problem.utility.name} is not of two sets of hypotheses"
         if problem.output_constraints:
@@ -60,27 +63,27 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
         entries = (
             len(INITIAL_RATIOS) * k * (2 if problem.has_only_ldp_and_tv and math.isfinite(problem.epsilon) else k + 1)
         )
-        why = f"its programs would have {entries} entries, and it takes at most {ENTRIES}"
-        return Limit(why) if entries > ENTRIES else ""
+        message = f"its programs would have {entries} entries, and it takes at most {MAX_TANGENT_ENTRIES}"
+        return Limit(message) if entries > MAX_TANGENT_ENTRIES else ""
 
-    def with_inner(self, method: Any) -> Saddle:
-        """The same with `method` for the pairs."""
+    def using(self, method: Any) -> Saddle:
+        """Replace the method for the pairs."""
         return Saddle(method)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The coin between channels that keeps the most against the pair that is worst for it."""
+        """Find the best coin between channels against the pair that is worst for it."""
         utility = problem.utility
 
-        def answer(p0: Array, p1: Array, certify: bool) -> Any:
-            posed = Divergence(utility.f, p0, p1, inputs=utility.inputs)
-            return ask(posed, problem.constraints, method=self.method, certify=certify)
+        def design_for_pair(p0: Array, p1: Array, certify: bool) -> Any:
+            pair_utility = Divergence(utility.f, p0, p1, inputs=utility.inputs)
+            return ask(pair_utility, problem.constraints, method=self.method, certify=certify)
 
         pair = [s.centre for s in utility.sets]
         channels: list[Array] = []
         ratios: list[Array] = []
         lowest, best = math.inf, (pair[0], pair[1])
-        for _ in problem.deadline.rounds(range(ROUNDS)):
-            design = answer(pair[0], pair[1], certify=False)
+        for _ in problem.deadline.rounds(range(MAX_EXCHANGE_ROUNDS)):
+            design = design_for_pair(pair[0], pair[1], certify=False)
             if design.value < lowest:
                 lowest, best = design.value, (pair[0], pair[1])
             channels.append(design.channel.matrix)
@@ -89,20 +92,29 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
             if lowest - worst.value <= EXCHANGE_GAP * lowest:
                 break
         coin = worst.coin
-        with suppress(SolverError):  # a vertex tosses between fewer channels; it is taken unless it is worth less
+        with suppress(SolverError):  # A vertex has fewer channels; it is used unless its value is smaller.
             vertex = least_pair(utility.f, utility.sets, channels, worst.ratios, SIMPLEX)
             coin = vertex.coin if vertex.value >= worst.value * (1 - EXCHANGE_GAP) else coin
         used = np.flatnonzero(coin > 1e-9)
-        tossed = np.hstack([coin[i] * channels[i] for i in used])
+        mixture = np.hstack([coin[i] * channels[i] for i in used])
 
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
-            proved = answer(*best, certify=True).certificate
-            if proved is not None:
+        def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
+            certificate = design_for_pair(*best, certify=True).certificate
+            if certificate is not None:
                 support = least_pair(utility.f, utility.sets, [channel.matrix]).support
-                p0, p1 = proved.utility.pair
+                p0, p1 = certificate.utility.pair
                 mixtures = tuple(s.mixture(p) for s, p in zip(utility.sets, (p0, p1), strict=True))
-                yield SaddlePoint(posed.original_utility, posed.constraints, channel, p0, p1, mixtures, proved, support)
+                yield SaddlePoint(
+                    reduced_problem.original_utility,
+                    reduced_problem.constraints,
+                    channel,
+                    p0,
+                    p1,
+                    mixtures,
+                    certificate,
+                    support,
+                )
 
-        many = f"{len(used)} channel{'s' * (len(used) != 1)}"
-        how = f"public coin between {many}, best against {len(channels)} least favourable pairs"
-        return Candidate(tossed / tossed.sum(axis=1, keepdims=True), how, prove)
+        channel_count = f"{len(used)} channel{'s' * (len(used) != 1)}"
+        description = f"public coin between {channel_count}, best against {len(channels)} least favourable pairs"
+        return Candidate(mixture / mixture.sum(axis=1, keepdims=True), description, prove)

@@ -1,4 +1,4 @@
-"""The proof for sets of hypotheses: one pair of their members bounds what a channel keeps for the worst pair."""
+"""The proof for sets of hypotheses: one pair of their members bounds the utility of a channel for the worst pair."""
 
 from __future__ import annotations
 
@@ -20,23 +20,26 @@ from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.values.distribution import Array
 
-SHARE = 2.0**-46
-"""How far a float64 law may be from the member of a set that it stands for, per number that goes into it."""
+ROUNDING_PER_NUMBER = 2.0**-46
+"""The distance of a float64 distribution from the member of a set that it represents, per number in its proof."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SaddlePoint(Certificate):
     """A least favourable pair of the two sets, with the certificate of its own optimum and a proof of the value.
 
-    No channel keeps more for the worst pair of the sets than for any one pair, so that a bound for one pair is enough.
+    No channel has a larger divergence for the worst pair of the sets than for any one pair, so that a bound for one
+    pair is enough.
 
-    p0, p1 : the pair, (k,) each. mixtures : for each of the two sets, the proof that it has a member near that law
-    (`HypothesisSet.member_near`). pair : the certificate that bounds the divergence of this pair for every channel.
-    support : the linear function below the divergence that proves the value.
+    - `p0`, `p1` : the pair, (k,) each.
+    - `mixtures` : for each of the two sets, the proof that it has a member near that distribution
+      (`HypothesisSet.member_near`).
+    - `pair` : the certificate that bounds the divergence of this pair for every channel.
+    - `support` : the linear function below the divergence that proves the value.
 
-    The exact members m0, m1 may differ from the laws p0, p1 by rounding. Then m = (1 - s) p + s r for laws r and a
-    small share s. The divergence is jointly convex in the pair, so that the members' is at most 1 - s times that of p0,
-    p1 plus s times that of r0, r1, which contracts under the channel.
+    The exact members m0, m1 may differ from the distributions p0, p1 by rounding. Then m = (1 - s) p + s r for
+    distributions r and a small weight s. The divergence is jointly convex in the pair. So the members' is at most 1 - s
+    times that of p0, p1 plus s times that of r0, r1, which contracts under the channel.
     """
 
     proves = AgainstSet
@@ -48,51 +51,51 @@ class SaddlePoint(Certificate):
     argument = "the optimum for one pair of the sets, which is least favourable"
 
     def work(self) -> Work:
-        """That of the certificate for the pair, and products with the members of the sets."""
-        shown = Work.on(count_numbers(self) + self.answers, 500.0)
+        """Bound the work of the certificate for the pair, and of products with the sets' members."""
+        membership_check = Work.on(count_numbers(self) + self.answers, 500.0)
         if not isinstance(self.utility, AgainstSet):
-            return shown
+            return membership_check
         try:
-            posed = as_given(self.utility.f, self.p0, self.p1, self.utility.inputs)
+            pair_utility = unnormalized_divergence(self.utility.f, self.p0, self.p1, self.utility.inputs)
         except Unproved:
-            return shown
-        return shown + self.work_within(self.pair, posed)
+            return membership_check
+        return membership_check + self.work_within(self.pair, pair_utility)
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound for the pair, and what the pair's rounding may add."""
+        """Enclose the bound for the pair, plus the effect of the pair's rounding."""
         utility = self.utility
         pair: Certificate = expect(self.pair, Certificate, "the certificate of the pair")
-        posed = as_given(utility.f, self.p0, self.p1, utility.inputs)
-        bound = pair.of(posed, self.constraints, self.channel).checked_bound(arithmetic)
+        pair_utility = unnormalized_divergence(utility.f, self.p0, self.p1, utility.inputs)
+        bound = pair.rebind(pair_utility, self.constraints, self.channel).checked_bound(arithmetic)
         mixtures: tuple[Any, ...] = expect(self.mixtures, tuple, "what shows that the pair is of the sets")
         require(len(mixtures) == 2, "the certificate does not say which members of the two sets the pair is")
-        laws = [law(p, arithmetic) for p in (posed.p0, posed.p1)]
+        laws = [law(p, arithmetic) for p in (pair_utility.p0, pair_utility.p1)]
         members = [
             convex_set.member_near(p, mixture, arithmetic)
-            for convex_set, p, mixture in zip(utility.sets, (posed.p0, posed.p1), mixtures, strict=True)
+            for convex_set, p, mixture in zip(utility.sets, (pair_utility.p0, pair_utility.p1), mixtures, strict=True)
         ]
         if all(member is None for member in members):
             return bound
-        share = SHARE * (8 + sum(np.size(np.asarray(mixture)) for mixture in mixtures))
+        rounding = ROUNDING_PER_NUMBER * (8 + sum(np.size(np.asarray(mixture)) for mixture in mixtures))
         rests = [
-            own * share if member is None else member - own * (1 - share)
-            for own, member in zip(laws, members, strict=True)
+            distribution * rounding if member is None else member - distribution * (1 - rounding)
+            for distribution, member in zip(laws, members, strict=True)
         ]
         if not all((np.asarray(rest.lower) >= 0).all() for rest in rests):
             raise Unproved("the pair is not that of the members of the sets")
-        hidden = enclosed_excess(utility.f, rests[0] - rests[1], rests[1], rests[0]).sum()
-        whole: Enclosure = bound * (1 - share) + variation_cap(self.constraints, arithmetic) * hidden
-        return whole
+        rounding_divergence = enclosed_excess(utility.f, rests[0] - rests[1], rests[1], rests[0]).sum()
+        total: Enclosure = bound * (1 - rounding) + variation_cap(self.constraints, arithmetic) * rounding_divergence
+        return total
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
-        """The least of a linear function below the divergence, over both sets."""
+        """Enclose the minimum of a linear function below the divergence, over both sets."""
         utility: AgainstSet = expect(self.utility, AgainstSet, "the utility")
         support: LowerLine = expect(self.support, LowerLine, "the linear function below the divergence")
         return support.enclosed_bound(utility.f, utility.sets, self.check_claim(), arithmetic)
 
 
-def as_given(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:
-    """The divergence of two hypotheses whose floats are kept as they are, not divided by their sum once more."""
+def unnormalized_divergence(f: FDivergence, p0: Array, p1: Array, inputs: tuple[object, ...] | None) -> Divergence:
+    """Build the divergence of two hypotheses without normalizing their floats again."""
     try:
         utility = Divergence(f, p0, p1, inputs)
     except InvalidInput as error:

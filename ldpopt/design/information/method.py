@@ -19,34 +19,34 @@ from ldpopt.numbers.tolerances import BALANCED_GAP
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array, Index
 
-ALL = 20  # Up to this many inputs, all of them are taken whole: the program is exact
-WHOLE = 16  # The most inputs that are taken whole among more
-# Inputs of less than this share of the best mass are not taken whole, because sets of them have nearly any mass.
-NOTABLE = 2.0**-6
-GROUPS = (45, 200)  # The fewest and the most groups that the inputs are put into, if there are enough inputs
-MEMBERS = 6  # A set has about this many groups, or more
-POOL = 60_000  # The number of sets in the pool, from which sets join the program
-STARTED = 3000  # The number of sets in the first program
-JOIN = 500  # The most sets that join in one round
-ROUNDS = 8  # The most rounds
+MAX_INPUTS_EXACT = 20  # Up to this many inputs, all of them are indivisible: the program is exact.
+MAX_INDIVISIBLE_INPUTS = 16  # Indivisible inputs among more.
+# Relative to the best mass. Smaller inputs count as divisible, because sets of them have nearly any mass.
+MIN_RELATIVE_MASS = 2.0**-6
+GROUP_COUNT_RANGE = (45, 200)  # Fewest and most groups of inputs, if there are enough inputs.
+GROUPS_PER_SET = 6  # A set has about this many groups, or more.
+POOL_SIZE = 60_000  # Sets in the pool, from which sets join the program.
+INITIAL_SETS = 3000  # Sets in the first program.
+MAX_SETS_PER_ROUND = 500
+MAX_SET_ROUNDS = 8
 # The same under a cap on total variation, where programs are larger by all pairs of inputs.
-CAPPED_ALL, CAPPED_WHOLE, CAPPED_ROUNDS = 14, 9, 2
-PAIRED = 36  # The most inputs for which the program has all pairs
-ROOM = 2.0**-38  # The share of the weights that is left to erasure under a cap
-TRIED = 24  # The most orbits (families of sets, `kernel.sets`) that are looked at
-MAX_ANSWERS = 2000  # The most answers: a channel may need as many reports, which takes a gigabyte
+CAPPED_MAX_INPUTS_EXACT, CAPPED_MAX_INDIVISIBLE, CAPPED_ROUNDS = 14, 9, 2
+MAX_PAIRED_INPUTS = 36  # Up to this many inputs, the program has all pairs.
+ERASURE_MARGIN = 2.0**-38  # The fraction of the weights that is left to erasure under a cap.
+MAX_ORBITS_TRIED = 24  # Orbits (families of sets, `kernel.sets`) that are evaluated.
+MAX_ANSWERS = 2000  # A channel may need as many reports, which takes a gigabyte.
 
 
 @dataclass(frozen=True)
 class BalancedSets(
     Method, reference="[KOV14]", needs=(needs_information, needs_patterns), preference=190, by_cvxpy=True
 ):
-    """For mutual information: reports favour sets of nearly the best probability, and all answers equally [KOV14].
+    """For mutual information: reports favor sets of nearly the best probability, and all answers equally [KOV14].
 
-    A pattern's information depends on the probability of its set alone. Answers of large probability are taken whole,
-    and the rest as if it could be divided at will: that makes a small linear program, whose dual values prove the
-    bound. Then sets of the rest are looked for that have the shares in the solution, where small answers are put into
-    groups. Where all answers are equally likely, `SymmetricSets` is used.
+    A pattern's information depends on the probability of its set alone. Answers of large probability are indivisible,
+    and the rest is treated as divisible. That makes a small linear program, whose dual values prove the bound. Then the
+    method searches sets of the rest that have the fractions in the solution, where small answers are put into groups.
+    Where all answers are equally likely, `SymmetricSets` is used.
 
     >>> from ldpopt.design import LocalDP, MutualInformation, optimal_channel
     >>> prior = [(x + 1) / 20100 for x in range(200)]
@@ -56,35 +56,41 @@ class BalancedSets(
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs mutual information under LocalDP."""
+        """Return the reason to refuse the problem.
+
+        The method needs mutual information under LocalDP.
+        """
         if problem.utility.size > MAX_ANSWERS:
             return Limit(f"{problem.utility.size} answers make channels too large to hold (at most {MAX_ANSWERS})")
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel whose reports favour the sets that were found."""
+        """Find the channel whose reports favor the selected sets."""
         if not refusal(symmetric := SymmetricSets(), problem):
             return symmetric.find(problem, ask)
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
-        posed = _Posed.of(prior, problem)
-        solved = posed.program.solve(problem.deadline.part(0.0, 0.5))
-        classes, masses, sets, phi = posed.best(solved)
+        task = _Task.of(prior, problem)
+        solved = task.program.solve(problem.deadline.part(0.0, 0.5))
+        classes, masses, sets, phi = task.best(solved)
         if problem.cap is not None:
-            phi = phi * (1 - ROOM)  # so that the cap holds when measured, without a repair
+            phi = phi * (1 - ERASURE_MARGIN)  # So the cap holds when measured, without a repair.
         inside = np.zeros((len(prior), len(phi)), dtype=bool)
-        inside[posed.used] = sets[:, classes].T
-        inside[prior == 0] = inside[posed.used[0]]
-        matrix = pattern_matrix(problem, inside, add_erasure_weight(posed.program.level, inside, phi))
+        inside[task.used] = sets[:, classes].T
+        inside[prior == 0] = inside[task.used[0]]
+        matrix = pattern_matrix(problem, inside, add_erasure_weight(task.program.level, inside, phi))
 
-        how = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
-        whole = posed.used[: len(solved.rows) - 1]
-        return Candidate(matrix, how, proof_by(InformationDual, whole, solved.rows, solved.pairs))
+        description = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
+        indivisible = task.used[: len(solved.rows) - 1]
+        return Candidate(matrix, description, proof_by(InformationDual, indivisible, solved.rows, solved.pairs))
 
 
 @dataclass(frozen=True, eq=False)
-class _Posed:
-    """used : the inputs that occur, by falling probability; the first are taken whole. rest : the others' masses."""
+class _Task:
+    """The inputs that occur, `used`, by falling probability, and the program of a problem.
+
+    The first inputs are indivisible. rest : the masses of the others.
+    """
 
     used: Index
     rest: Array
@@ -92,14 +98,17 @@ class _Posed:
     deadline: Deadline
 
     @classmethod
-    def of(cls, prior: Array, problem: Problem) -> _Posed:
+    def of(cls, prior: Array, problem: Problem) -> _Task:
         order = np.argsort(-prior, kind="stable")
         used = order[prior[order] > 0]
         p = prior[used]
         n = len(p)
         capped = problem.cap is not None
-        if n > (CAPPED_ALL if capped else ALL):
-            n = min(CAPPED_WHOLE if capped else WHOLE, int((p > NOTABLE * best_mass(problem.epsilon)).sum()))
+        if n > (CAPPED_MAX_INPUTS_EXACT if capped else MAX_INPUTS_EXACT):
+            n = min(
+                CAPPED_MAX_INDIVISIBLE if capped else MAX_INDIVISIBLE_INPUTS,
+                int((p > MIN_RELATIVE_MASS * best_mass(problem.epsilon)).sum()),
+            )
         rest = p[n:]
         mass = float(rest.sum())
         spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0
@@ -108,14 +117,22 @@ class _Posed:
         )
 
     def best(self, solved: Shares) -> tuple[Index, Array, Members, Array]:
-        """Without a cap, by a program over sets; under a cap by an orbit or, for few inputs, the better of both."""
+        """Realize the solution by sets, or by an orbit.
+
+        Without a cap, it is a program over sets; under a cap, an orbit or, for few inputs, the better of both.
+        """
         if self.program.cap is None:
             return self.realised(solved)
-        tried = [self.orbit()] + ([self.realised(solved)] if len(self.used) <= PAIRED else [])
-        return max(tried, key=lambda choice: float(choice[3] @ _information(choice[2], choice[1], self.program.level)))
+        candidates = [self.orbit()] + ([self.realised(solved)] if len(self.used) <= MAX_PAIRED_INPUTS else [])
+        return max(
+            candidates, key=lambda choice: float(choice[3] @ _information(choice[2], choice[1], self.program.level))
+        )
 
     def orbit(self) -> tuple[Index, Array, Members, Array]:
-        """Groups of nearly equal probability as the points of a 2-design, in which all pairs use the cap alike."""
+        """Realize the solution by a 2-design, where all pairs use the cap equally.
+
+        Its points are groups of nearly equal probability.
+        """
         program, k = self.program, len(self.used)
         level, eta = program.level, program.cap or 0.0
         p = np.concatenate([program.own, self.rest])
@@ -124,26 +141,32 @@ class _Posed:
             g, size = family.points, family.size
             return min(1 / (level + size / g), eta * g * (g - 1) / (size * (g - size)))
 
-        listed = sorted(orbits(max(k + k // 4, 5)), key=lambda family: family.length)
-        share = np.array([family.size / family.points for family in listed])
-        hoped = information_of(share, 1 - share, level) * np.array([weight(family) for family in listed])
+        families = sorted(orbits(max(k + k // 4, 5)), key=lambda family: family.length)
+        fractions = np.array([family.size / family.points for family in families])
+        estimates = information_of(fractions, 1 - fractions, level) * np.array([weight(family) for family in families])
         first: dict[tuple[int, int], Orbit] = {}
-        for number in np.argsort(-hoped, kind="stable"):
-            first.setdefault((listed[number].points, listed[number].size), listed[number])
-        best, most = None, -math.inf
-        for family in list(first.values())[:TRIED]:
-            which, sets = _spread(p, family.points), family.sets()
-            masses = np.asarray(np.bincount(which, p, family.points), dtype=np.float64)
+        for number in np.argsort(-estimates, kind="stable"):
+            first.setdefault((families[number].points, families[number].size), families[number])
+        best, best_information = None, -math.inf
+        for family in list(first.values())[:MAX_ORBITS_TRIED]:
+            groups, sets = _balanced_groups(p, family.points), family.sets()
+            masses = np.asarray(np.bincount(groups, p, family.points), dtype=np.float64)
             information = weight(family) * float(_information(sets, masses, level).mean())
-            if information > most:
-                best, most = (which, masses, sets, np.full(len(sets), weight(family) / len(sets))), information
+            if information > best_information:
+                best, best_information = (
+                    (groups, masses, sets, np.full(len(sets), weight(family) / len(sets))),
+                    information,
+                )
             if self.deadline.over():
                 break
         assert best is not None
         return best
 
     def realised(self, solved: Shares) -> tuple[Index, Array, Members, Array]:
-        """The group of each used input, the groups' masses, sets of groups (m, groups), and their weights."""
+        """Realize the solution by sets of groups.
+
+        Returns the group of each used input, the groups' masses, sets of groups (m, groups), and their weights.
+        """
         program, n = self.program, len(self.program.own)
         level = program.level
         if not len(self.rest):
@@ -154,72 +177,78 @@ class _Posed:
         sums = np.asarray(np.bincount(groups, self.rest), dtype=np.float64)
         masses = np.concatenate([program.own, sums])
         pool = self.pool(solved, sums, rng)
-        worth = _information(pool, masses, level)
+        values = _information(pool, masses, level)
         mean = level + pool @ masses
         rows = np.concatenate([solved.rows[:n], solved.rows[n] * sums / program.rest])
-        gains = (worth - level * math.fsum(rows) - pool @ rows) / mean
+        gains = (values - level * math.fsum(rows) - pool @ rows) / mean
         singles = np.eye(len(masses), dtype=bool)
         basic = np.vstack([singles, ~singles])
-        some = rng.choice(len(pool), min(STARTED // 2, len(pool)), replace=False)
-        chosen = np.union1d(np.argsort(-gains, kind="stable")[: STARTED // 2], some)
+        sample = rng.choice(len(pool), min(INITIAL_SETS // 2, len(pool)), replace=False)
+        selected = np.union1d(np.argsort(-gains, kind="stable")[: INITIAL_SETS // 2], sample)
         caps = cut_caps(len(masses), program.cap)
-        for _ in self.deadline.part(0.5, 1.0).rounds(range(ROUNDS if program.cap is None else CAPPED_ROUNDS)):
-            sets = np.vstack([basic, pool[chosen]])
-            of_sets = np.concatenate([_information(basic, masses, level), worth[chosen]])
-            weighed = weigh_sets(sets.T.astype(np.float64), of_sets, level, caps)
-            value, pairs = float(of_sets @ weighed.weights), weighed.pairs()
+        for _ in self.deadline.part(0.5, 1.0).rounds(range(MAX_SET_ROUNDS if program.cap is None else CAPPED_ROUNDS)):
+            sets = np.vstack([basic, pool[selected]])
+            pool_values = np.concatenate([_information(basic, masses, level), values[selected]])
+            weighed = weigh_sets(sets.T.astype(np.float64), pool_values, level, caps)
+            value, pairs = float(pool_values @ weighed.weights), weighed.pairs()
             if solved.bound <= value * (1 + BALANCED_GAP):
                 break
             cut = ((pool @ pairs) * ~pool).sum(axis=1) if pairs.any() else 0.0
-            gains = (worth - level * math.fsum(weighed.rows) - pool @ weighed.rows - cut) / mean
-            gains[chosen] = 0.0
-            new = np.argsort(-gains)[:JOIN]
-            new = new[gains[new] > 0]
-            if not len(new):
+            gains = (values - level * math.fsum(weighed.rows) - pool @ weighed.rows - cut) / mean
+            gains[selected] = 0.0
+            gaining = np.argsort(-gains)[:MAX_SETS_PER_ROUND]
+            gaining = gaining[gains[gaining] > 0]
+            if not len(gaining):
                 break
-            chosen = np.concatenate([chosen, new])
-        alone = 1 / (1 + len(self.used) * level)
+            selected = np.concatenate([selected, gaining])
+        single_weight = 1 / (1 + len(self.used) * level)
         p = np.concatenate([program.own, self.rest])
-        if program.cap is None and alone * float(information_of(p, 1 - p, level).sum()) > value:
+        if program.cap is None and single_weight * float(information_of(p, 1 - p, level).sum()) > value:
             k = len(p)
-            return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, alone)
+            return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, single_weight)
         used = weighed.weights > 0
         return np.concatenate([np.arange(n), n + groups]), masses, sets[used], weighed.weights[used]
 
     def grouped(self, solved: Shares, rng: np.random.Generator) -> Index:
-        """Groups of the rest, with different masses, so small that patterns have about `MEMBERS` of them or more."""
+        """Group the rest into groups of different masses.
+
+        The groups are so small that patterns have about `GROUPS_PER_SET` of them or more.
+        """
         program = self.program
-        share = float(solved.shares @ solved.phi) / max(float(solved.phi.sum()), 1e-300)
-        least, most = GROUPS
-        wanted = min(MEMBERS / max(share, 1e-9), most)
-        count = int(max(wanted, least - len(program.own)))
+        mean_share = float(solved.shares @ solved.phi) / max(float(solved.phi.sum()), 1e-300)
+        fewest, largest = GROUP_COUNT_RANGE
+        target_count = min(GROUPS_PER_SET / max(mean_share, 1e-9), largest)
+        count = int(max(target_count, fewest - len(program.own)))
         if len(self.rest) <= count:
             return np.arange(len(self.rest))
-        room = rng.uniform(0.5, 1.5, count)
-        room *= program.rest / room.sum()
-        which = np.zeros(len(self.rest), dtype=np.intp)
+        remaining = rng.uniform(0.5, 1.5, count)
+        remaining *= program.rest / remaining.sum()
+        groups = np.zeros(len(self.rest), dtype=np.intp)
         for x, mass in enumerate(self.rest):
-            which[x] = np.argmax(room)
-            room[which[x]] -= mass
-        return np.unique(which, return_inverse=True)[1].reshape(-1)
+            groups[x] = np.argmax(remaining)
+            remaining[groups[x]] -= mass
+        return np.unique(groups, return_inverse=True)[1].reshape(-1)
 
     def pool(self, solved: Shares, sums: Array, rng: np.random.Generator) -> Members:
-        """The pool of sets: their part among the inputs taken whole, with their share of the rest, nearly gains."""
+        """Build the pool of sets.
+
+        Their part among the indivisible inputs nearly gains, with their fraction of the rest.
+        """
         program = self.program
-        each = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
-        most = POOL // each
-        every = program.every
-        shares, gain = program.price(every, solved.rows, solved.pairs)
-        gain = gain / (program.level + every @ program.own + program.rest * shares)
-        # The sets that the program uses cover all inputs alike; others that nearly gain are often too many to take.
-        used = np.argsort(-solved.phi)[: most // 2]
-        used = used[solved.phi[used] > 0]
-        near = np.argsort(-gain)[: max(most - len(used), 1)]
-        own = np.vstack([solved.sets[used], every[near]]) > 0.5
-        targets = program.rest * np.concatenate([solved.shares[used], shares[near]])
-        each = max(each, min(POOL // len(own), 5000))
-        parts = [subsets_near(sums, target, each, rng) for target in targets]
-        repeated = np.repeat(own, [len(part) for part in parts], axis=0)
+        sets_per_pattern = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
+        max_patterns = POOL_SIZE // sets_per_pattern
+        all_sets = program.every
+        shares, gain = program.price(all_sets, solved.rows, solved.pairs)
+        gain = gain / (program.level + all_sets @ program.own + program.rest * shares)
+        # The sets that the program uses cover all inputs equally; others that nearly gain are often too many.
+        active = np.argsort(-solved.phi)[: max_patterns // 2]
+        active = active[solved.phi[active] > 0]
+        nearly_gaining = np.argsort(-gain)[: max(max_patterns - len(active), 1)]
+        indivisible_parts = np.vstack([solved.sets[active], all_sets[nearly_gaining]]) > 0.5
+        targets = program.rest * np.concatenate([solved.shares[active], shares[nearly_gaining]])
+        sets_per_pattern = max(sets_per_pattern, min(POOL_SIZE // len(indivisible_parts), 5000))
+        parts = [subsets_near(sums, target, sets_per_pattern, rng) for target in targets]
+        repeated = np.repeat(indivisible_parts, [len(part) for part in parts], axis=0)
         return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
 
 
@@ -227,10 +256,10 @@ def _information(sets: Members, masses: Array, level: float) -> Array:
     return information_of(sets @ masses, ~sets @ masses, level)
 
 
-def _spread(masses: Array, count: int) -> Index:
-    """The group of each mass, such that the sums of `count` groups are nearly equal."""
-    which, load = np.zeros(len(masses), dtype=np.intp), np.zeros(count)
+def _balanced_groups(masses: Array, count: int) -> Index:
+    """Assign each mass to one of `count` groups, such that their sums are nearly equal."""
+    groups, sums = np.zeros(len(masses), dtype=np.intp), np.zeros(count)
     for x in np.argsort(-masses, kind="stable"):
-        which[x] = np.argmin(load)
-        load[which[x]] += masses[x]
-    return which
+        groups[x] = np.argmin(sums)
+        sums[groups[x]] += masses[x]
+    return groups

@@ -1,20 +1,20 @@
-"""The pattern program for mutual information: a few inputs are taken whole, the rest as if it could be divided.
+"""The pattern program for mutual information: a few inputs are indivisible, the rest is treated as divisible.
 
-Over patterns (I, rho), a set I of the inputs taken whole and a share rho of the rest, with weights phi >= 0 of the
-columns S = t + 1_A, t = 1/(e^epsilon - 1):
+Patterns are pairs (I, rho) of a set I of the indivisible inputs and a fraction rho of the rest. The program over
+weights phi >= 0 of the columns S = t + 1_A, t = 1/(e^epsilon - 1), is
 
     max  sum phi h(P(I) + R rho)   s.t.  sum phi z_x = N for every input and for the rest,  t sum phi + N <= 1,
          sum phi z_x (1 - z_x') <= eta,  and on average over pairs of the rest  sum phi rho (1 - rho) <= eta spread,
 
-where z is 1 on I, 0 on other inputs taken whole, and rho on the rest. Every channel gives a solution, by averaging over
-the rest in proportion to the prior, so that the optimum is an upper bound; `information.proof` checks its dual
-values. For a rest of many small inputs the bound is nearly reached, because sets of them have nearly any probability.
-Patterns that gain at the dual values join, for each I with the best rho.
+where z is 1 on I, 0 on other indivisible inputs, and rho on the rest. Every channel gives a solution, by averaging over
+the rest in proportion to the prior. So the optimum is an upper bound; `information.proof` checks its dual values. For a
+rest of many small inputs the bound is nearly reached, because sets of them have nearly any probability. Patterns that
+gain at the dual values join, for each I with the best rho.
 
 Weights of moments and excesses that bound mutual information (`information.proof_capacity`), in floats.
 
-First the one moment whose bound is least when it is used alone: it keeps all digits however small the caps are. Then
-the best mixture, by a linear program over a grid of s, in units of about that bound.
+The first bound uses one moment, the one whose bound is smallest alone: it keeps all digits however small the caps are.
+The second is the best mixture, by a linear program over a grid of s, in units of about that bound.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 
 from ldpopt.design.constraints.base import ColumnConstraint, excess_cap, moment_bound
 from ldpopt.design.generate import generate
-from ldpopt.design.information.proof_capacity import HIGHEST
+from ldpopt.design.information.proof_capacity import MAX_LOG_POWER
 from ldpopt.design.kernel.sets import best_share, information_of, members
 from ldpopt.design.patterns.program import PRICE_PADDING, ExcessCaps, WeightedColumns, optimize_weights
 from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
@@ -41,26 +41,32 @@ from ldpopt.numbers.tolerances import COLUMN_GAP, VERTEX_GAIN
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array, Index
 
-JOIN = 300  # The most patterns that join in one round
-ROUNDS, INTERIOR_ROUNDS = 40, 25  # The most rounds of pricing, of which the first are at central dual values
-STALLED = 5  # The number of rounds without progress after which pricing ends
-# What patterns pay in addition, relative to the sizes of the row multipliers, for each of the terms of their sum.
-ROUNDED = 2.0**-52
+MAX_PATTERNS_PER_ROUND = 300
+MAX_PRICING_ROUNDS, INTERIOR_ROUNDS = 40, 25  # The first rounds use central dual values.
+MAX_STALLED_ROUNDS = 5  # Pricing ends after so many rounds without progress.
+# An additional price of patterns, relative to the sizes of the row multipliers, for each term of their sum.
+ROUNDING_CHARGE = 2.0**-52
 
 
 def cut_caps(size: int, eta: float | None, spread: float | None = None) -> ExcessCaps:
-    """The caps on sum phi z_x (1 - z_x') for all pairs of inputs, and with a `spread` of the last one with itself."""
+    """Build the caps on sum phi z_x (1 - z_x') for all pairs of inputs.
+
+    With a `spread`, the last input is also capped with itself.
+    """
     caps = ExcessCaps.variation(size, 1.0 if eta is None else eta)
     if eta is None or not spread:
         return caps
-    own = np.array([size - 1])
-    return caps.join(ExcessCaps(own, own, np.array([eta * spread]), np.array([True])))
+    rest_index = np.array([size - 1])
+    return caps.join(ExcessCaps(rest_index, rest_index, np.array([eta * spread]), np.array([True])))
 
 
 def weigh_sets(
     inside: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
 ) -> WeightedColumns:
-    """The best weights of columns t + `inside` (inputs, n) with information `values` (n,), and their multipliers."""
+    """Solve for the best weights of columns t + `inside` (inputs, n), and their multipliers.
+
+    values : (n,) the information of the columns.
+    """
     excess = inside[caps.left] * (1 - inside[caps.right])
     return optimize_weights(np.full(len(values), level), inside, excess, caps, values[None], np.zeros(1), solvers)
 
@@ -69,7 +75,7 @@ def weigh_sets(
 class Shares:
     """Patterns of `sets` (m, n) with `shares` (m,) of the rest, their weights and information, and the multipliers.
 
-    bound : what the multipliers prove once no pattern gains; before, inf.
+    bound : the bound of the multipliers once no pattern gains; before, inf.
     """
 
     sets: Array
@@ -83,9 +89,13 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class SharesProgram:
-    """own : probabilities of the inputs taken whole. rest : that of the others together. spread : 1 - sum (P_x/rest)^2.
+    """The pattern program of one prior.
 
-    level : t. cap : eta where it can bind, else None.
+    - `own` : probabilities of the indivisible inputs.
+    - `rest` : the total probability of the others.
+    - `spread` : 1 - sum (P_x/rest)^2.
+    - `level` : t.
+    - `cap` : eta where it can bind, else None.
     """
 
     own: Array
@@ -95,106 +105,126 @@ class SharesProgram:
     cap: float | None
 
     def worth(self, sets: Array, shares: Array) -> Array:
-        """The information h of patterns of `sets` (m, n) with `shares` (m,) of the rest."""
+        """Compute the information h of patterns of `sets` (m, n) with `shares` (m,) of the rest."""
         away = (1 - sets) @ self.own + self.rest * (1 - shares)
         return information_of(sets @ self.own + self.rest * shares, away, self.level)
 
     @cached_property
     def every(self) -> Array:
-        """(2^n, n) all sets of the inputs taken whole."""
+        """All sets of the indivisible inputs, (2^n, n)."""
         n = len(self.own)
         return members(np.arange(2**n, dtype=np.int64), n).astype(np.float64)
 
     def price(self, sets: Array, rows: Array, pairs: Array) -> tuple[Array, Array]:
-        """For each set the best share of the rest, and the pattern's gain above its price there, (m,) each."""
+        """Find for each set the best fraction of the rest, and the pattern's gain, (m,) each."""
         n = len(self.own)
         slope = rows[n] + (1 - sets) @ pairs[n, :n] - sets @ pairs[:n, n]
-        own, free = sets @ self.own, self.level * math.fsum(rows) + sets @ rows[:n]
+        mass, base_price = sets @ self.own, self.level * math.fsum(rows) + sets @ rows[:n]
 
         def gain(rho: Array) -> Array:
-            return np.asarray(self.worth(sets, rho) - free - rows[n] * rho - self.cut(sets, rho, pairs))
+            return np.asarray(self.worth(sets, rho) - base_price - rows[n] * rho - self.cut(sets, rho, pairs))
 
-        rho = best_share(own, self.rest, self.level, float(pairs[n, n]), slope)
+        rho = best_share(mass, self.rest, self.level, float(pairs[n, n]), slope)
         best = gain(rho)
         for end in (0.0, 1.0):
-            there = gain(np.full(len(sets), end))
-            rho, best = np.where(there > best, end, rho), np.maximum(best, there)
+            gain_at_end = gain(np.full(len(sets), end))
+            rho, best = np.where(gain_at_end > best, end, rho), np.maximum(best, gain_at_end)
         return rho, best
 
     def cut(self, sets: Array, rho: Array, pairs: Array) -> Array:
-        """(m,) what patterns of `sets` with the shares `rho` (m,) of the rest pay at multipliers of pairs."""
+        """Compute (m,) the prices of patterns at multipliers of pairs.
+
+        rho : (m,) the fractions of the rest.
+        """
         n = len(self.own)
-        proper = pairs[:n, :n] * ~np.eye(n, dtype=bool)
-        own = ((sets @ proper) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
-        return np.asarray(own + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
+        off_diagonal = pairs[:n, :n] * ~np.eye(n, dtype=bool)
+        same_kind = ((sets @ off_diagonal) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
+        return np.asarray(same_kind + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
 
     def raised(self, solved: Shares) -> Shares:
-        """The multipliers raised until no pattern gains: rows in proportion to the prior, or pairs if cheaper."""
+        """Raise the multipliers until no pattern gains.
+
+        Rows rise in proportion to the prior; pairs rise where that is cheaper.
+        """
         rows, pairs, sets, weights = solved.rows, solved.pairs, self.every, np.append(self.own, self.rest)
-        n, divided = len(self.own), self.rest > 0
-        every = np.pad(1 - np.eye(n), (0, 1), constant_values=float(divided))  # a unit for each pair that has a cap
-        cost = math.inf if self.cap is None else self.bound(0 * rows, every)
+        n, has_rest = len(self.own), self.rest > 0
+        unit_pairs = np.pad(1 - np.eye(n), (0, 1), constant_values=float(has_rest))  # One unit per pair with a cap.
+        cost = math.inf if self.cap is None else self.bound(0 * rows, unit_pairs)
         for _ in range(6):
             rho, gain = self.price(sets, rows, pairs)
             by_rows = float((gain / (self.level + sets @ self.own + self.rest * rho)).max())
             if not by_rows > 0:
                 break
             with np.errstate(divide="ignore", invalid="ignore"):
-                by_pairs = float(np.where(gain > 0, gain / self.cut(sets, rho, every), 0.0).max())
+                by_pairs = float(np.where(gain > 0, gain / self.cut(sets, rho, unit_pairs), 0.0).max())
             if cost * by_pairs < by_rows:
-                pairs = pairs + 1.01 * by_pairs * every
+                pairs = pairs + 1.01 * by_pairs * unit_pairs
             else:
                 rows = rows + 1.01 * by_rows * weights
         # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
-        more = PRICE_PADDING * solved.value + ROUNDED * len(rows) * float(np.abs(rows).sum())
-        rows = rows + more * weights
+        margin = PRICE_PADDING * solved.value + ROUNDING_CHARGE * len(rows) * float(np.abs(rows).sum())
+        rows = rows + margin * weights
         return replace(solved, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
 
     def bound(self, rows: Array, pairs: Array) -> float:
-        """The bound that multipliers prove at which no pattern gains, in floats."""
+        """Compute the bound, in floats, that multipliers prove if no pattern gains."""
         n = len(self.own)
-        proper = pairs * ~np.eye(n + 1, dtype=bool)
-        return math.fsum(rows) + (self.cap or 0.0) * (float(proper.sum()) + self.spread * float(pairs[n, n]))
+        off_diagonal = pairs * ~np.eye(n + 1, dtype=bool)
+        return math.fsum(rows) + (self.cap or 0.0) * (float(off_diagonal.sum()) + self.spread * float(pairs[n, n]))
 
     def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
-        """Column generation, which begins with the patterns that are worth most for their mass."""
-        n, every = len(self.own), self.every
+        """Solve by column generation, from the patterns with the largest value for their mass."""
+        n, all_sets = len(self.own), self.every
         shares = np.linspace(0.0, 1.0, 9) if self.rest > 0 else np.zeros(1)
-        values = np.stack([self.worth(every, np.full(len(every), rho)) for rho in shares])
-        mean = self.level + every @ self.own + self.rest * shares[:, None]
-        best = np.argsort(-(values / mean).max(axis=0))[:JOIN]
-        chosen = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
-        pool = self.proper(np.repeat(chosen, len(shares)), np.tile(shares, len(chosen)))
+        values = np.stack([self.worth(all_sets, np.full(len(all_sets), rho)) for rho in shares])
+        mean = self.level + all_sets @ self.own + self.rest * shares[:, None]
+        best = np.argsort(-(values / mean).max(axis=0))[:MAX_PATTERNS_PER_ROUND]
+        selected = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
+        pool = self.proper(np.repeat(selected, len(shares)), np.tile(shares, len(selected)))
         pricing = _Pricing(self, VERTEX_GAIN * float(np.abs(values).max()))
-        found = generate(
-            pricing, pricing, pool, ROUNDS, gap=COLUMN_GAP, progress=(STALLED, COLUMN_GAP), deadline=deadline
+        generated = generate(
+            pricing,
+            pricing,
+            pool,
+            MAX_PRICING_ROUNDS,
+            gap=COLUMN_GAP,
+            progress=(MAX_STALLED_ROUNDS, COLUMN_GAP),
+            deadline=deadline,
         )
-        solved, proved = found.solution, found.multipliers
-        assert proved is not None
-        with suppress(SolverError):  # a vertex has few patterns, which cover all inputs alike
+        solved, multipliers = generated.solution, generated.multipliers
+        assert multipliers is not None
+        with suppress(SolverError):  # A vertex has few patterns, which cover all inputs equally.
             solved = self.weighed(solved.sets, solved.shares, SIMPLEX)
-        return replace(solved, rows=proved.rows, pairs=proved.pairs, bound=proved.bound)
+        return replace(solved, rows=multipliers.rows, pairs=multipliers.pairs, bound=multipliers.bound)
 
     def proper(self, index: Index, share: Array) -> tuple[Index, Array]:
-        """The positions in `every` and the shares of patterns that are not constant, as erasure is."""
-        sets, divided = self.every[index], self.rest > 0
-        size = sets.sum(axis=1) + share * divided
-        kept = (size > 0) & (size < len(self.own) + divided)
-        return index[kept], share[kept]
+        """Select the patterns that are not constant, as erasure is.
+
+        Returns their positions in `every` and their fractions of the rest.
+        """
+        sets, has_rest = self.every[index], self.rest > 0
+        size = sets.sum(axis=1) + share * has_rest
+        is_proper = (size > 0) & (size < len(self.own) + has_rest)
+        return index[is_proper], share[is_proper]
 
     def weighed(self, sets: Array, share: Array, solvers: Sequence[str]) -> Shares:
-        """The best weights of patterns of `sets` (m, n) with `share` (m,) of the rest, which is last in multipliers."""
-        n, divided = len(self.own), self.rest > 0
-        caps = cut_caps(n + divided, self.cap, self.spread if divided else None)
-        inside = np.vstack([sets.T, share]) if divided else sets.T
-        values, none = self.worth(sets, share), (0, int(not divided))
+        """Solve for the best weights of patterns.
+
+        `sets` is (m, n), with `share` (m,) of the rest, which is last in multipliers.
+        """
+        n, has_rest = len(self.own), self.rest > 0
+        caps = cut_caps(n + has_rest, self.cap, self.spread if has_rest else None)
+        inside = np.vstack([sets.T, share]) if has_rest else sets.T
+        values, padding = self.worth(sets, share), (0, int(not has_rest))
         weighed = weigh_sets(inside, values, self.level, caps, solvers)
         value = float(values @ weighed.weights)
-        return Shares(sets, share, weighed.weights, value, np.pad(weighed.rows, none), np.pad(weighed.pairs(), none))
+        return Shares(
+            sets, share, weighed.weights, value, np.pad(weighed.rows, padding), np.pad(weighed.pairs(), padding)
+        )
 
 
 class _Gaining(NamedTuple):
-    """Positions in `SharesProgram.every`, and the shares of the rest."""
+    """Positions in `SharesProgram.every`, and the fractions of the rest."""
 
     sets: Index
     share: Array
@@ -202,52 +232,52 @@ class _Gaining(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Pricing:
-    """Master and oracle: for each set of the inputs taken whole the best share, those that gain more than `short`."""
+    """Master and oracle: for each set of the indivisible inputs the best fraction, if it gains more than `short`."""
 
     program: SharesProgram
     short: float
 
     def solve(self, pool: tuple[Index, Array], number: int) -> Shares:
-        """The best weights, at central dual values in the first rounds."""
+        """Solve for the best weights, at central dual values in the first rounds."""
         solvers = INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX
         return self.program.weighed(self.program.every[pool[0]], pool[1], solvers)
 
     def value(self, solved: Shares) -> float:
-        """The information."""
+        """Return the information."""
         return solved.value
 
     def price(self, solved: Shares) -> _Gaining:
-        """The patterns that gain, the most first; none where the most is too little."""
+        """List the patterns that gain, largest gain first; none where the largest is too small."""
         rho, gain = self.program.price(self.program.every, solved.rows, solved.pairs)
-        new = np.argsort(-gain)[:JOIN]
-        new = new[gain[new] > 0.0] if gain.max() > self.short else new[:0]
-        return _Gaining(new, rho[new])
+        gaining = np.argsort(-gain)[:MAX_PATTERNS_PER_ROUND]
+        gaining = gaining[gain[gaining] > 0.0] if gain.max() > self.short else gaining[:0]
+        return _Gaining(gaining, rho[gaining])
 
-    def prove(self, solved: Shares, columns: _Gaining, least: float) -> tuple[float, Shares, _Gaining]:
-        """The bound of the multipliers, raised until no pattern gains."""
+    def prove(self, solved: Shares, columns: _Gaining, smallest_bound: float) -> tuple[float, Shares, _Gaining]:
+        """Compute the bound of the multipliers, raised until no pattern gains."""
         raised = self.program.raised(solved)
         return raised.bound, raised, columns
 
     def join(self, pool: tuple[Index, Array], columns: _Gaining) -> tuple[Index, Array] | None:
-        """The patterns after those of the pool."""
+        """Append the patterns to those of the pool."""
         if not len(columns.sets):
             return None
         return self.program.proper(np.append(pool[0], columns.sets), np.append(pool[1], columns.share))
 
 
-# The orders whose moments are tried, besides the orders of the constraints.
-ORDERS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
-GRID = 250  # How many points the grid has on each of four stretches: far below, below, above and far above 1
-TOPS = 100  # The most different probabilities of answers that the linear program tells apart
-# A coefficient counts as at most so many times what is needed at its s, so that solvers see the smaller ones.
-MAX_WORTH = 1e5
-# The weight of a single moment, relative to the least one on the grid: the proof looks between the grid's points.
-GENEROUS = 1 + 3e-5
+# Orders of moments that are tried in addition to the orders of the constraints.
+DEFAULT_ORDERS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0)
+POINTS_PER_STRETCH = 250  # Grid points on each of four stretches: far below, below, above and far above 1.
+MAX_DISTINCT_TOPS = 100  # Different probabilities of answers that the linear program distinguishes.
+# A coefficient counts as at most so many times the need at its s, so that solvers see the smaller ones.
+MAX_RELATIVE_VALUE = 1e5
+# The weight of a single moment, relative to the least one on the grid: the proof includes all points between.
+SINGLE_MOMENT_FACTOR = 1 + 3e-5
 
 
 @dataclass(frozen=True, eq=False)
 class PairwiseWeights:
-    """Numbers as `PairwiseInformation` takes them."""
+    """The numbers of a `PairwiseInformation` certificate."""
 
     orders: Array
     weights: Array
@@ -258,89 +288,103 @@ class PairwiseWeights:
 
 
 def pairwise_weights(prior: Array, constraints: Sequence[Any]) -> Iterator[PairwiseWeights]:
-    """Weights whose bounds are small; none where the constraints cap no moment and no excess between all rows."""
+    """Generate weights whose bounds are small.
+
+    There are none if the constraints cap no moment and no excess between all rows.
+    """
     law = prior[prior > 0] / prior[prior > 0].sum()
     tops = np.unique(1 / np.maximum(law, 1e-300))
     if not (law > 1e-300).all():
-        return  # an answer of next to no probability tells without end
-    if len(tops) > TOPS:
-        tops = tops[np.linspace(0, len(tops) - 1, TOPS).round().astype(np.intp)]
-    known = [c for c in constraints if isinstance(c, ColumnConstraint)]
-    orders, caps = _orders(known, float(tops[-1]))
-    reaches = _reaches(known)
-    beyond = np.array([float(excess_cap(tuple(constraints), reach, FLOAT).upper) for reach in reaches.tolist()])
-    reaches, beyond = reaches[beyond < 1], beyond[beyond < 1]
+        return  # The information of an answer with almost no probability is unbounded.
+    if len(tops) > MAX_DISTINCT_TOPS:
+        tops = tops[np.linspace(0, len(tops) - 1, MAX_DISTINCT_TOPS).round().astype(np.intp)]
+    column_constraints = [c for c in constraints if isinstance(c, ColumnConstraint)]
+    orders, caps = _orders(column_constraints, float(tops[-1]))
+    reaches = _reaches(column_constraints)
+    excess_caps = np.array([float(excess_cap(tuple(constraints), reach, FLOAT).upper) for reach in reaches.tolist()])
+    reaches, excess_caps = reaches[excess_caps < 1], excess_caps[excess_caps < 1]
     if not len(orders) + len(reaches):
         return
-    bends = np.exp(np.append(reaches, -reaches))
-    beside = np.geomspace(1e-3, 0.9, GRID)
-    stretches = [np.geomspace(1e-9, 0.1, GRID), np.geomspace(1.9, max(tops[-1], 2.0), GRID)]
-    s = np.unique(np.concatenate([*stretches, 1 - beside, np.ones(1), 1 + beside, tops, bends]))
+    kinks = np.exp(np.append(reaches, -reaches))
+    near_one = np.geomspace(1e-3, 0.9, POINTS_PER_STRETCH)
+    stretches = [np.geomspace(1e-9, 0.1, POINTS_PER_STRETCH), np.geomspace(1.9, max(tops[-1], 2.0), POINTS_PER_STRETCH)]
+    s = np.unique(np.concatenate([*stretches, 1 - near_one, np.ones(1), 1 + near_one, tops, kinks]))
     s = s[s <= tops[-1]]
-    off = s[np.abs(s - 1) > 5e-4]
-    alone = np.array([float((_excess(off) / _moment(order, off)).max()) for order in orders]) * GENEROUS
-    none = np.zeros(len(reaches))
-    price = float((alone * caps).min(initial=math.inf))
+    away_from_one = s[np.abs(s - 1) > 5e-4]
+    single_weights = (
+        np.array([float((_excess(away_from_one) / _moment(order, away_from_one)).max()) for order in orders])
+        * SINGLE_MOMENT_FACTOR
+    )
+    no_excess = np.zeros(len(reaches))
+    price = float((single_weights * caps).min(initial=math.inf))
     if len(orders):
-        best = int((alone * caps).argmin())
-        single = np.where(np.arange(len(orders)) == best, alone, 0.0)
-        yield PairwiseWeights(orders, single, reaches, none, none, 0.0)
+        best = int((single_weights * caps).argmin())
+        single = np.where(np.arange(len(orders)) == best, single_weights, 0.0)
+        yield PairwiseWeights(orders, single, reaches, no_excess, no_excess, 0.0)
     unit = min(price, float(_excess(s) @ np.ones(len(s)) / len(s)))
     if unit > 0:
         with suppress(SolverError):
-            yield _mixed(law, tops, s, orders, caps, reaches, beyond, unit * float(law @ (1 - law)))
+            yield _mixture_weights(law, tops, s, orders, caps, reaches, excess_caps, unit * float(law @ (1 - law)))
 
 
-def _mixed(
-    law: Array, tops: Array, s: Array, orders: Array, caps: Array, reaches: Array, beyond: Array, unit: float
+def _mixture_weights(
+    law: Array, tops: Array, s: Array, orders: Array, caps: Array, reaches: Array, excess_caps: Array, unit: float
 ) -> PairwiseWeights:
-    """The mixture of least cost on the grid, in units of `unit`."""
+    """Solve for the mixture of least cost on the grid, in units of `unit`."""
     import cvxpy as cp
 
-    apart = float(law @ (1 - law))
+    pair_probability = float(law @ (1 - law))
     ratio = np.exp(reaches)
-    over = np.maximum(s[:, None] - ratio, 0.0)
-    under = np.maximum(1 - s[:, None] * ratio, 0.0)
+    excess_above = np.maximum(s[:, None] - ratio, 0.0)
+    excess_below = np.maximum(1 - s[:, None] * ratio, 0.0)
     moments = np.array([_moment(order, s) for order in orders]).reshape(len(orders), len(s)).T
-    columns = np.hstack([moments, over, under])
-    cost = apart * np.concatenate([caps, beyond, beyond])
+    columns = np.hstack([moments, excess_above, excess_below])
+    cost = pair_probability * np.concatenate([caps, excess_caps, excess_caps])
     scale = unit / np.maximum(cost, 1e-9 * unit)
     weights, slope = cp.Variable(columns.shape[1], nonneg=True), cp.Variable()
     # t_x grows with 1/P_x: it is the sum of non-negative steps.
-    left = cp.Variable(len(tops), nonneg=True)
+    tier_steps = cp.Variable(len(tops), nonneg=True)
     step = np.minimum(np.searchsorted(tops, s), len(tops) - 1)
     total = np.cumsum(np.eye(len(tops)), axis=1).T[step]
     size = np.maximum(_excess(s), unit)
-    paid = np.minimum(columns * scale, MAX_WORTH * size[:, None]) @ weights + unit * ((s - 1) * slope + total @ left)
-    place = np.searchsorted(tops, 1 / law)
-    mass = np.array([law[place >= tier].sum() for tier in range(len(tops))])
-    kept = [(paid - _excess(s)) / size >= 0]
+    right_side = np.minimum(columns * scale, MAX_RELATIVE_VALUE * size[:, None]) @ weights + unit * (
+        (s - 1) * slope + total @ tier_steps
+    )
+    tiers = np.searchsorted(tops, 1 / law)
+    mass = np.array([law[tiers >= tier].sum() for tier in range(len(tops))])
+    conditions = [(right_side - _excess(s)) / size >= 0]
     solve(
-        cp.Problem(cp.Minimize((cost * scale / unit) @ weights + mass @ left), kept), "information from pairs", SIMPLEX
+        cp.Problem(cp.Minimize((cost * scale / unit) @ weights + mass @ tier_steps), conditions),
+        "information from pairs",
+        SIMPLEX,
     )
     solved = np.maximum(np.asarray(weights.value), 0.0) * scale
     n, m = len(orders), len(reaches)
     return PairwiseWeights(orders, solved[:n], reaches, solved[n : n + m], solved[n + m :], float(slope.value) * unit)
 
 
-def _orders(known: Sequence[ColumnConstraint], top: float) -> tuple[Array, Array]:
-    """The orders whose moments are capped, and the caps."""
-    named = [float(o) for c in known for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
+def _orders(column_constraints: Sequence[ColumnConstraint], top: float) -> tuple[Array, Array]:
+    """List the orders whose moments are capped, and the caps."""
+    constraint_orders = [
+        float(o) for c in column_constraints for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))
+    ]
     caps = []
-    for order in sorted({o for o in (*ORDERS, *named) if 1 <= o < math.inf}):
-        cap = moment_bound(known, order, FLOAT)
-        if cap is not None and math.isfinite(cap.upper) and order * math.log(max(top, 1e9)) < min(HIGHEST, 300.0):
+    for order in sorted({o for o in (*DEFAULT_ORDERS, *constraint_orders) if 1 <= o < math.inf}):
+        cap = moment_bound(column_constraints, order, FLOAT)
+        if cap is not None and math.isfinite(cap.upper) and order * math.log(max(top, 1e9)) < min(MAX_LOG_POWER, 300.0):
             caps.append((order, float(cap.upper)))
     table = np.array(caps).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 
-def _reaches(known: Sequence[ColumnConstraint]) -> Array:
-    """0, and the epsilon of every constraint that caps an excess there."""
-    named = [
-        float(e) for c in known if (e := getattr(c, "epsilon", None)) is not None and c.beyond(e, FLOAT) is not None
+def _reaches(column_constraints: Sequence[ColumnConstraint]) -> Array:
+    """List 0, and the epsilon of every constraint that caps an excess there."""
+    epsilons = [
+        float(e)
+        for c in column_constraints
+        if (e := getattr(c, "epsilon", None)) is not None and c.beyond(e, FLOAT) is not None
     ]
-    return np.array(sorted({0.0, *(e for e in named if e < 300)}))
+    return np.array(sorted({0.0, *(e for e in epsilons if e < 300)}))
 
 
 def _excess(s: Array) -> Array:

@@ -1,13 +1,13 @@
-"""Multipliers for mutual information: a few inputs are taken whole, the rest as if it could be divided at will.
+"""Multipliers for mutual information: a few inputs are indivisible, the rest is treated as divisible.
 
 On a staircase pattern S_A = t + 1_A, t = 1/(e^epsilon - 1), the information is a concave function of the mass a = P(A)
 alone [KOV14, section 4]:
 
     h(a) = a e(1 - a) + (1 - a) e(-a),    e(d) = (m + d) log((m + d)/m) - d,    m = t + a,
 
-and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. Here a pattern is a set I of the inputs taken
-whole, and a share rho of the rest, which has the mass R. Multipliers lambda of the rows and nu, n >= 0 of the pairs,
-with the rest as one input, prove the bound  sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))  if
+and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. Here a pattern is a set I of the indivisible
+inputs, and a fraction rho of the rest, which has the mass R. Multipliers lambda of the rows and nu, n >= 0 of the
+pairs, with the rest as one input, prove the bound  sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))  if
 
     h(P(I) + R rho) - n rho (1 - rho) <= t sum lambda + lambda(I) + lambda_R rho + cut_nu(I, rho)    for all I and rho,
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpopt.design.kernel.certificate import Certificate
-from ldpopt.design.kernel.listed import Caps, factor
+from ldpopt.design.kernel.listed import Caps, dual_factor
 from ldpopt.design.kernel.numbers import Unproved, nonnegative_array, positions, real_array, require
 from ldpopt.design.kernel.sets import best_share, members
 from ldpopt.design.utilities.column import MutualInformation
@@ -36,22 +36,25 @@ from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array, Index
 
-MAX_WHOLE = 20  # The most inputs that are taken whole: all sets of them are looked at.
-BLOCK = 4096  # Sets that are looked at together.
-MAX_PATTERNS = 2**19  # The most patterns that are looked at one by one, where all inputs of the rest are alike.
+MAX_INDIVISIBLE_INPUTS = 20  # All sets of them are examined.
+SETS_PER_BLOCK = 4096  # Sets that are examined at once.
+MAX_PATTERNS = 2**19  # Patterns that are examined one by one, where the rest has equal inputs.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InformationDual(Certificate):
     """Multipliers for mutual information, checked on all patterns without listing them [KOV14, Thm 4].
 
-    Some inputs are taken whole: every set of them is looked at. The rest is treated as if it could be divided.
+    Some inputs are indivisible: every set of them is examined. The rest is treated as divisible.
 
-    whole : positions of the n inputs taken whole, at most 20. rows : (n + 1,) their multipliers and, last, the sum of
-    the multipliers of the rest. pairs : (n + 1, n + 1) non-negative multipliers of the cap on total variation, with the
-    rest last; entry (x, x') is for patterns with x and without x'. The last entry of the diagonal is for pairs within
-    the rest; the other diagonal entries are ignored. With no input taken whole, rows [c] and pairs [[n]] serve every
-    prior; with all inputs taken whole it proves all that `PatternDual` proves.
+    - `whole` : positions of the n indivisible inputs, at most 20.
+    - `rows` : (n + 1,) their multipliers and, last, the sum of the multipliers of the rest.
+    - `pairs` : (n + 1, n + 1) non-negative multipliers of the cap on total variation, with the rest last. Entry (x, x')
+      is for patterns with x and without x'. The last entry of the diagonal is for pairs within the rest; the other
+      diagonal entries are ignored.
+
+    With no indivisible input, rows [c] and pairs [[n]] apply to every prior. With all inputs indivisible it proves all
+    that `PatternDual` proves.
     """
 
     proves = MutualInformation
@@ -61,55 +64,71 @@ class InformationDual(Certificate):
     argument = "multipliers that pay for every set of some inputs with every share of the others"
 
     def work(self) -> Work:
-        """Every set of the inputs taken whole, with a line, or with every number of equal inputs of the rest."""
+        """Bound the work on every set of the indivisible inputs.
+
+        Each has a line, or every number of equal inputs of the rest.
+        """
         n, k = count_numbers(self.whole), self.answers
-        each = 400.0 + 6 * n + 60.0 * min(k, MAX_PATTERNS // min(BLOCK, 2 ** min(n, MAX_WHOLE)))
-        return Work.on(k, 100.0) + Work.on(2.0 ** min(n, MAX_WHOLE), each, MAX_PATTERNS + BLOCK * n)
+        work_per_set = (
+            400.0 + 6 * n + 60.0 * min(k, MAX_PATTERNS // min(SETS_PER_BLOCK, 2 ** min(n, MAX_INDIVISIBLE_INPUTS)))
+        )
+        return Work.on(k, 100.0) + Work.on(
+            2.0 ** min(n, MAX_INDIVISIBLE_INPUTS), work_per_set, MAX_PATTERNS + SETS_PER_BLOCK * n
+        )
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """(sum rows + eta sum pairs) times the factor by which the multipliers fall short."""
+        """Compute (sum rows + eta sum pairs) times the factor of the multipliers' shortfall."""
         prior = np.asarray(self.utility.prior)
-        whole = positions(self.whole, -1, len(prior), "the inputs taken whole")
-        n = len(whole)
-        require(len(np.unique(whole)) == n, "an input is taken whole twice")
-        require(not n > MAX_WHOLE, f"{n} inputs have too many sets to look at all of them")
+        indivisible = positions(self.whole, -1, len(prior), "the inputs taken whole")
+        n = len(indivisible)
+        require(len(np.unique(indivisible)) == n, "an input is taken whole twice")
+        require(not n > MAX_INDIVISIBLE_INPUTS, f"{n} inputs have too many sets to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
         rows = real_array(self.rows, (n + 1,), "rows")
-        given = nonnegative_array(self.pairs, (n + 1, n + 1), "pairs")
-        within = float(given[n, n])
-        given = given * ~np.eye(n + 1, dtype=bool)
-        rest = np.delete(np.arange(len(prior)), whole)
-        if not len(rest) and (rows[n] != 0 or within > 0 or given[n].any() or given[:, n].any()):
+        pair_multipliers = nonnegative_array(self.pairs, (n + 1, n + 1), "pairs")
+        rest_multiplier = float(pair_multipliers[n, n])
+        pair_multipliers = pair_multipliers * ~np.eye(n + 1, dtype=bool)
+        divisible = np.delete(np.arange(len(prior)), indivisible)
+        if not len(divisible) and (
+            rows[n] != 0 or rest_multiplier > 0 or pair_multipliers[n].any() or pair_multipliers[:, n].any()
+        ):
             raise Unproved("there are multipliers for a rest that is empty")
-        masses = _Masses.of(prior, whole, rest, arithmetic)
+        masses = _Masses.of(prior, indivisible, divisible, arithmetic)
         # The exact sum, because it is multiplied by t: a total of zero stays zero.
         total = arithmetic.of(exact_sum(rows))
-        free = caps.level * total
+        base_price = caps.level * total
         kappa = 1.0
-        for start in range(0, 2**n, BLOCK):
-            sets = members(np.arange(start, min(start + BLOCK, 2**n), dtype=np.int64), n).astype(np.float64)
-            paid = free + sets @ arithmetic.of(rows[:n])
-            none, all_of_it = paid, paid + rows[n]
-            if given.any():
-                cut = ((sets @ arithmetic.of(given[:n, :n])) * (1 - sets)).sum(axis=1) if n else arithmetic.zeros(1)
-                none = none + cut + sets @ arithmetic.of(given[:n, n])
-                all_of_it = all_of_it + cut + (1 - sets) @ arithmetic.of(given[n, :n])
-            own, away = arithmetic.of(sets) @ masses.whole, arithmetic.of(1 - sets) @ masses.whole
+        for start in range(0, 2**n, SETS_PER_BLOCK):
+            sets = members(np.arange(start, min(start + SETS_PER_BLOCK, 2**n), dtype=np.int64), n).astype(np.float64)
+            prices = base_price + sets @ arithmetic.of(rows[:n])
+            price_at_zero, price_at_one = prices, prices + rows[n]
+            if pair_multipliers.any():
+                cut = (
+                    ((sets @ arithmetic.of(pair_multipliers[:n, :n])) * (1 - sets)).sum(axis=1)
+                    if n
+                    else arithmetic.zeros(1)
+                )
+                price_at_zero = price_at_zero + cut + sets @ arithmetic.of(pair_multipliers[:n, n])
+                price_at_one = price_at_one + cut + (1 - sets) @ arithmetic.of(pair_multipliers[n, :n])
+            mass, complement = arithmetic.of(sets) @ masses.whole, arithmetic.of(1 - sets) @ masses.whole
             if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MAX_PATTERNS:
-                ends = _points(masses, own, away, caps.level, none, all_of_it, within)
+                ends = _pattern_points(
+                    masses, mass, complement, caps.level, price_at_zero, price_at_one, rest_multiplier
+                )
             else:
-                line = _line(masses, own, away, caps.level, none, all_of_it, within)
-                ends = [(line[0], none), (line[1], all_of_it)]
-            for worth, price in ends:
-                kappa = max(kappa, factor(worth, price))
+                line = _line_above(masses, mass, complement, caps.level, price_at_zero, price_at_one, rest_multiplier)
+                ends = [(line[0], price_at_zero), (line[1], price_at_one)]
+            for value, price in ends:
+                kappa = max(kappa, dual_factor(value, price))
             require(kappa < math.inf, "a pattern that may pay nothing may be worth something")
-        charged = arithmetic.of(given).sum() + masses.spread * within
-        return (total + caps.eta * charged) * kappa
+        pair_charge = arithmetic.of(pair_multipliers).sum() + masses.spread * rest_multiplier
+        return (total + caps.eta * pair_charge) * kappa
 
 
 @dataclass(frozen=True, eq=False)
 class _Masses:
-    """The probabilities of the inputs taken whole, that of the rest (R), and `spread`, 1 - sum (P_x/R)^2 over the rest.
+    """The probabilities of the indivisible inputs, that of the rest (R), and `spread`, 1 - sum (P_x/R)^2 over the rest.
+
     equal : the number of inputs of the rest that occur, where these all have the same probability; else 0.
     """
 
@@ -123,60 +142,85 @@ class _Masses:
         p, mass = law(prior, arithmetic), exact_sum(prior[rest])
         spread = arithmetic.of(1.0)
         if mass > 0:
-            share = law(prior[rest], arithmetic)
-            spread = (1 - share.square().sum()).positive()
-        occur = prior[rest][prior[rest] > 0]  # the others add nothing to a pattern, and pay nothing
-        equal = len(occur) if len(occur) and bool((occur == occur[0]).all()) else 0
+            rest_distribution = law(prior[rest], arithmetic)
+            spread = (1 - rest_distribution.square().sum()).positive()
+        occurring = prior[rest][prior[rest] > 0]  # The others add no value and no price.
+        equal = len(occurring) if len(occurring) and bool((occurring == occurring[0]).all()) else 0
         return cls(p[whole], arithmetic.of(mass / exact_sum(prior)), spread, equal)
 
 
-def _points(
-    masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
-    within: float,
-) -> list[tuple[Enclosure, Enclosure]]:  # fmt: skip
-    """The worth and the price of patterns with 0, 1, ... inputs of the rest, which all have the same probability."""
-    rho = (own.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
-    mass, lacks = own[:, None] + masses.rest * rho, away[:, None] + masses.rest * (1 - rho)
-    rise = (all_of_it - none)[:, None]
-    return [(information(mass, lacks, level), none[:, None] + rise * rho + within * (rho * (1 - rho)))]
+def _pattern_points(
+    masses: _Masses,
+    mass_of_set: Enclosure,
+    complement: Enclosure,
+    level: Enclosure,
+    price_at_zero: Enclosure,
+    price_at_one: Enclosure,
+    rest_multiplier: float,
+) -> list[tuple[Enclosure, Enclosure]]:
+    """Compute values and prices of patterns with 0, 1, ... inputs of the rest.
 
-
-def information(mass: Enclosure, away: Enclosure, level: Enclosure) -> Enclosure:
-    """h at a `mass`; away : 1 - mass."""
-    mean = level + mass
-    return mass * enclosed_excess(KL, away, mean) + away * enclosed_excess(KL, -mass, mean)
-
-
-def _line(
-    masses: _Masses, own: Enclosure, away: Enclosure, level: Enclosure, none: Enclosure, all_of_it: Enclosure,
-    within: float,
-) -> tuple[Enclosure, Enclosure]:  # fmt: skip
-    """The values at 0 and at 1 of a line above the function h(own + R rho) - within rho (1 - rho) on [0, 1]. Where the
-    function is concave from 0 to the touching point and convex from some later point on, the line is the tangent,
-    raised at 1 if necessary: from the later point on, the function lies below its chord. Where it is convex from 0 on,
-    the line is the chord. Elsewhere the line is the tangent of h, which is concave and above the function. So the line
-    is above the function whatever the touching point is.
+    The inputs of the rest all have the same probability.
     """
-    of = own.arithmetic
-    slope = np.asarray((all_of_it - none).midpoint)
+    rho = (mass_of_set.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
+    mass, missing = mass_of_set[:, None] + masses.rest * rho, complement[:, None] + masses.rest * (1 - rho)
+    rise = (price_at_one - price_at_zero)[:, None]
+    return [
+        (information(mass, missing, level), price_at_zero[:, None] + rise * rho + rest_multiplier * (rho * (1 - rho)))
+    ]
+
+
+def information(mass: Enclosure, complement: Enclosure, level: Enclosure) -> Enclosure:
+    """Enclose h at a `mass`; complement : 1 - mass."""
+    mean = level + mass
+    return mass * enclosed_excess(KL, complement, mean) + complement * enclosed_excess(KL, -mass, mean)
+
+
+def _line_above(
+    masses: _Masses,
+    mass: Enclosure,
+    complement: Enclosure,
+    level: Enclosure,
+    price_at_zero: Enclosure,
+    price_at_one: Enclosure,
+    rest_multiplier: float,
+) -> tuple[Enclosure, Enclosure]:
+    """Compute the values at 0 and at 1 of a line above a function on [0, 1].
+
+    The function is h(mass + R rho) - n rho (1 - rho), n the multiplier of the rest. First case: the function is concave
+    from 0 to the touching point and convex from some later point on. Then the line is the tangent, raised at 1 if
+    necessary, because from the later point on the function lies below its chord. Second case: it is convex from 0 on,
+    and the line is the chord. Elsewhere the line is the tangent of h, which is concave and above the function. So the
+    line is above the function for any touching point.
+    """
+    arithmetic = mass.arithmetic
+    slope = np.asarray((price_at_one - price_at_zero).midpoint)
     # The touching point need not be trusted: the line is above the function for any.
-    share = best_share(np.asarray(own.midpoint), float(masses.rest.midpoint), float(level.midpoint), within, slope)
-    rho = of.of(share)
-    taken, left = own + masses.rest * rho, away + masses.rest * (1 - rho)
-    mean = level + taken
+    share = best_share(
+        np.asarray(mass.midpoint), float(masses.rest.midpoint), float(level.midpoint), rest_multiplier, slope
+    )
+    rho = arithmetic.of(share)
+    touching_mass, touching_complement = mass + masses.rest * rho, complement + masses.rest * (1 - rho)
+    mean = level + touching_mass
     # e_b(-b) and e_b(1 - b), the tangent of h at a = 0 and at a = 1.
-    low, high = enclosed_excess(KL, -taken, mean), enclosed_excess(KL, left, mean)
-    first = low * (away + masses.rest) + high * own
-    last = low * away + high * (own + masses.rest)
-    if not within > 0:
+    low, high = enclosed_excess(KL, -touching_mass, mean), enclosed_excess(KL, touching_complement, mean)
+    first = low * (complement + masses.rest) + high * mass
+    last = low * complement + high * (mass + masses.rest)
+    if not rest_multiplier > 0:
         return first, last
-    tops = information(own, away + masses.rest, level), information(own + masses.rest, away, level)
+    function_ends = (
+        information(mass, complement + masses.rest, level),
+        information(mass + masses.rest, complement, level),
+    )
     # h'' = -1/(t + a): the function has the second derivative 2 within - R^2/(t + a).
     square = masses.rest.square()
-    concave = np.asarray((2 * within * mean).upper) <= float(square.lower)
-    convex = np.asarray((2 * within * (level + own)).lower) >= float(square.upper)
-    touching = first - rho.square() * within, (last - (1 - rho).square() * within).maximum(tops[1])
+    is_concave = np.asarray((2 * rest_multiplier * mean).upper) <= float(square.lower)
+    is_convex = np.asarray((2 * rest_multiplier * (level + mass)).lower) >= float(square.upper)
+    touching = (
+        first - rho.square() * rest_multiplier,
+        (last - (1 - rho).square() * rest_multiplier).maximum(function_ends[1]),
+    )
     return (
-        of.where(concave, touching[0], of.where(convex, tops[0], first)),
-        of.where(concave, touching[1], of.where(convex, tops[1], last)),
+        arithmetic.where(is_concave, touching[0], arithmetic.where(is_convex, function_ends[0], first)),
+        arithmetic.where(is_concave, touching[1], arithmetic.where(is_convex, function_ends[1], last)),
     )

@@ -3,13 +3,13 @@
 For few inputs the program chooses how often each column of integers is used:
 
     max s   s.t.  s <= sum_c z_c g_j(c) for every criterion j,  sum_c z_c c = D 1,
-                  sum_c z_c (c_x - c_x')_+ <= cap for x != x',  z whole and >= 0
+                  sum_c z_c (c_x - c_x')_+ <= cap for x != x',  z integer and >= 0
 
 Columns that lose much in the linear program are left out before the search. A sum over outputs is linear in z. A sum of
 variances is not. But by the equivalence theorem [KW] its reciprocal is the least of sum_y w_y |K u_y|^2 / N(K)^2 over
-all K, and each of these is a sum over outputs, called a cut. The program gets one cut after another, at the channels
-that it finds, until such a channel is as good as the program's bound. For more inputs, the optimum without a
-denominator is rounded, repaired and improved by moves.
+all K, and each of these is a sum over outputs, called a cut. The program gets one cut after another, at its own
+solutions, until such a channel is as good as the program's bound. For more inputs, the optimum without a denominator is
+rounded, repaired and improved by moves.
 """
 
 from __future__ import annotations
@@ -44,62 +44,68 @@ from ldpopt.exact import integers_near
 from ldpopt.numbers.tolerances import INTEGER_GAP
 from ldpopt.values.distribution import Array
 
-KEPT = 300  # The most columns that the search may use: the best ones by their reduced costs
-NODES = 500  # The most nodes of the search tree
+MAX_COLUMNS = 300  # The search uses the best ones by their reduced costs.
+MAX_TREE_NODES = 500
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerColumnsProgram:
-    """columns : (k, n) integers. total : D. cap : on the total variation of two rows, in units of 1/D, or None."""
+    """The integer program over columns.
+
+    - `columns` : (k, n) integers.
+    - `total` : D.
+    - `cap` : on the total variation of two rows, in units of 1/D, or None.
+    """
 
     columns: Integers
     total: int
     cap: int | None
 
     def best(self, gains: Array) -> tuple[Integers, float, bool]:
-        """Integers (k, m) that sum to D, the solver's bound on the least criterion, and whether its search was done.
+        """Find integers (k, m) that sum to D.
 
-        gains : (criteria, n). Raises `SolverError` where no channel has columns among these.
+        Also returns the solver's bound on the least criterion, and whether its search was complete. gains : (criteria,
+        n). Raises `SolverError` if no channel has columns among these.
         """
-        kept = np.arange(self.columns.shape[1])
-        if len(kept) > KEPT:  # those of the least reduced costs
-            kept = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:KEPT])
-        values, bound, finished = solve_integer(*self._pose(kept, gains), "integer columns", NODES)
+        selected = np.arange(self.columns.shape[1])
+        if len(selected) > MAX_COLUMNS:  # Those of the least reduced costs.
+            selected = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:MAX_COLUMNS])
+        values, bound, finished = solve_integer(*self._pose(selected, gains), "integer columns", MAX_TREE_NODES)
         counts = values[:-1].astype(np.int64)
-        used = kept[counts > 0]
-        weights = merge_proportional(np.repeat(self.columns[:, used], counts[counts > 0], axis=1))
+        used_columns = selected[counts > 0]
+        weights = merge_proportional(np.repeat(self.columns[:, used_columns], counts[counts > 0], axis=1))
         if not (weights.sum(axis=1) == self.total).all():
             raise SolverError("integer columns: the solver's numbers do not add up; pass another method")
         return weights, bound, finished
 
     def relaxed(self, gains: Array) -> Array:
-        """(k, m) the columns of the linear program's solution, each times its real weight."""
+        """Return (k, m) the columns of the linear program's solution, each times its real weight."""
         z, _ = self._linear(gains)
-        used = np.flatnonzero(z > 1e-12)
-        return np.asarray(self.columns[:, used] * z[used])
+        used_columns = np.flatnonzero(z > 1e-12)
+        return np.asarray(self.columns[:, used_columns] * z[used_columns])
 
-    def _pose(self, kept: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """The last unknown is the least criterion."""
-        columns = self.columns[:, kept].astype(np.float64)
+    def _pose(self, selected: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Build the program, in which the last unknown is the least criterion."""
+        columns = self.columns[:, selected].astype(np.float64)
         k, n = columns.shape
         objective = np.append(np.zeros(n), 1.0)
         equal = np.hstack([columns, np.zeros((k, 1))])
-        rows, most = [np.hstack([-gains[:, kept], np.ones((len(gains), 1))])], [np.zeros(len(gains))]
+        rows, limits = [np.hstack([-gains[:, selected], np.ones((len(gains), 1))])], [np.zeros(len(gains))]
         if self.cap is not None:
-            apart = np.array([np.maximum(columns[x] - columns[y], 0) for x, y in permutations(range(k), 2)])
-            rows.append(np.hstack([apart, np.zeros((len(apart), 1))]))
-            most.append(np.full(len(apart), float(self.cap)))
+            distances = np.array([np.maximum(columns[x] - columns[y], 0) for x, y in permutations(range(k), 2)])
+            rows.append(np.hstack([distances, np.zeros((len(distances), 1))]))
+            limits.append(np.full(len(distances), float(self.cap)))
         right = np.full(k, float(self.total))
-        return objective, equal, right, np.vstack(rows), np.concatenate(most)
+        return objective, equal, right, np.vstack(rows), np.concatenate(limits)
 
     def _linear(self, gains: Array) -> tuple[Array, Array]:
-        """The weights of the linear program, and the reduced cost of every column, none below zero."""
-        posed = self._pose(np.arange(self.columns.shape[1]), gains)
-        values, costs, *_ = solve_linear(*posed, "integer columns")
+        """Solve the linear program for weights and the nonnegative reduced cost of every column."""
+        program = self._pose(np.arange(self.columns.shape[1]), gains)
+        values, costs, *_ = solve_linear(*program, "integer columns")
         return values[:-1], costs[:-1]
 
 
-POLISHED = 5_000  # The most single-unit moves that are tried for each move that is made
+MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.
 
 
 @dataclass(frozen=True)
@@ -115,11 +121,17 @@ class Rounded(Method, preference=20, integral=True):
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a denominator beside LocalDP and TotalVariation."""
+        """Return the reason to refuse the problem.
+
+        The method needs a denominator, with LocalDP and TotalVariation.
+        """
         return refusal(problem)
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The best of the optimum without a denominator and of randomized responses, each of them rounded."""
+        """Find the best rounded channel.
+
+        It starts from the optimum without a denominator and from randomized responses.
+        """
         free = unrestricted(problem, ask)
         for tighter in (False, True):
             task = Task.of(problem, tighter)
@@ -133,9 +145,12 @@ class Rounded(Method, preference=20, integral=True):
 
 
 def roundings(task: Task, free: Design | None) -> Integers:
-    """The best weights that rounding and moving units reach, from the optimum without a denominator and others."""
+    """Find the best weights by rounding and moving units.
+
+    It starts from the optimum without a denominator and from other channels.
+    """
     starts = []
-    if free is not None:  # one row for each of the problem's merged inputs
+    if free is not None:  # one row for each of the problem's merge_proportional inputs
         rows = (
             np.unique(task.problem.reduction.classes, return_index=True)[1]
             if task.utility.pair is not None
@@ -145,36 +160,40 @@ def roundings(task: Task, free: Design | None) -> Integers:
     decisions = task.utility.decisions
     if decisions is None:
         k, ratio = task.inputs, float(task.ratio) if task.ratio is not None else 1e9
-        for blocks in range(2, k + 1):  # randomized response over blocks of neighbours
-            raised = np.where((np.arange(k) * blocks // k)[:, None] == np.arange(blocks), ratio, 1.0)
-            starts.append(raised / raised.sum(axis=1, keepdims=True))
-        starts.append(np.ones((k, 1)))  # says nothing, and is always there
+        for blocks in range(2, k + 1):  # Randomized response over blocks of neighbors.
+            entries = np.where((np.arange(k) * blocks // k)[:, None] == np.arange(blocks), ratio, 1.0)
+            starts.append(entries / entries.sum(axis=1, keepdims=True))
+        starts.append(np.ones((k, 1)))  # It is uninformative, and always available.
     else:  # outputs have a meaning: the other channels always take one decision
         starts += [np.tile(own, (task.inputs, 1)) for own in np.eye(len(decisions))]
-    every = task.problem.deadline.rounds(starts)
-    tried = [rounded for start in every if (rounded := _rounded(task, start)) is not None]
+    timed_starts = task.problem.deadline.rounds(starts)
+    rounded_channels = [rounded for start in timed_starts if (rounded := _round_and_improve(task, start)) is not None]
     return max(
-        tried or [task.total * starts[-1].astype(np.int64)],
+        rounded_channels or [task.total * starts[-1].astype(np.int64)],
         key=lambda w: (task.value(w), -w.shape[1]),
     )
 
 
-def _rounded(task: Task, start: Array) -> Integers | None:
+def _round_and_improve(task: Task, start: Array) -> Integers | None:
     k, m = start.shape
-    fixed = task.utility.decisions is not None
-    if m > task.total and not fixed:
+    has_fixed_outputs = task.utility.decisions is not None
+    if m > task.total and not has_fixed_outputs:
         return None
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
     weights = integers_near(start, task.total, task.ratio, eta)
-    weights = weights if fixed else merge_proportional(weights)
+    weights = weights if has_fixed_outputs else merge_proportional(weights)
     if (worth := worth_of(task)) is not None:
         return Moves(task, worth).best(weights)
-    return polished(task, weights) if k * m * (m - 1) <= POLISHED and math.isfinite(task.value(weights)) else weights
+    return (
+        polished(task, weights)
+        if k * m * (m - 1) <= MAX_MOVES_PER_STEP and math.isfinite(task.value(weights))
+        else weights
+    )
 
 
-MAX_INPUTS = 4  # The most inputs; with more, the columns are too many for a search, and `Rounded` does better
-CUTS = 8  # The most cuts at weights that need not be integers, which cost one linear program each
-SEARCHES = 4  # The most searches for integer weights, each with all cuts so far
+MAX_PROGRAM_INPUTS = 4  # With more, the columns are too many for a search, and `Rounded` does better.
+MAX_RELAXED_CUTS = 8  # At weights that need not be integers; each costs one linear program.
+MAX_INTEGER_SEARCHES = 4  # For integer weights, each with all cuts so far.
 
 
 @dataclass(frozen=True)
@@ -190,35 +209,40 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs a denominator, few inputs, and a sum over outputs or a sum of variances."""
-        if why := refusal(problem):
-            return why
-        if len(problem.inputs) > MAX_INPUTS:
-            return Limit(f"{len(problem.inputs)} inputs have too many columns of integers (at most {MAX_INPUTS})")
+        """Return the reason to refuse the problem.
+
+        The method needs a denominator, few inputs, and a sum over outputs or a sum of variances.
+        """
+        if reason := refusal(problem):
+            return reason
+        if len(problem.inputs) > MAX_PROGRAM_INPUTS:
+            return Limit(
+                f"{len(problem.inputs)} inputs have too many columns of integers (at most {MAX_PROGRAM_INPUTS})"
+            )
         if needs_columns(problem) and not is_sum_of_variances(problem.utility):
             return f"{problem.utility.name} is neither a sum over outputs nor a sum of variances at a pilot"
         return ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the program, improved by moving units between outputs."""
+        """Find the channel of the program, improved by moving units between outputs."""
         free = unrestricted(problem, ask)
         for tighter in (False, True):
             task = Task.of(problem, tighter)
             columns, complete = integer_columns(task.inputs, task.ratio, task.total)
             program = IntegerColumnsProgram(columns, task.total, task.cap)
-            weights, ended = _searched(task, program, free)
+            weights, is_finished = _search_with_cuts(task, program, free)
             if task.measured(weights):
                 break
         else:
             raise SolverError("integer columns: the floats of what was found exceed the constraints")
-        listed = "all" if complete else "some of the"
-        note = "" if complete and ended else "the search was not exhaustive: a better channel may exist"
-        how = f"mixed-integer program over {listed} {columns.shape[1]} columns of integers"
-        return task.candidate(free, weights, how, note)
+        listed_columns = "all" if complete else "some of the"
+        note = "" if complete and is_finished else "the search was not exhaustive: a better channel may exist"
+        description = f"mixed-integer program over {listed_columns} {columns.shape[1]} columns of integers"
+        return task.candidate(free, weights, description, note)
 
 
-def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
-    """The best weights, and whether the solver says that its columns allow no better ones."""
+def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
+    """Find the best weights, and whether the solver proves that its columns allow no better ones."""
     rounded = roundings(task, free)
     worth, deadline = worth_of(task), task.problem.deadline
     assert worth is not None
@@ -226,43 +250,45 @@ def _searched(task: Task, program: IntegerColumnsProgram, free: Design | None) -
     if deadline.over():
         return rounded, False
     if not needs_columns(task.problem):
-        weights, _, ended = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
-        return max((rounded, moves.best(weights, 0)), key=lambda w: (task.value(w), -w.shape[1])), ended
-    best, ended = rounded, False
-    away = None if free is None else free.channel.matrix
-    cuts = [_cut(task.utility, _mixed(task, best, away), program.columns)]
-    if away is not None:
-        cuts.append(_cut(task.utility, away, program.columns))
-    for _ in deadline.inner.rounds(range(CUTS)):  # cheap ones, at weights that need not be whole
-        cuts.append(_cut(task.utility, _mixed(task, program.relaxed(np.array(cuts)), away), program.columns))
-    for _ in deadline.rounds(range(SEARCHES)):
-        weights, bound, ended = program.best(np.array(cuts))
+        weights, _, is_finished = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
+        return max((rounded, moves.best(weights, 0)), key=lambda w: (task.value(w), -w.shape[1])), is_finished
+    best, is_finished = rounded, False
+    free_matrix = None if free is None else free.channel.matrix
+    cuts = [_cut(task.utility, _mix_for_full_rank(task, best, free_matrix), program.columns)]
+    if free_matrix is not None:
+        cuts.append(_cut(task.utility, free_matrix, program.columns))
+    for _ in deadline.inner.rounds(range(MAX_RELAXED_CUTS)):  # Cheap ones, at weights that need not be integers.
+        cuts.append(
+            _cut(task.utility, _mix_for_full_rank(task, program.relaxed(np.array(cuts)), free_matrix), program.columns)
+        )
+    for _ in deadline.rounds(range(MAX_INTEGER_SEARCHES)):
+        weights, bound, is_finished = program.best(np.array(cuts))
         if (climbed := moves.climb(weights)) is not None and task.value(climbed) > task.value(best):
             best = climbed
         # The solver's bound is on D divided by the error.
-        ended = ended and -task.value(best) * bound <= (1 + INTEGER_GAP) * task.total
-        if ended:
+        is_finished = is_finished and -task.value(best) * bound <= (1 + INTEGER_GAP) * task.total
+        if is_finished:
             break
-        cuts.append(_cut(task.utility, _mixed(task, weights, away), program.columns))
-    return best, ended
+        cuts.append(_cut(task.utility, _mix_for_full_rank(task, weights, free_matrix), program.columns))
+    return best, is_finished
 
 
-def _mixed(task: Task, weights: Array | Integers, away: Array | None) -> Array:
-    """The channel of the weights, mixed with a little of another where it does not tell all answers apart."""
+def _mix_for_full_rank(task: Task, weights: Array | Integers, other: Array | None) -> Array:
+    """Mix the channel of the weights with a little of another if it does not distinguish all answers."""
     rows = np.asarray(weights / float(task.total))
-    scored = scores(rows, np.asarray(task.utility.prior))
-    values = np.linalg.svd(scored, compute_uv=False)
-    if away is None or values[-1] > 0.05 * values[0]:
+    report_scores = scores(rows, np.asarray(task.utility.prior))
+    values = np.linalg.svd(report_scores, compute_uv=False)
+    if other is None or values[-1] > 0.05 * values[0]:
         return rows
-    return np.hstack([0.8 * rows, 0.2 * away])
+    return np.hstack([0.8 * rows, 0.2 * other])
 
 
 def _cut(utility: Any, matrix: Array, columns: Integers) -> Array:
-    """(n,) the terms |K u|^2 of columns of integers for the best kernel K of a channel, over the square of N(K)."""
+    """Compute (n,) the terms |K u|^2 of integer columns for a channel's best kernel K, over the square of N(K)."""
     prior = np.asarray(utility.prior)
-    scored = scores(matrix, prior)
-    loadings = utility.criterion.influence(scored).loadings
-    kernel = loadings @ np.linalg.pinv(scored, rcond=1e-10)
-    given = columns.astype(np.float64)
-    earned = ((kernel @ (given[:-1] - given[-1])) ** 2).sum(axis=0) / (prior @ given)
-    return np.asarray(earned / float((loadings**2).sum()) ** 2)
+    report_scores = scores(matrix, prior)
+    loadings = utility.criterion.influence(report_scores).loadings
+    kernel = loadings @ np.linalg.pinv(report_scores, rcond=1e-10)
+    values = columns.astype(np.float64)
+    squares = ((kernel @ (values[:-1] - values[-1])) ** 2).sum(axis=0) / (prior @ values)
+    return np.asarray(squares / float((loadings**2).sum()) ** 2)

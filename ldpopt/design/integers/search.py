@@ -34,7 +34,7 @@ from ldpopt.exact import exp_lower, largest_distance, reach
 from ldpopt.numbers.tolerances import NOTHING
 from ldpopt.values.distribution import Array
 
-MOVES = 400  # The most units that are moved
+MAX_POLISHING_MOVES = 400  # The most units that are moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +127,9 @@ class Task:
 def polished(task: Task, weights: Integers) -> Integers:
     """The weights after moving one unit of a row from one output to another, as long as that helps."""
     best, value = weights, task.value(weights)
-    for _ in task.problem.deadline.inner.rounds(range(MOVES)):
+    for _ in task.problem.deadline.inner.rounds(range(MAX_POLISHING_MOVES)):
         step = max(
-            ((task.value(moved), index, moved) for index, moved in enumerate(_moved(task, best))),
+            ((task.value(moved), index, moved) for index, moved in enumerate(_single_unit_moves(task, best))),
             key=lambda item: (item[0], -item[1]),
             default=None,
         )
@@ -139,7 +139,7 @@ def polished(task: Task, weights: Integers) -> Integers:
     return best
 
 
-def _moved(task: Task, weights: Integers) -> Iterator[Integers]:
+def _single_unit_moves(task: Task, weights: Integers) -> Iterator[Integers]:
     k, m = weights.shape
     for x, (gives, takes) in product(range(k), permutations(range(m), 2)):
         if weights[x, gives] > 0:
@@ -173,12 +173,12 @@ def unrestricted(problem: Problem, ask: Ask) -> Design | None:
     return None
 
 
-STEPS = 300  # The most moves that are made one after another
-KICKS, FEW_KICKS = 12, 36  # How often the search goes on from a channel near its best one; with few inputs more often
-FEW = 4  # So many inputs are few
-TRIED = 20  # So many of the best moves are tried where a cap on total variation may forbid some
+MAX_CLIMB_MOVES = 300  # The largest number of successive moves.
+RESTARTS, RESTARTS_FEW_INPUTS = 12, 36  # Restarts of the search from a channel near its best one.
+MAX_FEW_INPUTS = 4  # Up to this number of inputs the search restarts more often.
+TRIED = 20  # The number of best moves that are tried if a cap on total variation may forbid some.
 # The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
-ENTRIES = 3_000_000
+MAX_MOVE_ENTRIES = 3_000_000
 CHUNK = 64  # Of so many moves the worth is computed first; it rules out most others
 
 
@@ -356,7 +356,7 @@ class Moves:
     def best(self, weights: Integers, kicks: int | None = None) -> Integers:
         """The best weights found from `weights`, which are at least as good."""
         if kicks is None:
-            kicks = FEW_KICKS if self.task.inputs <= FEW else KICKS
+            kicks = RESTARTS_FEW_INPUTS if self.task.inputs <= MAX_FEW_INPUTS else RESTARTS
         rng = np.random.default_rng(0)
         best = self.climb(weights)
         value = self.of(best)
@@ -377,7 +377,7 @@ class Moves:
         """The weights after making the best move again and again, until none helps."""
         weights = merge_proportional(weights)
         value = self.of(weights)
-        for _ in self.task.problem.deadline.inner.rounds(range(STEPS)):
+        for _ in self.task.problem.deadline.inner.rounds(range(MAX_CLIMB_MOVES)):
             near = self._neighbours(weights)
             moves, worths = self.worth.after(near, 1 if self.task.cap is None else TRIED)
             better = value + 1e-12 * abs(value) if np.isfinite(value) else value
@@ -396,7 +396,7 @@ class Moves:
         """Every move between two columns that stays within the ratio."""
         wide = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
         first, second = np.triu_indices(wide.shape[1], 1)
-        steps = self._directions[: max(2 * self.task.inputs, ENTRIES // (len(first) * self.task.inputs))]
+        steps = self._directions[: max(2 * self.task.inputs, MAX_MOVE_ENTRIES // (len(first) * self.task.inputs))]
         more, less = wide[:, :, None] + steps.T[:, None], wide[:, :, None] - steps.T[:, None]
         return Neighbours(wide, first, second, more, less, self._within(more)[first] & self._within(less)[second])
 

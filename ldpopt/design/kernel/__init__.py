@@ -1,4 +1,4 @@
-"""What every proof uses: the base of certificates, checks of their numbers, sorted inputs, sets, and lists of columns.
+"""The common part of all proofs: certificates, checks of numbers, sorted inputs, sets, and lists of columns.
 
 A certificate holds numbers (multipliers) and a problem: a utility and constraints. It proves a bound on the utility of
 every channel within the constraints by arithmetic that is rounded outward, or exact. Wrong numbers prove a worse bound
@@ -6,8 +6,8 @@ or none (`Unproved`), never a false one. For a program  max c.x s.t. A x <= b, x
 
     c.x <= b.y + sum over x of max(0, c - A'y) x,
 
-so that a proof computes how far the multipliers fall short of the dual constraints A'y >= c, and pays for it.
-`certificate` is the base, `numbers` and `hypotheses` check the parts, `listed` proves bounds from listed columns,
-`proof` makes bounds from the bounds of other problems. Nothing here, and nothing that a module named `proof...` of
-another folder imports, calls a solver or a method: `tests/test_layers.py`.
+so that a proof computes the shortfall of the multipliers from the dual constraints A'y >= c, and adds it. `certificate`
+is the base, `numbers` and `hypotheses` check the parts, `listed` proves bounds from listed columns, `proof` derives
+bounds from the bounds of other problems. Nothing here, and nothing that a module named `proof...` of another folder
+imports, calls a solver or a method: `tests/test_layers.py`.
 """

@@ -1,9 +1,9 @@
 """The certificate: numbers that prove a bound on every channel within some constraints, and their check.
 
 Nothing here trusts a solver. A certificate holds the problem, a channel, and the numbers that a solver or a search
-found. The kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.numbers.enclosures`): a bound from
-weak duality, which depends on problem and numbers alone and is right whatever the numbers are, and the channel's
-guarantees and utility, which `verify` compares with it.
+returned. The kernel recomputes the rest in arithmetic that is rounded outward (`ldpopt.numbers.enclosures`). The bound
+follows from weak duality: it depends on the problem and the numbers alone, and it is valid for any numbers. `verify`
+compares it with the channel's guarantees and utility, which it also recomputes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Certificate", "Unproved", "Verification"]
 
 
 class Bounded:
-    """What has a bound, which is an upper one, or for an error a lower one."""
+    """A result with a bound: an upper bound on a utility, or a lower bound on an error."""
 
     if TYPE_CHECKING:  # a field or a property
 
@@ -45,35 +45,38 @@ class Bounded:
 
     @property
     def upper_bound(self) -> float:
-        """The bound, for a utility of which more is better."""
+        """The bound on a utility, which is to be maximized."""
         return self.bound
 
     @property
     def lower_bound(self) -> float:
-        """The bound, for an error, of which less is better."""
+        """The bound on an error, which is to be minimized."""
         return self.bound
 
 
 PROVED, REFUTED, NOT_CHECKED = "proved", "refuted", "not checked"
-"""The outcomes of a check: all claims hold; one does not, or its proof proves less; no claim was found false, and one
-was not checked."""
+"""The outcomes of a check. Proved: all claims hold. Refuted: a claim does not hold, or its proof proves less. Not
+checked: no claim was refuted, and at least one was not checked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Verification(Bounded, Result):
-    """The result of a check, all of it recomputed.
+    """The result of a check, in which everything is recomputed.
 
-    value : the channel's utility, rounded down; an error, rounded up. bound : no channel within the constraints is
-    better. epsilon, total_variation : of the channel, rounded up; epsilon in nats. failures : the claims that do not
-    hold, a sentence each. guarantees : one measure of the channel for each constraint. trusted : what was believed of
-    functions and classes that are not the package's own, such as that an own f is convex; empty for all else.
-    unchecked : why a claim was not checked, a sentence each; empty if all claims were.
+    - `value` : the channel's utility, rounded down, or its error, rounded up.
+    - `bound` : no channel within the constraints has a better value.
+    - `epsilon`, `total_variation` : the channel's guarantees, rounded up; epsilon in nats.
+    - `failures` : the claims that do not hold, one sentence each.
+    - `guarantees` : one measured guarantee of the channel for each constraint.
+    - `trusted` : unproved assumptions about functions and classes from outside the package. An example is the convexity
+      of a user-defined f. It is empty if there are none.
+    - `unchecked` : the reasons why claims were not checked, one sentence each. It is empty if all claims were checked.
 
     `outcome` is "proved", "refuted" or "not checked". `bool` is True for the first and False for the second. For the
-    third it raises `NotChecked`, as nothing is known then.
+    third it raises `NotChecked`, because neither answer is known.
 
-    >>> found = Verification(0.1, 0.1, 1.0, 0.3, ("the value is 0.1, not 0.2",))
-    >>> found.outcome, bool(found)
+    >>> verification = Verification(0.1, 0.1, 1.0, 0.3, ("the value is 0.1, not 0.2",))
+    >>> verification.outcome, bool(verification)
     ('refuted', False)
     """
 
@@ -95,12 +98,12 @@ class Verification(Bounded, Result):
 
     @property
     def proved(self) -> bool:
-        """Whether all claims were checked and hold."""
+        """True if all claims were checked and hold."""
         return self.outcome == PROVED
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the outcome is not "proved": the claims that do not hold, then those that were not checked."""
+        """The reasons why the outcome is not "proved": first the refuted claims, then the unchecked ones."""
         return (*self.failures, *self.unchecked)
 
     def __bool__(self) -> bool:
@@ -110,15 +113,19 @@ class Verification(Bounded, Result):
 
     def __repr__(self) -> str:
         verdict = ": ".join([self.outcome, "; ".join(self.reasons)] if self.reasons else [self.outcome])
-        verdict += taken_on_trust(self.trusted)
+        verdict += trust_suffix(self.trusted)
         return (
             f"Verification({verdict}: value {self.value:.9g}, bound {self.bound:.9g}, "
             f"epsilon {ceil_digits(self.epsilon, 9)}, total variation {ceil_digits(self.total_variation, 9)})"
         )
 
 
-def believed(utility: Any, constraints: Sequence[Any] = ()) -> tuple[str, ...]:
-    """What a proof about a problem believes of a user's functions and classes, and of scipy's laws; () for nothing."""
+def unproved_assumptions(utility: Any, constraints: Sequence[Any] = ()) -> tuple[str, ...]:
+    """List the unproved assumptions of a proof about a problem.
+
+    They are properties of user-defined functions and classes, and values taken from SciPy. The list is empty if there
+    are none.
+    """
     trusted = list[str]()
     for part in (utility, *constraints):
         if getattr(part, "function", None) is not None and isinstance(part, Constraint):
@@ -133,24 +140,26 @@ def believed(utility: Any, constraints: Sequence[Any] = ()) -> tuple[str, ...]:
         if isinstance(f, FDivergence) and (f.recipe is None or type(f) is not FDivergence):
             trusted.append(f"the floats of {f.name}, and that it is convex")
         for inner in (*(part.parts() if isinstance(part, Utility) else ()), getattr(part, "criterion", None)):
-            trusted += believed(inner) if inner is not None else ()
+            trusted += unproved_assumptions(inner) if inner is not None else ()
     return tuple(dict.fromkeys(trusted))
 
 
-def unchecked(reason: str) -> Verification:
-    """The result of a check that was not begun."""
+def unchecked_verification(reason: str) -> Verification:
+    """Build the result of a check that was not started."""
     return Verification(math.nan, math.nan, math.nan, math.nan, (), unchecked=(reason,))
 
 
-def taken_on_trust(trusted: Sequence[str]) -> str:
-    """The end of a verdict that says what was believed; empty for nothing."""
+def trust_suffix(trusted: Sequence[str]) -> str:
+    """Format the unproved assumptions as the end of a verdict; empty if there are none."""
     return f"; taken on trust: {', '.join(trusted)}" if trusted else ""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What numbers prove about a problem, whatever the channel. value : no channel within the constraints is better;
-    infinitely bad where nothing is proved. why : then, the reason.
+    """A bound that numbers prove about a problem, for every channel.
+
+    - `value` : no channel within the constraints has a better value. It is infinitely bad if nothing is proved.
+    - `why` : the reason, if nothing is proved.
     """
 
     value: float
@@ -161,10 +170,13 @@ class Bound:
 class Certificate(Bounded, Kind, Result, ABC):
     """A proof that no channel within `constraints` has a better utility than `bound`, and a claim about `channel`.
 
-    utility, constraints : the problem. channel : one that meets the constraints; None where only the bound is asked
-    for, which depends on the problem and the numbers alone. edges : where the answers are real numbers, the interior
-    cut points of the channel's inputs. Every kind of certificate adds fields with its numbers, which are all checked:
-    wrong numbers give a worse bound or none, never a wrong one.
+    - `utility`, `constraints` : the problem.
+    - `channel` : a channel that meets the constraints. It is None if only the bound is needed, which depends on the
+      problem and the numbers alone.
+    - `edges` : the interior cut points of the channel's inputs, for real-valued answers.
+
+    Every type of certificate adds fields with its numbers, which are all checked. Wrong numbers give a worse bound or
+    none, never a false one.
     """
 
     utility: Any
@@ -172,76 +184,98 @@ class Certificate(Bounded, Kind, Result, ABC):
     channel: Channel | None
     edges: Array | None = field(default=None, kw_only=True)
     proves: ClassVar[Any] = Utility
-    """The kind of utility that certificates of this class are about."""
+    """The type of utility to which certificates of this class apply."""
 
     @property
-    def room(self) -> float:
-        """The share by which a design states the bound weaker than it was computed, so that other programs find it."""
+    def rounding_margin(self) -> float:
+        """The relative margin by which a design weakens the stated bound, so that other programs confirm it."""
         return 0.0
 
     @property
     def tight(self) -> bool:
-        """Whether the best numbers prove the optimum itself; otherwise they prove the optimum of an easier problem."""
+        """True if the best numbers prove the optimum itself, not the optimum of an easier problem."""
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        """The kind of the certificate, its problem, its channel and its numbers as JSON-ready values."""
+        """Convert the certificate's type, problem, channel and numbers to JSON-ready values."""
         return {"certificate": type(self).__name__, **super().to_dict()}
 
     def _columns(self) -> dict[str, list[Any]]:
         k, m = (0, 0) if self.channel is None else self.channel.shape
-        posed = {"utility": [self.utility.name], "constraints": ["; ".join(map(repr, self.constraints))]}
-        return {"certificate": [type(self).__name__], **posed, "inputs": [k], "outputs": [m]}
+        problem = {"utility": [self.utility.name], "constraints": ["; ".join(map(repr, self.constraints))]}
+        return {"certificate": [type(self).__name__], **problem, "inputs": [k], "outputs": [m]}
 
     @abstractmethod
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """The bound, enclosed; its worse end counts. It is infinite where the numbers prove nothing.
+        """Enclose the bound, of which the worse endpoint counts.
 
-        May raise `Unproved`, which says why.
+        It is infinite if the numbers prove nothing. May raise `Unproved`, which states the reason.
         """
 
     def work(self) -> Work:
-        """What `enclosed_bound` takes at most, in floats; by default some operations on each number."""
+        """Bound the work of `enclosed_bound` in floats; by default some operations per number."""
         return Work.on(count_numbers(self) + self.answers, 1000.0)
 
-    def begun(self) -> Work:
-        """`work`; none for a utility of another kind, of which `checked_bound` computes nothing."""
+    def applicable_work(self) -> Work:
+        """Return `work()`, or no work if the utility has the wrong type.
+
+        In that case `checked_bound` fails before it computes anything.
+        """
         return self.work() if isinstance(self.utility, self.proves) else Work()
 
     def work_within(self, inner: Any, utility: Any = None, constraints: Any = None) -> Work:
-        """What a certificate within this one takes, for this problem or another; nothing for what is no certificate."""
+        """Bound the work of a certificate within this one, for this problem or another one.
+
+        An object that is not a certificate takes no work.
+        """
         if not isinstance(inner, Certificate):
             return Work()
         utility, edges = (self.utility, self.edges) if utility is None else (utility, None)
-        asked = self.constraints if constraints is None else constraints
-        return inner.of(utility, asked, self.channel, edges).begun()
+        inner_constraints = self.constraints if constraints is None else constraints
+        return inner.rebind(utility, inner_constraints, self.channel, edges).applicable_work()
 
     @property
     def answers(self) -> int:
-        """The number k of inputs; for real answers that of the intervals."""
+        """The number k of inputs; for real-valued answers, the number of intervals."""
         utility: Any = self.utility
         return int(utility.size) if not utility.continuous else count_numbers(self.edges) + 1
 
     def cost(self, exact: bool = False) -> Work:
-        """What `verify` takes at most: to measure the channel, to compute the utility, and to prove the bound."""
+        """Bound the work of `verify`.
+
+        It measures the channel, computes the utility, and proves the bound.
+        """
         channel = self.check_claim()
-        checks = (constraint.work(channel) for constraint in self.constraints if isinstance(constraint, Measured))
-        own = self.utility.work(channel) + self.begun()
-        laws = Work() if self.cells is None else self.cells.work()
-        return sum((*checks, laws, TotalVariation(1.0).work(channel), own.in_balls if exact else own), Work())
+        constraint_checks = (
+            constraint.work(channel) for constraint in self.constraints if isinstance(constraint, Measured)
+        )
+        utility_and_bound = self.utility.work(channel) + self.applicable_work()
+        cell_masses = Work() if self.cells is None else self.cells.work()
+        return sum(
+            (
+                *constraint_checks,
+                cell_masses,
+                TotalVariation(1.0).work(channel),
+                utility_and_bound.in_balls if exact else utility_and_bound,
+            ),
+            Work(),
+        )
 
     @property
     @abstractmethod
     def argument(self) -> str:
-        """Why the bound holds, in a sentence."""
+        """The reason why the bound holds, in one sentence."""
 
     def check_problem(self) -> None:
-        """Raise `Unproved` unless the utility and the constraints are objects of these kinds."""
+        """Raise `Unproved` unless the utility and the constraints have the right types."""
         expect(self.utility, Utility, "the utility")
         expect_each(self.constraints, Constraint, "the constraints")
 
     def check_claim(self) -> Channel:
-        """The channel. Raises `Unproved` unless problem and channel are of these kinds, and have the same labels."""
+        """Return the channel, after a check of its type and labels.
+
+        Raises `Unproved` unless problem and channel have the right types and the same labels.
+        """
         self.check_problem()
         channel: Channel = expect(self.channel, Channel, "the channel")
         try:
@@ -251,7 +285,10 @@ class Certificate(Bounded, Kind, Result, ABC):
         return channel
 
     def checked_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """`enclosed_bound`. Raises `Unproved` where this class of certificates is about other problems."""
+        """Enclose the bound, after a check of the problem's type.
+
+        Raises `Unproved` if this class of certificates does not apply to the problem.
+        """
         self.check_problem()
         if not isinstance(self.utility, self.proves):
             raise Unproved(
@@ -263,16 +300,19 @@ class Certificate(Bounded, Kind, Result, ABC):
             raise Unproved(str(error)) from None
 
     def proved(self, arithmetic: Arithmetic) -> float:
-        """The bound, rounded outward. `Unproved` for a problem of another kind, or numbers that prove nothing."""
-        enclosed = self.checked_bound(arithmetic)
-        bound = float(enclosed.lower if self.utility.error else enclosed.upper)
+        """Return the bound, rounded outward.
+
+        Raises `Unproved` if the problem has the wrong type, or if the numbers prove nothing.
+        """
+        bound_enclosure = self.checked_bound(arithmetic)
+        bound = float(bound_enclosure.lower if self.utility.error else bound_enclosure.upper)
         require(math.isfinite(bound), "the numbers prove no finite bound")
         return bound
 
     def bound_in(self, arithmetic: Arithmetic) -> Bound:
-        """The bound, rounded outward, or the reason why the numbers prove none.
+        """Return the bound, rounded outward, or the reason why the numbers prove none.
 
-        Raises `Unproved` where the utility or the constraints are objects of another kind.
+        Raises `Unproved` if the utility or the constraints are objects of the wrong type.
         """
         self.check_problem()
         try:
@@ -282,21 +322,21 @@ class Certificate(Bounded, Kind, Result, ABC):
 
     @property
     def bound(self) -> float:
-        """The bound that no channel within the constraints beats: an upper one, or for an error a lower one.
+        """The bound that no channel within the constraints exceeds: an upper bound, or for an error a lower one.
 
-        It is infinitely bad where the numbers prove nothing; `bound_in` says why.
+        It is infinitely bad if the numbers prove nothing; `bound_in` gives the reason.
         """
         return self.bound_in(arithmetic(False)).value
 
     @property
     def finite(self) -> Any:
-        """The utility; where the answers are real numbers, that of the intervals."""
+        """The utility; for real-valued answers, the utility of the intervals."""
         utility: Any = self.utility
         return utility if self.cells is None else self.cells.divergence(utility.f)
 
     @cached_property
     def cells(self) -> Cells | None:
-        """The intervals that real answers are cut into; None for finitely many answers."""
+        """The intervals that partition real-valued answers; None for finitely many answers."""
         utility: Any = self.utility
         if not utility.continuous:
             return None
@@ -305,58 +345,72 @@ class Certificate(Bounded, Kind, Result, ABC):
         return Cells(utility.p0, utility.p1, increasing(self.edges, "cut points"))
 
     def enclosed_value(self, arithmetic: Arithmetic) -> Enclosure:
-        """The channel's utility, enclosed."""
-        enclosed: Enclosure = self.finite.enclosed_value(self.finite.check(self.check_claim()), arithmetic)
-        return enclosed
+        """Enclose the channel's utility."""
+        value_enclosure: Enclosure = self.finite.enclosed_value(self.finite.check(self.check_claim()), arithmetic)
+        return value_enclosure
 
     def value_in(self, arithmetic: Arithmetic) -> float:
-        """The channel's utility, rounded to the worse side; infinitely bad where it cannot be computed."""
+        """Return the channel's utility, rounded to the worse side.
+
+        It is infinitely bad if it cannot be computed.
+        """
         enclosed = self.enclosed_value(arithmetic)
         value = float(enclosed.upper if self.utility.error else enclosed.lower)
-        nothing = math.inf if self.utility.error else -math.inf
-        return nothing if math.isnan(value) else value
+        worst = math.inf if self.utility.error else -math.inf
+        return worst if math.isnan(value) else value
 
-    def of(
+    def rebind(
         self, utility: Utility, constraints: tuple[Constraint, ...], channel: Channel | None, edges: Array | None = None
     ) -> Self:
-        """The same numbers as a certificate for another problem, about which they may prove nothing."""
+        """Rebind the same numbers to another problem, about which they may prove nothing."""
         return replace(self, utility=utility, constraints=constraints, channel=channel, edges=edges)
 
     def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:
         """Recompute the channel's guarantees, its utility and the bound from scratch.
 
-        exact : compute in ball arithmetic of 256 bits instead of float64 rounded outward, which then only settles
-        comparisons. Both are proofs; balls lose fewer digits. budget : how many times the usual work and memory
-        (`work`) are allowed; more is not begun, and the outcome is "not checked".
+        Parameters
+        ----------
+        exact : bool
+            True for 256-bit ball arithmetic. The default is outward-rounded float64, where balls only decide
+            comparisons. Both are proofs; balls lose fewer digits.
+        budget : float
+            How many times the usual limits of work and memory (`work`) are allowed. A larger check is not started, and
+            its outcome is "not checked".
+
+        Returns
+        -------
+        Verification
         """
         budget = positive_budget(budget)
         value = bound = math.nan
         try:
             channel = self.check_claim()
-            if refused := self.cost(exact).refusal(budget):
-                return unchecked(refused)
+            if refusal := self.cost(exact).refusal(budget):
+                return unchecked_verification(refusal)
             guarantees = tuple(constraint.measure(channel) for constraint in self.constraints)
         except LdpoptError as error:
             return Verification(value, bound, math.nan, math.nan, (str(error),))
-        ground = arithmetic(exact)
-        failures, left_out = list[str](), list[str]()
+        arithmetic_used = arithmetic(exact)
+        failures, not_checked = list[str](), list[str]()
         for constraint, guarantee in zip(self.constraints, guarantees, strict=True):
             if not guarantee.value <= constraint.bound:
                 failures.append(f"the channel's {guarantee.title} is {guarantee.value!r}, not {constraint.bound!r}")
         if not self.constraints:
             failures.append("no constraint is stated, so nothing is bounded")
         try:
-            value = self.value_in(ground)
-            bound = self.proved(ground)
+            value = self.value_in(arithmetic_used)
+            bound = self.proved(arithmetic_used)
             if not (value >= bound if self.utility.error else value <= bound):
                 failures.append(f"the value {value!r} is on the wrong side of the bound {bound!r}")
         except NotChecked as reason:
-            left_out.append(str(reason))
+            not_checked.append(str(reason))
         except LdpoptError as error:
             failures.append(str(error))
-        epsilon, eta = float(local_dp(channel)), float(total_variation(channel))
-        trusted = believed(self.utility, self.constraints)
-        return Verification(value, bound, epsilon, eta, tuple(failures), guarantees, trusted, tuple(left_out))
+        epsilon, total_variation_bound = float(local_dp(channel)), float(total_variation(channel))
+        assumptions = unproved_assumptions(self.utility, self.constraints)
+        return Verification(
+            value, bound, epsilon, total_variation_bound, tuple(failures), guarantees, assumptions, tuple(not_checked)
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bound={self.bound:.9g})"
@@ -364,12 +418,12 @@ class Certificate(Bounded, Kind, Result, ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unbounded(Certificate):
-    """No bound at all: the channel's guarantees and its utility are recomputed, and nothing else."""
+    """A certificate without a bound: only the channel's guarantees and its utility are recomputed."""
 
     argument = "nothing is proved"
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Raises `NotChecked`, as there is no bound."""
+        """Raise `NotChecked`, because a bound is missing."""
         raise NotChecked(
             "there is no certificate, so that nothing about the optimum is proved; what is said of the channel itself "
             "is recomputed, and holds unless another failure names it"

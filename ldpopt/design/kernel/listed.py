@@ -1,4 +1,4 @@
-"""Proofs that look at every extreme column of a list: staircase patterns, and the columns of a policy graph.
+"""Proofs that examine every extreme column of a list: staircase patterns, and the columns of a policy graph.
 
 Primal, over weights theta_c >= 0 of the columns c, for criteria mu_j and caps r on the sums of some v[x,x'](c) >= 0:
 
@@ -8,19 +8,18 @@ Dual, for weights w >= 0 of the criteria that sum to one:
 
     min  sum lambda + r sum nu   s.t.  lambda.c + sum nu[x,x'] v[x,x'](c) >= sum_j w_j mu_j(c)
 
-Everything is homogeneous, so that multipliers which fall short of the constraints by a factor kappa prove kappa times
-their bound. First, a linear utility l is subtracted, which is worth sum l on every channel: the tangent of
-sum_j w_j mu_j at the constant column. No column is then worth less than nothing. Any other l would only make the bound
-larger.
+Everything is homogeneous. So multipliers that fall short of the constraints by a factor kappa prove kappa times their
+bound. First, a linear utility l is subtracted, whose value is sum l on every channel: the tangent of sum_j w_j mu_j at
+the constant column. No column then has a negative value. Any other l would only make the bound larger.
 
-What a list of columns is complete for: a cone, cut by the hyperplanes on which a price has a kink.
+Completeness: the list must be complete for a cone, cut by the hyperplanes on which a price has a kink.
 
-A proof over a list asks of every listed column that its price covers its worth. This holds for all columns of a cone if
-each is a sum of listed ones that together are worth no less and pay no more. The worth is convex and homogeneous, so
-that a sum is worth no more than its parts. A price `nu (c_x - r c_x')_+` is linear on either side of the hyperplane
-`c_x = r c_x'`. So the cone is cut by these hyperplanes, and a column is divided into the extreme rays of its own piece.
-The list must hold every extreme ray of every piece. Rays that lie on the cuts are among them: where the hyperplanes
-`c_x = c_x'` cut, the constant column is one.
+A proof over a list requires that the price of every listed column covers its value. This holds for all columns of a
+cone under one condition. Each column must be a sum of listed ones that together have no smaller value and no larger
+price. The value is convex and homogeneous, so that a sum has at most the value of its parts. A price `nu (c_x - r
+c_x')_+` is linear on either side of the hyperplane `c_x = r c_x'`. So the cone is cut by these hyperplanes, and a
+column is divided into the extreme rays of its own piece. The list must hold every extreme ray of every piece. Rays that
+lie on the cuts are among them: where the hyperplanes `c_x = c_x'` cut, the constant column is one.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -42,15 +41,13 @@ from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array, Index
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, eq=False)
 class Caps:
     """The pure LDP and the total variation that constraints allow; other constraints only make the optimum smaller.
-    level : t = 1/(e^epsilon - 1): columns divided by e^epsilon - 1 have entries in [t, t + 1], up to a factor. eta :
-    the cap on total variation, at most tanh(epsilon/2) [GI, Prop 2].
+
+    - `level` : t = 1/(e^epsilon - 1). Columns divided by e^epsilon - 1 have entries in [t, t + 1], up to a factor.
+    - `eta` : the cap on total variation, at most tanh(epsilon/2) [GI, Prop 2].
     """
 
     level: Enclosure
@@ -58,7 +55,7 @@ class Caps:
 
     @classmethod
     def of(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
-        """The caps. Raises `Unproved` without pure LDP between all inputs."""
+        """Compute the caps; raise `Unproved` without pure LDP between all inputs."""
         epsilon, eta = plain_caps(constraints)
         require(epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
         exponent = arithmetic.of(epsilon)
@@ -69,9 +66,11 @@ class Caps:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """A mixture of the criteria of a column utility, and its tangent at the constant column. shares : (criteria,)
-    weights that sum to one. linear : (k,) the tangent. kept : the sum of the tangent, which is its worth on every
-    channel.
+    """A mixture of the criteria of a column utility, and its tangent at the constant column.
+
+    - `shares` : (criteria,) weights that sum to one.
+    - `linear` : (k,) the tangent.
+    - `kept` : the sum of the tangent, which is its value on every channel.
     """
 
     shares: Enclosure
@@ -79,42 +78,46 @@ class Mixed:
     kept: Enclosure
 
     @classmethod
-    def of(cls, utility: ColumnUtility, given: Any, arithmetic: Arithmetic) -> Mixed:
-        """The mixture by the `given` weights. Raises `Unproved` unless these are non-negative and not all zero."""
+    def of(cls, utility: ColumnUtility, raw_weights: Any, arithmetic: Arithmetic) -> Mixed:
+        """Mix the criteria by these weights.
+
+        Raises `Unproved` unless the weights are non-negative and not all zero.
+        """
         tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
-        weights = weights_array(given, (len(tangents),), "weights", "the criteria")
+        weights = weights_array(raw_weights, (len(tangents),), "weights", "the criteria")
         shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
         scaled = weights / weights.max()
         linear = real_array(scaled @ tangents / scaled.sum(), (utility.size,), "tangents")
         return cls(shares, linear, arithmetic.of(exact_sum(linear)))
 
 
-def factor(worth: Enclosure, paid: Enclosure) -> float:
-    """The least kappa >= 1 with worth <= kappa paid surely, rounded up; inf where there is none. worth, paid : what
-    columns are worth, and what they cost at the multipliers. A column that costs nothing must be worth nothing. If a
-    column may cost less than nothing, no kappa is proved.
+def dual_factor(values: Enclosure, prices: Enclosure) -> float:
+    """Compute a kappa >= 1 for which surely values <= kappa prices, rounded up.
+
+    values, prices : the values of columns, and their prices at the multipliers. The factor is inf if there is none: a
+    column of price zero must have no value, and no price may be negative.
     """
-    return shortfall(np.asarray(worth.upper), np.asarray(paid.lower))
+    return dual_factor_of_floats(np.asarray(values.upper), np.asarray(prices.lower))
 
 
-def shortfall(most: Array, least: Array) -> float:
-    """The same for floats: upper bounds on the worths, and lower bounds on the costs."""
-    if not (least >= 0).all() or not (most < math.inf).all():
+def dual_factor_of_floats(value_bounds: Array, price_bounds: Array) -> float:
+    """Compute the same factor from upper bounds on values and lower bounds on prices."""
+    if not (price_bounds >= 0).all() or not (value_bounds < math.inf).all():
         return math.inf
-    free = least == 0
-    if not (most[free] <= 0).all():
+    is_free = price_bounds == 0
+    if not (value_bounds[is_free] <= 0).all():
         return math.inf
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        ratio = most / np.where(free, 1.0, least)
-    return float(np.nextafter(max(1.0, np.where(free, 0.0, ratio).max(initial=0.0)), math.inf))
+        ratio = value_bounds / np.where(is_free, 1.0, price_bounds)
+    return float(np.nextafter(max(1.0, np.where(is_free, 0.0, ratio).max(initial=0.0)), math.inf))
 
 
-BLOCK = 4096  # Columns that are looked at together.
+COLUMNS_PER_BLOCK = 4096  # Columns that are examined at once.
 
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Columns base (n,) + rise (k, n) in any scale, and what the multipliers of the caps charge for them (n,)."""
+    """Columns base (n,) + rise (k, n) in any scale, and the prices (n,) that the multipliers of the caps add."""
 
     base: Enclosure
     rise: Enclosure
@@ -122,17 +125,21 @@ class Listed:
 
 
 def finite_size(utility: ColumnUtility) -> int:
-    """The number of inputs k; `Unproved` for a utility that is no sum over columns."""
+    """Return the number of inputs k; raise `Unproved` unless the utility sums columns."""
     require(not utility.continuous, f"{utility.name} is no sum over outputs of convex functions of a finite column")
     return utility.size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ListedDual(Certificate):
-    """Multipliers of a program over listed columns, for any column utility. rows : (k,) multipliers of the row sums.
-    pairs : (k, k) non-negative multipliers of the caps; entry (x, x') is for columns larger at x than at x', and the
-    diagonal is ignored. weights : (criteria,) non-negative, of the criteria, not all zero. Rows and pairs are for the
-    utility less its tangent at the constant column.
+    """Multipliers of a program over listed columns, for any column utility.
+
+    - `rows` : (k,) multipliers of the row sums.
+    - `pairs` : (k, k) non-negative multipliers of the caps. Entry (x, x') is for columns larger at x than at x', and
+      the diagonal is ignored.
+    - `weights` : (criteria,) non-negative weights of the criteria, not all zero.
+
+    Rows and pairs are for the utility less its tangent at the constant column.
     """
 
     proves = ColumnUtility
@@ -142,46 +149,53 @@ class ListedDual(Certificate):
 
     @property
     def criteria(self) -> int:
-        """How many functions of each column are computed."""
+        """The number of criteria, computed of each column."""
         return max(count_numbers(self.weights), count_numbers(self.utility) // max(self.answers, 1), 1)
 
     def _multipliers(self) -> tuple[Array, Array]:
-        """The rows (k,) and the pairs (k, k), whose diagonal is zero."""
+        """Return the rows (k,) and the pairs (k, k), whose diagonal is zero."""
         k = finite_size(self.utility)
         return real_array(self.rows, (k,), "rows"), pair_prices(self.pairs, k, "pairs")
 
     def _paid(
-        self, columns: Iterable[Listed], cap: Enclosure | float, arithmetic: Arithmetic, more: Enclosure | float = 0.0
+        self,
+        columns: Iterable[Listed],
+        cap: Enclosure | float,
+        arithmetic: Arithmetic,
+        extra_charge: Enclosure | float = 0.0,
     ) -> Enclosure:
-        """sum l + kappa (sum rows + cap sum pairs + more), kappa the factor by which the multipliers fall short."""
+        """Compute sum l + kappa (sum rows + cap sum pairs + extra charge).
+
+        kappa is the factor by which the multipliers fall short.
+        """
         rows, pairs = self._multipliers()
-        mixed = Mixed.of(self.utility, self.weights, arithmetic)
-        charge = arithmetic.of(pairs).sum() * cap + more
+        mixture = Mixed.of(self.utility, self.weights, arithmetic)
+        charge = arithmetic.of(pairs).sum() * cap + extra_charge
         kappa = 1.0
-        for some in columns:
-            kappa = max(kappa, factor(*self._sides(some, rows, mixed)))
+        for block in columns:
+            kappa = max(kappa, dual_factor(*self._sides(block, rows, mixture)))
             require(kappa < math.inf, "a column that may pay nothing may be worth something")
-        return mixed.kept + (arithmetic.of(exact_sum(rows)) + charge) * kappa
+        return mixture.kept + (arithmetic.of(exact_sum(rows)) + charge) * kappa
 
     def _unsettled(self, columns: Iterable[Listed]) -> Index:
-        """Positions of the columns that floats do not settle: they may be worth more than they pay, or pay below 0."""
-        rows, mixed = self._multipliers()[0], Mixed.of(self.utility, self.weights, FLOAT)
-        found = []
-        for some in columns:
-            worth, paid = self._sides(some, rows, mixed)
-            least = np.asarray(paid.lower)
-            found.append((np.asarray(worth.upper) <= least) & (least >= 0))
-        return np.flatnonzero(~np.concatenate(found)).astype(np.intp)
+        """Find the columns that floats do not decide: their price may be below their value, or below 0."""
+        rows, mixture = self._multipliers()[0], Mixed.of(self.utility, self.weights, FLOAT)
+        is_settled = []
+        for block in columns:
+            values, prices = self._sides(block, rows, mixture)
+            lower_prices = np.asarray(prices.lower)
+            is_settled.append((np.asarray(values.upper) <= lower_prices) & (lower_prices >= 0))
+        return np.flatnonzero(~np.concatenate(is_settled)).astype(np.intp)
 
-    def _sides(self, some: Listed, rows: Array, mixed: Mixed) -> tuple[Enclosure, Enclosure]:
-        """(n,) the worth of the columns, less the tangent, and (n,) their prices."""
-        of = some.base.arithmetic
-        worth = mixed.shares @ self.utility.enclosed_columns(some.base, some.rise)
-        if mixed.linear.any():
-            worth = worth - (some.base * mixed.kept + of.of(mixed.linear) @ some.rise)
+    def _sides(self, block: Listed, rows: Array, mixture: Mixed) -> tuple[Enclosure, Enclosure]:
+        """Compute (n,) the values of the columns, less the tangent, and (n,) their prices."""
+        arithmetic = block.base.arithmetic
+        values = mixture.shares @ self.utility.enclosed_columns(block.base, block.rise)
+        if mixture.linear.any():
+            values = values - (block.base * mixture.kept + arithmetic.of(mixture.linear) @ block.rise)
         # The exact sum, because it is multiplied by every base: a total of zero stays zero.
-        paid = some.base * of.of(exact_sum(rows)) + of.of(rows) @ some.rise
-        return worth, paid if some.charged is None else paid + some.charged
+        prices = block.base * arithmetic.of(exact_sum(rows)) + arithmetic.of(rows) @ block.rise
+        return values, prices if block.charged is None else prices + block.charged
 
 
 Comparison = tuple[int, int, int]
@@ -197,17 +211,17 @@ class Arrangement:
     size : int
         The number k of inputs.
     limits, cuts : tuple of (x, x', w)
-        The inequalities that define the cone, and the hyperplanes that cut it. w is a whole number, the ratio's
+        The inequalities that define the cone, and the hyperplanes that cut it. w is an integer, the ratio's
         logarithm in units of log E. E > 1 may be any ratio.
     """
 
-    count_numbers: int
+    size: int
     limits: tuple[Comparison, ...] = ()
     cuts: tuple[Comparison, ...] = ()
 
     @classmethod
     def of(cls, size: int, limit: int | None = None, cut: int | None = None, ordered: bool = False) -> Arrangement:
-        """Return the arrangement with the same limit, cut or both for every ordered pair of inputs.
+        """Build the arrangement with the same limit, cut or both for every ordered pair of inputs.
 
         Parameters
         ----------
@@ -216,15 +230,15 @@ class Arrangement:
         limit, cut : int or None
             The w of the limits and of the cuts; None for none.
         ordered : bool
-            Whether the hyperplanes c_x = c_x' cut, too, as a cap on total variation needs.
+            True if the hyperplanes c_x = c_x' also cut, as a cap on total variation needs.
 
         Returns
         -------
         Arrangement
         """
-        every = tuple(itertools.permutations(range(size), 2))
-        limits = () if limit is None else tuple((x, y, limit) for x, y in every)
-        cuts = () if cut is None else tuple((x, y, cut) for x, y in every)
+        pairs = tuple(itertools.permutations(range(size), 2))
+        limits = () if limit is None else tuple((x, y, limit) for x, y in pairs)
+        cuts = () if cut is None else tuple((x, y, cut) for x, y in pairs)
         return cls(size, limits, cuts + (in_order(size) if ordered else ()))
 
 

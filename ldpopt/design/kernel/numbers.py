@@ -1,6 +1,6 @@
 """Checks of the parts of a certificate: objects of the right class, and finite numbers of the right shape.
 
-Anything else raises `Unproved`, and no other error, with a sentence on what is wrong.
+Any violation raises `Unproved`, and no other error, with a sentence that says what is wrong.
 """
 
 from __future__ import annotations
@@ -15,130 +15,146 @@ from ldpopt.values.distribution import Array, Index
 
 
 class Unproved(LdpoptError, RuntimeError):
-    """The numbers of a certificate do not prove a bound; the message says why."""
+    """The numbers of a certificate do not prove a bound; the message gives the reason."""
 
 
-def require(holds: object, why: str) -> None:
-    """Raise `Unproved`, which says why, unless something holds."""
-    if not holds:
-        raise Unproved(why)
+def require(condition: object, reason: str) -> None:
+    """Raise `Unproved` with this reason unless the condition holds."""
+    if not condition:
+        raise Unproved(reason)
 
 
-def expect(value: Any, kind: Any, what: str) -> Any:
-    """The value, if it is an instance of the class `kind`; raises `Unproved` for any other."""
+def expect(value: Any, kind: Any, name: str) -> Any:
+    """Return the value if it is an instance of the class `kind`; raise `Unproved` otherwise."""
     if not isinstance(value, kind):
-        raise Unproved(f"{what}: expected {kind.__name__}, got {type(value).__name__}")
+        raise Unproved(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
     return value
 
 
-def expect_each(values: Any, kind: Any, what: str) -> tuple[Any, ...]:
-    """The values, if they are a tuple of instances of `kind`; raises `Unproved` for any other."""
-    return tuple(expect(value, kind, what) for value in expect(values, tuple, what))
+def expect_each(values: Any, kind: Any, name: str) -> tuple[Any, ...]:
+    """Return a tuple of instances of `kind`; raise `Unproved` for anything else."""
+    return tuple(expect(value, kind, name) for value in expect(values, tuple, name))
 
 
-def count(values: Any) -> int:
-    """The number of `values`, for a printed text; 0 for anything but a list, a tuple or an array."""
-    listed = isinstance(values, tuple | list) or (isinstance(values, np.ndarray) and values.ndim > 0)
-    return len(values) if listed else 0
+def printed_length(values: Any) -> int:
+    """Return the number of `values` for a printed text.
+
+    It is 0 for anything but a list, a tuple or an array.
+    """
+    is_sequence = isinstance(values, tuple | list) or (isinstance(values, np.ndarray) and values.ndim > 0)
+    return len(values) if is_sequence else 0
 
 
-def real_numbers(values: Any, what: str) -> Array:
-    """Finite float64 of any shape, or `Unproved`."""
+def real_numbers(values: Any, name: str) -> Array:
+    """Return finite float64 values of any shape, or raise `Unproved`."""
     try:
-        given = np.asarray(values)
+        array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
-        raise Unproved(f"{what} are not numbers") from None
-    require(given.dtype.kind in "fiu", f"{what} are not numbers")
+        raise Unproved(f"{name} are not numbers") from None
+    require(array.dtype.kind in "fiu", f"{name} are not numbers")
     with np.errstate(over="ignore"):
-        floats = np.array(given, dtype=np.float64)
-    require(np.isfinite(floats).all(), f"{what} are not all finite")
+        floats = np.array(array, dtype=np.float64)
+    require(np.isfinite(floats).all(), f"{name} are not all finite")
     return floats
 
 
-def real_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Finite float64 of exactly this shape, in which -1 stands for any length, or `Unproved`."""
-    given = real_numbers(values, what)
-    fits = given.ndim == len(shape) and all(asked in (own, -1) for own, asked in zip(given.shape, shape, strict=True))
-    require(fits, f"{what} have shape {given.shape}, not {shape}")
-    return given
+def real_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Return finite float64 values of exactly this shape, or raise `Unproved`.
+
+    A length of -1 in the shape stands for any length.
+    """
+    array = real_numbers(values, name)
+    is_fitting = array.ndim == len(shape) and all(
+        asked in (own, -1) for own, asked in zip(array.shape, shape, strict=True)
+    )
+    require(is_fitting, f"{name} have shape {array.shape}, not {shape}")
+    return array
 
 
-def nonnegative_array(values: Any, shape: tuple[int, ...], what: str) -> Array:
-    """The same, with no entry below zero."""
-    given = real_array(values, shape, what)
-    require((given >= 0).all(), f"{what} are not all non-negative")
-    return given
+def nonnegative_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Return finite nonnegative float64 values of exactly this shape, or raise `Unproved`."""
+    array = real_array(values, shape, name)
+    require((array >= 0).all(), f"{name} are not all non-negative")
+    return array
 
 
-def pair_prices(values: Any, k: int, what: str) -> Array:
-    """(k, k) numbers, none below zero, with zeros on the diagonal, where no pair is: what is given there is ignored."""
-    return nonnegative_array(values, (k, k), what) * ~np.eye(k, dtype=bool)
+def pair_prices(values: Any, k: int, name: str) -> Array:
+    """Return (k, k) nonnegative numbers with zeros on the diagonal, or raise `Unproved`.
+
+    The diagonal has no pairs; it is ignored and set to zero.
+    """
+    return nonnegative_array(values, (k, k), name) * ~np.eye(k, dtype=bool)
 
 
-def weights_array(values: Any, shape: tuple[int, ...], what: str, whose: str) -> Array:
-    """The same, with a positive entry for each place of all axes but the last."""
-    given = nonnegative_array(values, shape, what)
-    require((given > 0).any(axis=-1).all(), f"the weights of {whose} are all zero")
-    return given
+def weights_array(values: Any, shape: tuple[int, ...], name: str, owner: str) -> Array:
+    """Return nonnegative weights, some positive along the last axis, or raise `Unproved`."""
+    array = nonnegative_array(values, shape, name)
+    require((array > 0).any(axis=-1).all(), f"the weights of {owner} are all zero")
+    return array
 
 
-def mixture(values: Any, shape: tuple[int, ...], what: str, whose: str, arithmetic: Arithmetic = FLOAT) -> Enclosure:
-    """The shares that such weights have in their sums along the last axis, enclosed."""
-    weights = arithmetic.of(weights_array(values, shape, what, whose))
+def mixture(values: Any, shape: tuple[int, ...], name: str, owner: str, arithmetic: Arithmetic = FLOAT) -> Enclosure:
+    """Enclose the weights, divided by their sums along the last axis."""
+    weights = arithmetic.of(weights_array(values, shape, name, owner))
     return weights / weights.sum(axis=-1)[..., None]
 
 
-def nonnegative(value: Any, what: str) -> float:
-    """One finite number, not below zero."""
-    return float(nonnegative_array(value, (), what))
+def nonnegative(value: Any, name: str) -> float:
+    """Return one finite nonnegative number, or raise `Unproved`."""
+    return float(nonnegative_array(value, (), name))
 
 
-def increasing(values: Any, what: str) -> Array:
-    """Finite numbers in strictly increasing order, at least one."""
-    given = real_array(values, (-1,), what)
-    require(len(given) and (np.diff(given) > 0).all(), f"{what} do not increase")
-    return given
+def increasing(values: Any, name: str) -> Array:
+    """Return at least one finite number, strictly increasing, or raise `Unproved`."""
+    array = real_array(values, (-1,), name)
+    require(len(array) and (np.diff(array) > 0).all(), f"{name} do not increase")
+    return array
 
 
-def nonnegative_list(values: Any, what: str) -> Array:
-    """A list of at least one finite float64, none below zero, or `Unproved`."""
-    given = nonnegative_array(values, (-1,), what)
-    require(len(given), f"{what} are none")
-    return given
+def nonnegative_list(values: Any, name: str) -> Array:
+    """Return a list of at least one finite nonnegative float64, or raise `Unproved`."""
+    array = nonnegative_array(values, (-1,), name)
+    require(len(array), f"{name} are none")
+    return array
 
 
-def position(value: Any, limit: int, what: str) -> int:
-    """One of the whole numbers 0 to `limit` - 1, or `Unproved`."""
+def position(value: Any, limit: int, name: str) -> int:
+    """Return an integer from 0 to `limit` - 1, or raise `Unproved`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < limit:
-        raise Unproved(f"{what} is not one of {limit}")
+        raise Unproved(f"{name} is not one of {limit}")
     return int(value)
 
 
-def positions(values: Any, length: int, limit: int, what: str) -> Index:
-    """(length,) whole numbers from 0 to `limit` - 1, any number of them where `length` is -1, or `Unproved`."""
+def positions(values: Any, length: int, limit: int, name: str) -> Index:
+    """Return (length,) integers from 0 to `limit` - 1, or raise `Unproved`.
+
+    A `length` of -1 stands for any number of them.
+    """
     try:
-        given = np.asarray(values)
+        array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
-        raise Unproved(f"{what} are not whole numbers") from None
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise Unproved(f"{what} are not whole numbers in a row")
-    require(length in (-1, len(given)), f"{what} are {len(given)}, not {length}")
-    if given.size and not (given.min() >= 0 and given.max() < limit):
-        raise Unproved(f"{what} are not all below {limit}, and none below 0")
-    return given.astype(np.intp) if given.size else np.zeros(0, dtype=np.intp)
+        raise Unproved(f"{name} are not whole numbers") from None
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise Unproved(f"{name} are not whole numbers in a row")
+    require(length in (-1, len(array)), f"{name} are {len(array)}, not {length}")
+    if array.size and not (array.min() >= 0 and array.max() < limit):
+        raise Unproved(f"{name} are not all below {limit}, and none below 0")
+    return array.astype(np.intp) if array.size else np.zeros(0, dtype=np.intp)
 
 
 def leaves_of(nodes: Any, boxes: Any, split: type[Any], leaf: type[Any]) -> list[tuple[Any, Array]]:
-    """Every leaf of a tree with its box, except boxes that hold no channel. Raises `Unproved` for nodes that are no
-    tree. boxes : what has a `root`, the `halves` of a box at a node of the class `split`, and knows `empty` ones.
+    """List every leaf of a tree with its box, except boxes that hold no channel.
+
+    Raises `Unproved` for nodes that do not form a tree. boxes : an object with a `root`, the `halves` of a box at a
+    node of the class `split`, and a test for `empty` boxes.
     """
     nodes = expect(nodes, tuple, "the nodes of the tree")
     leaves: list[tuple[Any, Array]] = []
     visited: set[int] = set()
     open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
     while open_nodes:
-        named, box = open_nodes.pop()
-        number = position(named, len(nodes), "the number of a node")
+        reference, box = open_nodes.pop()
+        number = position(reference, len(nodes), "the number of a node")
         require(number not in visited, "the nodes are not a tree")
         visited.add(number)
         node = nodes[number]

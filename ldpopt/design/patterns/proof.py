@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.design.constraints.base import plain_caps
-from ldpopt.design.kernel.listed import BLOCK, Caps, Listed, ListedDual, finite_size
+from ldpopt.design.kernel.listed import COLUMNS_PER_BLOCK, Caps, Listed, ListedDual, finite_size
 from ldpopt.design.kernel.numbers import Unproved, require
 from ldpopt.design.kernel.sets import members
 from ldpopt.design.patterns.policy import ListedColumns, is_listable, listing_work, max_column_count, policy_limits
@@ -38,7 +38,7 @@ class PatternDual(ListedDual):
     def work(self) -> Work:
         """Bound the work to check all patterns of up to `MAX_PATTERN_INPUTS` inputs."""
         k = min(self.answers, MAX_PATTERN_INPUTS)
-        return Work.on(2.0**k, 60.0 * self.criteria + 12.0 * k, min(BLOCK, 2**k) * (k + self.criteria))
+        return Work.on(2.0**k, 60.0 * self.criteria + 12.0 * k, min(COLUMNS_PER_BLOCK, 2**k) * (k + self.criteria))
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Compute sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
@@ -52,8 +52,10 @@ class PatternDual(ListedDual):
         k = len(pairs)
         prices = arithmetic.of(pairs) if pairs.any() else None
         count = 2**k - 1  # the full pattern is a multiple of the empty one
-        for start in range(0, count, BLOCK):
-            membership = members(np.arange(start, min(start + BLOCK, count), dtype=np.int64), k).astype(np.float64)
+        for start in range(0, count, COLUMNS_PER_BLOCK):
+            membership = members(np.arange(start, min(start + COLUMNS_PER_BLOCK, count), dtype=np.int64), k).astype(
+                np.float64
+            )
             charged = None if prices is None else ((membership @ prices) * (1 - membership)).sum(axis=1)
             yield Listed(caps.level * np.ones(len(membership)), arithmetic.of(membership.T), charged)
 
@@ -71,9 +73,11 @@ class PolicyDual(ListedDual):
         """Bound the work to list the extreme columns, and to price each of them."""
         operations_per_column = 60.0 * self.criteria + 12.0 * self.answers
         columns = max_column_count(self.answers, self.constraints, bool(np.any(self.pairs)))
-        priced = Work.on(columns, operations_per_column, min(BLOCK, columns) * self.answers).in_floats
+        priced = Work.on(columns, operations_per_column, min(COLUMNS_PER_BLOCK, columns) * self.answers).in_floats
         return (
-            listing_work(self.answers, self.constraints) + priced + Work.on(min(BLOCK, columns), operations_per_column)
+            listing_work(self.answers, self.constraints)
+            + priced
+            + Work.on(min(COLUMNS_PER_BLOCK, columns), operations_per_column)
         )
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -96,7 +100,7 @@ class PolicyDual(ListedDual):
         left, right = np.nonzero(self._multipliers()[1])
         prices = arithmetic.of(self._multipliers()[1][left, right])
         base, rise = columns.enclosed(arithmetic, indices)
-        for start in range(0, len(base), BLOCK):
-            rise_block = rise[start : start + BLOCK]
+        for start in range(0, len(base), COLUMNS_PER_BLOCK):
+            rise_block = rise[start : start + COLUMNS_PER_BLOCK]
             charged = (rise_block[:, left] - rise_block[:, right]).positive() @ prices if len(left) else None
-            yield Listed(base[start : start + BLOCK], rise_block.T, charged)
+            yield Listed(base[start : start + COLUMNS_PER_BLOCK], rise_block.T, charged)

@@ -22,7 +22,7 @@ from ldpopt.design.arrange import merge_outputs, simplify
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_ratios, too_many_pairs
 from ldpopt.design.constraints.base import ColumnConstraint, Expression, parts
 from ldpopt.design.constraints.hockey_stick import ApproximateLDP
-from ldpopt.design.constraints.repair import cost_of_mixing, private
+from ldpopt.design.constraints.repair import mix_until_repairable, mixing_cost
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.proof import Dominated
@@ -162,8 +162,8 @@ class Exchange(
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         description = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
         simplified = simplify(problem, best.matrix, labels.ascend)
-        matrix = private(simplified, problem.constraints, problem.inputs)
-        note = cost_of_mixing(labels.value(simplified), labels.value(matrix)) if problem.user_expressions else ""
+        matrix = mix_until_repairable(simplified, problem.constraints, problem.inputs)
+        note = mixing_cost(labels.value(simplified), labels.value(matrix)) if problem.user_expressions else ""
         return Candidate(matrix, description, best.prove, note=note)
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from ldpopt.design.arrange import merge_outputs, simplify
 from ldpopt.design.candidate import Ask, Candidate, Method, needs_ratios, proof_by, too_many_pairs
 from ldpopt.design.constraints import ColumnConstraint, ConcentratedLDP, Constraint
-from ldpopt.design.constraints.repair import private, repair, stochastic
+from ldpopt.design.constraints.repair import mix_until_repairable, repair, stochastic
 from ldpopt.design.constraints.terms import ByKind
 from ldpopt.design.kernel.proof import Relaxed
 from ldpopt.design.outputs.method_search import LocalSearch
@@ -80,7 +80,9 @@ def solve_mixed_constraints(problem: Problem, ask: Ask) -> Candidate:
     except SolverError:
         if one_type is None:  # a local search still gives a channel, and the gap tells how good it is
             candidate = LocalSearch(3, outputs=3).find(problem, ask)
-            return replace(candidate, matrix=private(candidate.matrix, problem.constraints, problem.inputs))
+            return replace(
+                candidate, matrix=mix_until_repairable(candidate.matrix, problem.constraints, problem.inputs)
+            )
     return one_type[0]
 
 
@@ -106,7 +108,7 @@ def _solve_under_one_type(problem: Problem, ask: Ask) -> tuple[Candidate, float]
         with suppress(SolverError, InvalidInput):
             design = ask(problem.original_utility, constraints)
             rows = [int(np.argmax(problem.reduction.classes == x)) for x in inputs]
-            matrix = private(design.channel.matrix[rows], problem.constraints, problem.inputs)
+            matrix = mix_until_repairable(design.channel.matrix[rows], problem.constraints, problem.inputs)
             repaired_matrix = repair(matrix, problem.constraints, problem.inputs)
             value_fraction = _value(problem, repaired_matrix) / design.value if design.value > 0 else 0.0
             if best is None or _value(problem, repaired_matrix) > _value(problem, best[0].matrix):
@@ -128,7 +130,7 @@ def _solve_under_both_types(problem: Problem, ask: Ask) -> Candidate:
         problem = tighter
     matrix = simplify(problem, candidate.matrix, LabelSearch.of(problem).ascend)
     return Candidate(
-        private(matrix, problem.constraints, problem.inputs),
+        mix_until_repairable(matrix, problem.constraints, problem.inputs),
         candidate.method + orders_text(problem),
         candidate.prove,
         problem=problem,
@@ -189,13 +191,15 @@ class TangentExchange(
             exchange.problem
         )
         proof = exchange.proof
-        matrix = private(
+        matrix = mix_until_repairable(
             simplify(problem, exchange.champion, exchange.ascend_once), problem.constraints, problem.inputs
         )
         if proof is None:
             return Candidate(matrix, description, shortfall=exchange.reason)
         return Candidate(
-            matrix, description, lambda final, channel: (proof.of(final.original_utility, final.constraints, channel),)
+            matrix,
+            description,
+            lambda final, channel: (proof.rebind(final.original_utility, final.constraints, channel),),
         )
 
 

@@ -34,15 +34,15 @@ from ldpopt.design.constraints.base import (
 )  # fmt: skip
 from ldpopt.design.constraints.terms import Term
 from ldpopt.design.kernel.certificate import Certificate
-from ldpopt.design.kernel.hypotheses import Classes, Rays, by_ratio
+from ldpopt.design.kernel.hypotheses import Classes, Rays, likelihood_ratio_order
 from ldpopt.design.kernel.numbers import (
     Unproved,
-    count,
     expect,
     expect_each,
     mixture,
     position,
     positions,
+    printed_length,
     real_array,
     require,
 )  # fmt: skip
@@ -109,7 +109,7 @@ class ColumnDual(Certificate):
         k, cells = self.answers, float(self.labels) * self.answers
         capped = plain_caps(self.constraints)[0] < math.inf
         gains = cells * (1 if capped else self.choices)
-        price_work = Work.on(cells, 20.0 * (1 + count(self.multipliers))) + Work.on(gains, 20.0)
+        price_work = Work.on(cells, 20.0 * (1 + printed_length(self.multipliers))) + Work.on(gains, 20.0)
         return price_work + Work.on(gains, 60.0).in_floats + pairs_of(self.used(), k)
 
     @property
@@ -204,7 +204,8 @@ class IntervalDual(ColumnDual):
     @property
     def argument(self) -> str:
         """The reason why the bound is valid."""
-        return f"weak duality of the ratio-labelled program on {max(0, count(self.knots) - 1)} intervals of ratios"
+        intervals = max(0, printed_length(self.knots) - 1)
+        return f"weak duality of the ratio-labelled program on {intervals} intervals of ratios"
 
     @property
     def inputs(self) -> Sequence[Label]:
@@ -267,7 +268,7 @@ class IntervalDual(ColumnDual):
         """Return the hypotheses on the classes, and the rays that cut the ratios."""
         p0, p1 = self._masses()
         laws = LawPair.of(p0, p1, arithmetic)
-        cut = rays(laws, by_ratio(p0, p1).tolist(), self.knots, spread, arithmetic)
+        cut = rays(laws, likelihood_ratio_order(p0, p1).tolist(), self.knots, spread, arithmetic)
         return (laws if self.classes is None else self._merged.laws(p0, p1, arithmetic)), cut
 
     @cached_property

@@ -51,7 +51,7 @@ from ldpopt.channel import Label
 from ldpopt.design.constraints.base import ColumnConstraint, least_spread, moment_bound
 from ldpopt.design.constraints.moment import Moment
 from ldpopt.design.constraints.terms import scatter
-from ldpopt.design.kernel.hypotheses import Rays, by_ratio
+from ldpopt.design.kernel.hypotheses import Rays, likelihood_ratio_order
 from ldpopt.design.kernel.numbers import Unproved, real_array, require
 from ldpopt.design.utilities.laws import LawPair
 from ldpopt.divergences import FDivergence
@@ -167,7 +167,13 @@ def posterior_range(
 ) -> tuple[float, float] | None:
     """Return the range of posteriors that an output can have, in floats; None if no finite bound exists."""
     laws = LawPair.of(p0, p1, FLOAT)
-    ends = rays(laws, by_ratio(p0, p1).tolist(), np.array([0.0, 1.0]), least_spread(constraints, inputs, FLOAT), FLOAT)
+    ends = rays(
+        laws,
+        likelihood_ratio_order(p0, p1).tolist(),
+        np.array([0.0, 1.0]),
+        least_spread(constraints, inputs, FLOAT),
+        FLOAT,
+    )
     infinite = ~np.isfinite(np.asarray(enclosed_excess(f, ends.lean, ends.b, ends.a).upper))
     for end, mirrored in ((0, True), (1, False)):
         curve = tail_curve(f, mirrored)

@@ -1,9 +1,9 @@
-"""Several hypotheses: the pattern program of utilities that compare the marginals of a few laws [KOV14, Thm 4].
+"""Several hypotheses: the pattern program of utilities that compare marginals of a few distributions [KOV14, Thm 4].
 
-Patterns are not listed: they join while they gain at the dual values of the program. The utility lies above its
+Patterns are not enumerated: they join while they gain at the dual values of the program. The utility lies above its
 tangents, which are linear in the column. The pattern that gains most by a tangent follows from the signs of its
 coefficients, or from a minimum cut where total variation is capped. Taking the tangent at that pattern again climbs to
-a pattern that no tangent improves. Where no pattern found in this way gains, the search over simplices of masses
+a pattern that no tangent improves. Where no such pattern gains, the search over simplices of masses
 (`several_hypotheses.proof`) decides.
 """
 
@@ -41,15 +41,15 @@ from ldpopt.numbers.tolerances import MARGINALS_GAP, MARGINALS_GAP_CAPPED
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
 
-# The most inputs: without a cap on total variation, and with one, where every pair has a row in the program.
-MAX_INPUTS, MAX_CAPPED = 100, 40
-# The number of directions along which inputs are sorted for the first patterns, besides those of every two laws.
-DIRECTIONS = 40
-STEPS = 4  # The number of tangents that a climb takes
-JOIN = 400  # The most patterns that join in one round
-ROUNDS = 80  # The most rounds
-# The most patterns at which tangents are taken under a cap: those with weight in the program, or nearly so.
-TANGENTS = 300
+# Without a cap on total variation, and with one, where every pair has a row in the program.
+MAX_UNCAPPED_INPUTS, MAX_CAPPED_INPUTS = 100, 40
+# Directions along which inputs are sorted for the first patterns, in addition to those of every two distributions.
+RANDOM_DIRECTIONS = 40
+MAX_CLIMB_STEPS = 4  # Tangents that a climb takes.
+MAX_PATTERNS_PER_ROUND = 400
+MAX_PRICING_ROUNDS = 80
+# Patterns at which tangents are taken under a cap: those with weight in the program, or nearly so.
+MAX_TANGENT_SETS = 300
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class MarginalPatterns(
 ):
     """The pattern program for several hypotheses, whose patterns are searched by marginals, not listed [KOV14, Thm 4].
 
-    For utilities that compare the marginals of two to five laws: `WorstOf`, and `WeightedSum` of divergences, of up to
-    100 inputs, or 40 under a cap on total variation that can bind.
+    For utilities that compare the marginals of two to five distributions: `WorstOf`, and `WeightedSum` of divergences.
+    The limit is 100 inputs, or 40 under a cap on total variation that can bind.
 
     >>> from ldpopt.design import LocalDP, WorstOf, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -70,28 +70,31 @@ class MarginalPatterns(
     """
 
     def refuses(self, problem: Problem) -> str:
-        """It needs few laws and not too many inputs."""
+        """Return the reason to refuse the problem.
+
+        The method needs few distributions and not too many inputs.
+        """
         utility = problem.utility
         laws = utility.compared.laws
         if len(laws) > MAX_LAWS:
             return Limit(f"{len(laws)} laws are too many to search through their marginals (at most {MAX_LAWS})")
         if problem.eta == 0:
             return "a total variation of 0 leaves nothing to search for"
-        k, most = utility.size, MAX_INPUTS if problem.cap is None else MAX_CAPPED
-        return Limit(f"{k} inputs make programs too large (at most {most})") if k > most else ""
+        k, max_inputs = utility.size, MAX_UNCAPPED_INPUTS if problem.cap is None else MAX_CAPPED_INPUTS
+        return Limit(f"{k} inputs make programs too large (at most {max_inputs})") if k > max_inputs else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
-        """The channel of the optimal pattern weights."""
+        """Find the channel of the optimal pattern weights."""
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
-        solved, inside, weights, rounds = program.solved(problem.deadline)
-        matrix = pattern_matrix(problem, inside.T, add_erasure_weight(level, inside.T, weights))
-        how = f"{len(inside)} staircase patterns in {rounds} rounds, priced by the marginals"
-        return Candidate(matrix, how, proof_by(MarginalDual, solved.rows, solved.pairs(), solved.criteria))
+        weighed, sets, weights, rounds = program.solved(problem.deadline)
+        matrix = pattern_matrix(problem, sets.T, add_erasure_weight(level, sets.T, weights))
+        description = f"{len(sets)} staircase patterns in {rounds} rounds, priced by the marginals"
+        return Candidate(matrix, description, proof_by(MarginalDual, weighed.rows, weighed.pairs(), weighed.criteria))
 
 
 class _Gaining(NamedTuple):
-    """Sets (n, k), and what their patterns gain per unit of the mean mass."""
+    """Sets (n, k), and the gains of their patterns per unit of the mean mass."""
 
     sets: Members
     gains: Array
@@ -107,7 +110,7 @@ class _Weights(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MarginalProgram:
-    """The program over the sets found so far; t = `level`, and `eta` 1 where no cap can bind."""
+    """The program over the sets generated so far; t = `level`, and `eta` is 1 where no cap can bind."""
 
     utility: ColumnUtility
     compared: MarginalComparisons
@@ -116,14 +119,17 @@ class MarginalProgram:
 
     @property
     def capped(self) -> bool:
-        """Whether the cap can bind [GI, Prop 2]."""
+        """True if the cap can bind [GI, Prop 2]."""
         return self.eta * (2 * self.level + 1) < 1
 
     def solved(self, deadline: Deadline = UNLIMITED) -> tuple[WeightedColumns, Members, Array, int]:
-        """The multipliers of the best bound, sets (n, k), their weights at a vertex, and the number of rounds."""
-        found = generate(self, self, self.first(), ROUNDS, gap=self.gap, deadline=deadline)
-        weights = self.weighed(found.pool, SIMPLEX)[1].weights
-        return found.multipliers or found.solution.weighed, found.pool, weights, found.rounds
+        """Solve the program by column generation.
+
+        Returns the multipliers of the best bound, the sets (n, k), their weights at a vertex, and the number of rounds.
+        """
+        generated = generate(self, self, self.first(), MAX_PRICING_ROUNDS, gap=self.gap, deadline=deadline)
+        weights = self.weighed(generated.pool, SIMPLEX)[1].weights
+        return generated.multipliers or generated.solution.weighed, generated.pool, weights, generated.rounds
 
     @property
     def gap(self) -> float:
@@ -131,109 +137,128 @@ class MarginalProgram:
         return MARGINALS_GAP_CAPPED if self.capped else MARGINALS_GAP
 
     def solve(self, pool: Members, number: int) -> _Weights:
-        """The best weights of the sets of the pool."""
+        """Solve for the best weights of the sets of the pool."""
         return _Weights(pool, *self.weighed(pool, INTERIOR))
 
     def value(self, solved: _Weights) -> float:
-        """The least criterion."""
+        """Return the smallest criterion."""
         return float((solved.mu @ solved.weighed.weights).min())
 
     def price(self, solved: _Weights) -> _Gaining:
-        """Sets that tangents lead to, and what they gain."""
+        """Find sets that gain by tangents, and their gains."""
         return _Gaining(*self.climbed(solved.weighed, solved.pool, solved.mu))
 
     def prove(
-        self, solved: _Weights, columns: _Gaining, least: float
+        self, solved: _Weights, columns: _Gaining, smallest_bound: float
     ) -> tuple[float, WeightedColumns | None, _Gaining]:
-        """The bound by simplices, once the gains say that it may be near, with the sets that are seen to gain."""
-        value, top = self.value(solved), float(columns.gains.max(initial=0.0))
-        bound = math.fsum(solved.weighed.rows) + self.eta * float(solved.weighed.prices.sum()) + top
-        if min(bound, least) > value * (1 + self.gap) and top > self.gap * value / 8:
+        """Prove the bound by simplices, once the gains show that it may be near.
+
+        Also returns the sets that were seen to gain.
+        """
+        value, largest_gain = self.value(solved), float(columns.gains.max(initial=0.0))
+        bound = math.fsum(solved.weighed.rows) + self.eta * float(solved.weighed.prices.sum()) + largest_gain
+        if min(bound, smallest_bound) > value * (1 + self.gap) and largest_gain > self.gap * value / 8:
             return math.inf, None, columns
-        raised, bound, more = self.checked(solved.weighed, self.gap * value)
-        gains = np.concatenate([columns.gains, np.full(len(more), math.inf)])
-        return bound, raised, _Gaining(np.concatenate([columns.sets, more]), gains)
+        raised, bound, new_sets = self.checked(solved.weighed, self.gap * value)
+        gains = np.concatenate([columns.gains, np.full(len(new_sets), math.inf)])
+        return bound, raised, _Gaining(np.concatenate([columns.sets, new_sets]), gains)
 
     def join(self, pool: Members, columns: _Gaining) -> Members | None:
-        """The pool with the sets that gain the most, each once."""
-        order = np.argsort(-columns.gains, kind="stable")[:JOIN]
-        joined = _unique(np.concatenate([pool, columns.sets[order[columns.gains[order] > 0]]]))
-        return joined if len(joined) > len(pool) else None
+        """Join the sets that gain the most to the pool, each once."""
+        order = np.argsort(-columns.gains, kind="stable")[:MAX_PATTERNS_PER_ROUND]
+        larger_pool = _distinct_sets(np.concatenate([pool, columns.sets[order[columns.gains[order] > 0]]]))
+        return larger_pool if len(larger_pool) > len(pool) else None
 
     def first(self) -> Members:
-        """The first sets: single inputs, their complements, and both ends of inputs sorted by ratios of laws."""
+        """List the first sets.
+
+        They are single inputs, their complements, and both ends of inputs sorted by ratios of distributions.
+        """
         k = self.utility.size
         rng = np.random.default_rng(k)
         logs = np.log(np.maximum(np.stack(self.compared.laws), 1e-300))
         n = len(logs)
-        mixes = [np.eye(n)[i] - np.eye(n)[j] for i in range(n) for j in range(i)]
-        mixes += [mix - mix.mean() for mix in rng.normal(size=(DIRECTIONS if n > 2 else 0, n))]
-        parts = [np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)]
-        for mix in mixes:
-            order = np.argsort(mix @ logs, kind="stable")
+        directions = [np.eye(n)[i] - np.eye(n)[j] for i in range(n) for j in range(i)]
+        directions += [
+            direction - direction.mean() for direction in rng.normal(size=(RANDOM_DIRECTIONS if n > 2 else 0, n))
+        ]
+        families = [np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)]
+        for direction in directions:
+            order = np.argsort(direction @ logs, kind="stable")
             lower = np.zeros((k - 1, k), dtype=bool)
             for size in range(1, k):
                 lower[size - 1, order[:size]] = True
-            parts += [lower, ~lower]
-        return _unique(np.concatenate(parts))
+            families += [lower, ~lower]
+        return _distinct_sets(np.concatenate(families))
 
     @property
     def caps(self) -> ExcessCaps:
-        """The caps on total variation, none where they cannot bind."""
+        """The caps on total variation; no caps where they cannot bind."""
         return ExcessCaps.variation(self.utility.size, self.eta if self.capped else 1.0)
 
-    def weighed(self, inside: Members, solvers: Sequence[str]) -> tuple[Array, WeightedColumns]:
-        """(criteria, n) the values of the sets' patterns, and the solution of the program over them."""
-        rise, caps = inside.T.astype(np.float64), self.caps
+    def weighed(self, sets: Members, solvers: Sequence[str]) -> tuple[Array, WeightedColumns]:
+        """Solve the program over the sets.
+
+        Returns (criteria, n) the values of their patterns, and the solution.
+        """
+        rise, caps = sets.T.astype(np.float64), self.caps
         mu = columns_of(self.utility, self.level + rise)
         if not 0 < float(mu.max(axis=1).min()) < math.inf:
             raise SolverError(f"pattern program: no pattern is worth a finite positive number of {self.utility.name}")
-        base = np.full(len(inside), self.level)
+        base = np.full(len(sets), self.level)
         return mu, optimize_weights(base, rise, caps.one_sided_excesses(rise), caps, mu, np.zeros(len(mu)), solvers)
 
-    def paid(self, solved: WeightedColumns, inside: Members) -> Array:
-        """(n,) the prices of the sets' patterns."""
-        paid = self.level * math.fsum(solved.rows) + inside @ solved.rows
-        return np.asarray(paid + ((inside @ solved.pairs()) * ~inside).sum(axis=1) if self.capped else paid)
+    def paid(self, solved: WeightedColumns, sets: Members) -> Array:
+        """Compute (n,) the prices of the sets' patterns."""
+        prices = self.level * math.fsum(solved.rows) + sets @ solved.rows
+        return np.asarray(prices + ((sets @ solved.pairs()) * ~sets).sum(axis=1) if self.capped else prices)
 
-    def climbed(self, solved: WeightedColumns, inside: Members, mu: Array) -> tuple[Members, Array]:
-        """Sets that tangents lead to, and their gains per unit of the mean mass; solved, mu : of the sets `inside`."""
+    def climbed(self, solved: WeightedColumns, sets: Members, mu: Array) -> tuple[Members, Array]:
+        """Find sets by climbing along tangents, and their gains per unit of the mean mass.
+
+        solved, mu : the solution and the values of the given sets.
+        """
         network = Network(solved.pairs(), passes=1)
-        taken = inside
-        if self.capped and len(taken) > TANGENTS:
+        current_sets = sets
+        if self.capped and len(current_sets) > MAX_TANGENT_SETS:
             # Sets with weight come first, then those that nearly gain.
-            order = np.lexsort((self.paid(solved, inside) - solved.criteria @ mu, -solved.weights))
-            taken = taken[order[:TANGENTS]]
+            order = np.lexsort((self.paid(solved, sets) - solved.criteria @ mu, -solved.weights))
+            current_sets = current_sets[order[:MAX_TANGENT_SETS]]
         mean = np.mean(self.compared.laws, axis=0)
-        seen: list[Members] = []
-        for _ in range(STEPS):
-            columns = self.level + taken.T.astype(np.float64)
+        visited: list[Members] = []
+        for _ in range(MAX_CLIMB_STEPS):
+            columns = self.level + current_sets.T.astype(np.float64)
             tangents = np.tensordot(solved.criteria, gradients_of(self.utility, columns), axes=1)
             profits = tangents - solved.rows
-            taken = _unique(network.route(profits)[1] if self.capped else profits > 0)
-            seen.append(taken)
-        new = _unique(np.concatenate(seen))
-        new = new[new.any(axis=1) & ~new.all(axis=1)]
-        gained = solved.criteria @ columns_of(self.utility, self.level + new.T.astype(np.float64))
-        return new, np.asarray((gained - self.paid(solved, new)) / (self.level + new @ mean))
+            current_sets = _distinct_sets(network.route(profits)[1] if self.capped else profits > 0)
+            visited.append(current_sets)
+        candidates = _distinct_sets(np.concatenate(visited))
+        candidates = candidates[candidates.any(axis=1) & ~candidates.all(axis=1)]
+        values = solved.criteria @ columns_of(self.utility, self.level + candidates.T.astype(np.float64))
+        return candidates, np.asarray((values - self.paid(solved, candidates)) / (self.level + candidates @ mean))
 
     def checked(self, solved: WeightedColumns, accuracy: float) -> tuple[WeightedColumns, float, Members]:
-        """The multipliers, the bound that they prove on simplices of masses, and the sets seen to gain."""
+        """Prove a bound on simplices of masses.
+
+        Returns the multipliers, the bound, and the sets that were seen to gain.
+        """
         marginals = LawShares.of(self.compared, FLOAT.of(solved.criteria), FLOAT.of(self.level))
         rows, prices, eta = solved.rows, solved.prices, FLOAT.of(self.eta if self.capped else 0.0)
         if prices.any():
-            # Everything pays a little more, so that the cost of a raise does not depend on eta.
+            # All multipliers are a little larger, so that the cost of a raise does not depend on eta.
             factor = 1 + accuracy / 4 / (self.eta * float(prices.sum()))
             rows, prices = rows * factor, prices * factor
             if not math.fsum(rows) >= 0 or math.fsum(rows) < PRICE_PADDING * float(np.abs(rows).max()):
                 rows = zero_sum(rows)
         solved = replace(solved, rows=rows, prices=prices)
-        searched = Search(marginals, rows, Network(solved.pairs()), eta).run(accuracy / 8)
-        proved = math.fsum(rows) + self.eta * float(prices.sum()) + float(searched.raised(marginals, rows, eta).upper)
-        return solved, proved, searched.columns
+        search_result = Search(marginals, rows, Network(solved.pairs()), eta).run(accuracy / 8)
+        bound = (
+            math.fsum(rows) + self.eta * float(prices.sum()) + float(search_result.raised(marginals, rows, eta).upper)
+        )
+        return solved, bound, search_result.columns
 
 
-def _unique(sets: Members) -> Members:
-    """Each set once, the smallest first."""
-    every = np.unique(sets, axis=0)
-    return np.asarray(every[np.argsort(every.sum(axis=1), kind="stable")])
+def _distinct_sets(sets: Members) -> Members:
+    """Return each set once, the smallest first."""
+    distinct = np.unique(sets, axis=0)
+    return np.asarray(distinct[np.argsort(distinct.sum(axis=1), kind="stable")])

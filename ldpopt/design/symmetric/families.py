@@ -1,12 +1,12 @@
-"""Few sets of given orbits that do what all sets of the orbits do together.
+"""Few sets of given orbits that have the same rows and distances as all sets of the orbits together.
 
 *Without a cap* only the rows count: all answers of a group have to be in equally many sets. The rotations of one set
 within each group do that, and rotations of several groups may go together: as u runs from 0 to 1, each group i is
 rotated by floor(u k_i). That makes at most sum k_i sets of an orbit.
 
 *Under a cap* no two answers may be farther apart than the cap. Some groups, of k_i answers, are rotated by one step at
-the same time, which makes lcm k_i sets of one. Under these rotations pairs of answers fall into classes, and a small
-linear program finds weights of sets, drawn at random from the orbits, for which every class keeps the cap. It has a
+the same time, which makes lcm k_i sets of one. Under these rotations pairs of answers fall into classes. Sets are drawn
+at random from the orbits, and a small linear program finds weights for which every class meets the cap. It has a
 solution if enough sets are drawn, because the mean over all sets is one.
 """
 
@@ -24,28 +24,35 @@ from ldpopt.errors import SolverError
 from ldpopt.values.distribution import Array, Index
 
 MAX_CLASSES = 500
-"""The most classes of pairs, and rows, in the program that weighs sets."""
-DRAWN = 3
-"""How many sets are drawn for each class at first; each further draw has twice as many."""
-DRAWS = 4
-SHORT = 2.0**-40
-"""A share of the weights that does not count when sets are weighed."""
+"""Classes of pairs, and rows, in the program that weighs sets."""
+SETS_PER_CLASS = 3
+"""Sets that are drawn for each class at first; each further draw has twice as many."""
+MAX_DRAWS = 4
+WEIGHT_LOSS_ATOL = 2.0**-40
+"""A loss of weights that does not count when sets are weighed."""
 
 
-def coupled(sizes: Index, inside: Index) -> tuple[Members, Array]:
-    """(m, k) sets of one orbit, m <= sum sizes, and weights (m,) that sum to one, by rotations that go together.
+def coupled_rotations(sizes: Index, held_counts: Index) -> tuple[Members, Array]:
+    """Build (m, k) sets of one orbit by rotations that go together, and weights (m,).
 
-    sizes : (c,) of the groups, whose answers follow each other. inside : (c,) how many answers of each group are held.
+    There are m <= sum sizes sets, and the weights sum to one.
+
+    - `sizes` : (c,) of the groups, whose answers follow each other.
+    - `held_counts` : (c,) the numbers of answers of each group in a set.
     """
-    turning = [i for i in range(len(sizes)) if 0 < inside[i] < sizes[i]]
-    whole = math.lcm(*(int(sizes[i]) for i in turning))
-    # In units of 1/whole the steps are whole numbers, so that their weights are exact.
-    starts = sorted({step * (whole // int(sizes[i])) for i in turning for step in range(int(sizes[i]))} or {0})
-    weights = np.array([(b - a) / whole for a, b in itertools.pairwise([*starts, whole])])
+    partial_groups = [i for i in range(len(sizes)) if 0 < held_counts[i] < sizes[i]]
+    common_order = math.lcm(*(int(sizes[i]) for i in partial_groups))
+    # In units of 1/whole the steps are integers, so that their weights are exact.
+    starts = sorted(
+        {step * (common_order // int(sizes[i])) for i in partial_groups for step in range(int(sizes[i]))} or {0}
+    )
+    weights = np.array([(b - a) / common_order for a, b in itertools.pairwise([*starts, common_order])])
     parts = []
-    for size, held in zip(sizes.tolist(), inside.tolist(), strict=True):
-        turn = np.array([start * size // whole for start in starts]) if 0 < held < size else np.zeros(len(starts))
-        parts.append((np.arange(size)[None, :] - turn[:, None]) % size < held)
+    for size, count in zip(sizes.tolist(), held_counts.tolist(), strict=True):
+        turn = (
+            np.array([start * size // common_order for start in starts]) if 0 < count < size else np.zeros(len(starts))
+        )
+        parts.append((np.arange(size)[None, :] - turn[:, None]) % size < count)
     return np.hstack(parts), weights
 
 
@@ -53,7 +60,8 @@ def coupled(sizes: Index, inside: Index) -> tuple[Members, Array]:
 class Turning:
     """Groups of answers that follow each other, of which some are rotated at the same time.
 
-    sizes : (c,) how many answers they have. turned : the numbers of the groups that are rotated.
+    - `sizes` : (c,) the numbers of their answers.
+    - `turned` : the numbers of the groups that are rotated.
     """
 
     sizes: Index
@@ -66,7 +74,7 @@ class Turning:
 
     @property
     def places(self) -> Index:
-        """(order, k) which answer of the set that is rotated is looked at for each answer."""
+        """The source of each answer in the rotated set, (order, k)."""
         steps, start, parts = np.arange(self.order), 0, []
         for i, size in enumerate(self.sizes.tolist()):
             turn = steps[:, None] if i in self.turned else 0 * steps[:, None]
@@ -76,112 +84,139 @@ class Turning:
 
     @property
     def constraints(self) -> int:
-        """How many classes of pairs there are, and answers that are not rotated."""
-        own = [int(size) for size in self.sizes]
-        fixed = [size for i, size in enumerate(own) if i not in self.turned]
-        still, moved = sum(fixed), [own[i] for i in self.turned]
-        within = sum(size // 2 for size in moved) + sum(itertools.starmap(math.gcd, itertools.combinations(moved, 2)))
-        return within + still * len(moved) + still * (still - 1) // 2 + still
+        """The number of classes of pairs, plus that of answers that are not rotated."""
+        sizes = [int(size) for size in self.sizes]
+        unturned_sizes = [size for i, size in enumerate(sizes) if i not in self.turned]
+        unturned_count, turned_sizes = sum(unturned_sizes), [sizes[i] for i in self.turned]
+        pair_classes = sum(size // 2 for size in turned_sizes) + sum(
+            itertools.starmap(math.gcd, itertools.combinations(turned_sizes, 2))
+        )
+        return (
+            pair_classes
+            + unturned_count * len(turned_sizes)
+            + unturned_count * (unturned_count - 1) // 2
+            + unturned_count
+        )
 
     def classes(self) -> tuple[Index, Index]:
-        """(n,), (n,) two answers of each class of pairs."""
+        """Return (n,), (n,) two answers of each class of pairs."""
         k, places = int(self.sizes.sum()), self.places
         left, right = np.triu_indices(k, 1)
-        least = np.full(len(left), k * k)
+        class_numbers = np.full(len(left), k * k)
         for place in places:
-            one, other = place[left], place[right]
-            least = np.minimum(least, np.minimum(one, other) * k + np.maximum(one, other))
-        _, first = np.unique(least, return_index=True)
+            left_place, right_place = place[left], place[right]
+            class_numbers = np.minimum(
+                class_numbers, np.minimum(left_place, right_place) * k + np.maximum(left_place, right_place)
+            )
+        _, first = np.unique(class_numbers, return_index=True)
         return left[first], right[first]
 
     def alone(self, sets: Members) -> Array:
-        """(k, m) in which share of their rotations m sets hold each answer."""
+        """Compute (k, m) the fraction of the rotations of m sets that hold each answer."""
         return np.asarray(sum(sets[:, place].T.astype(np.float64) for place in self.places) / self.order)
 
     def together(self, sets: Members, left: Index, right: Index) -> Array:
-        """(n, m) in which share of their rotations m sets hold both answers of n pairs."""
-        found = np.zeros((len(left), len(sets)))
+        """Compute (n, m) the fraction of the rotations of m sets that hold both of n pairs."""
+        joint_counts = np.zeros((len(left), len(sets)))
         for place in self.places:
-            found += (sets[:, place[left]] & sets[:, place[right]]).T
-        return found / self.order
+            joint_counts += (sets[:, place[left]] & sets[:, place[right]]).T
+        return joint_counts / self.order
 
 
-def best_turning(sizes: Index, most: int) -> Turning | None:
-    """The groups to rotate for the fewest sets, at most about `most`; None where all ways need more."""
+def best_turning(sizes: Index, max_sets: int) -> Turning | None:
+    """Choose the groups to rotate for the fewest sets, at most about `max_sets`.
+
+    It is None if all ways need more.
+    """
     numbers = range(len(sizes))
-    ways = (Turning(sizes, some) for n in range(len(sizes) + 1) for some in itertools.combinations(numbers, n))
-    few = [way for way in ways if way.constraints <= MAX_CLASSES and way.order * way.constraints <= most]
-    return min(few, key=lambda way: way.order * way.constraints, default=None)
+    ways = (Turning(sizes, turned) for n in range(len(sizes) + 1) for turned in itertools.combinations(numbers, n))
+    feasible = [way for way in ways if way.constraints <= MAX_CLASSES and way.order * way.constraints <= max_sets]
+    return min(feasible, key=lambda way: way.order * way.constraints, default=None)
 
 
-def spread(
+def weigh_spread_sets(
     turning: Turning, orbits: Index, weights: Array, cap: float, rng: np.random.Generator
 ) -> tuple[Members, Array]:
-    """(m, k) sets of the orbits, and their weights (m,), such that no two answers are separated by more than the cap.
+    """Draw (m, k) sets of the orbits, and weigh them (m,) within the cap.
 
-    orbits : (c, n). weights : (n,) of the orbits. The sets of each orbit have its weight, or a common share of it that
-    is as large as the drawn sets allow.
+    No two answers are separated by more than the cap.
+
+    - `orbits` : (c, n).
+    - `weights` : (n,) of the orbits. The sets of each orbit have its weight, or a common fraction of it that is as
+      large as the drawn sets allow.
     """
     left, right = turning.classes()
-    count = DRAWN * (len(left) + turning.constraints // 4 + 8)
-    for _ in range(DRAWS):
-        sets, which = _drawn(turning.sizes, orbits, count, rng)
-        share, found = _weighed(turning, sets, which, orbits, weights, cap, left, right)
-        if share >= 1 - SHORT:
+    count = SETS_PER_CLASS * (len(left) + turning.constraints // 4 + 8)
+    for _ in range(MAX_DRAWS):
+        sets, orbit_numbers = _draw_sets(turning.sizes, orbits, count, rng)
+        common_share, set_weights = _weigh_sets(turning, sets, orbit_numbers, orbits, weights, cap, left, right)
+        if common_share >= 1 - WEIGHT_LOSS_ATOL:
             break
         count *= 2
-    if not share > 0:
+    if not common_share > 0:
         raise SolverError("orbits of sets: no sets with weights that keep the cap were found")
-    used = found > 0
-    turned = sets[used][:, turning.places].reshape(-1, sets.shape[1])
-    return _merged(turned, np.repeat(found[used] / turning.order, turning.order))
+    is_used = set_weights > 0
+    rotated = sets[is_used][:, turning.places].reshape(-1, sets.shape[1])
+    return _merge_equal_sets(rotated, np.repeat(set_weights[is_used] / turning.order, turning.order))
 
 
-def _merged(sets: Members, weights: Array) -> tuple[Members, Array]:
-    different, where = np.unique(np.packbits(sets, axis=1), axis=0, return_inverse=True)
-    total = np.bincount(where.reshape(-1), weights, len(different)).astype(np.float64)
-    inside: Members = np.unpackbits(different, axis=1, count=sets.shape[1]).astype(np.bool_)
+def _merge_equal_sets(sets: Members, weights: Array) -> tuple[Members, Array]:
+    distinct, positions = np.unique(np.packbits(sets, axis=1), axis=0, return_inverse=True)
+    total = np.bincount(positions.reshape(-1), weights, len(distinct)).astype(np.float64)
+    inside: Members = np.unpackbits(distinct, axis=1, count=sets.shape[1]).astype(np.bool_)
     return inside, total
 
 
-def _drawn(sizes: Index, orbits: Index, count: int, rng: np.random.Generator) -> tuple[Members, Index]:
-    """(m, k) different sets of the orbits, and (m,) the orbit of each."""
-    sets, which = [], []
-    each = -(-count // orbits.shape[1])
-    for number, inside in enumerate(orbits.T.tolist()):
+def _draw_sets(sizes: Index, orbits: Index, count: int, rng: np.random.Generator) -> tuple[Members, Index]:
+    """Draw (m, k) distinct sets of the orbits, and return (m,) the orbit of each."""
+    sets, orbit_numbers = [], []
+    draws_per_orbit = -(-count // orbits.shape[1])
+    for number, held_counts in enumerate(orbits.T.tolist()):
         parts = [
-            rng.permuted(np.tile(np.arange(size) < held, (each, 1)), axis=1)
-            for size, held in zip(sizes.tolist(), inside, strict=True)
+            rng.permuted(np.tile(np.arange(size) < held_count, (draws_per_orbit, 1)), axis=1)
+            for size, held_count in zip(sizes.tolist(), held_counts, strict=True)
         ]
-        own = np.unique(np.hstack(parts), axis=0)
-        sets.append(own)
-        which.append(np.full(len(own), number))
-    return np.vstack(sets), np.concatenate(which).astype(np.intp)
+        drawn = np.unique(np.hstack(parts), axis=0)
+        sets.append(drawn)
+        orbit_numbers.append(np.full(len(drawn), number))
+    return np.vstack(sets), np.concatenate(orbit_numbers).astype(np.intp)
 
 
-def _weighed(
-    turning: Turning, sets: Members, which: Index, orbits: Index, weights: Array, cap: float, left: Index, right: Index
-) -> tuple[float, Array]:  # fmt: skip
-    """The largest common share of the orbits' weights that the cap allows these sets, and the sets' weights."""
+def _weigh_sets(
+    turning: Turning,
+    sets: Members,
+    orbit_numbers: Index,
+    orbits: Index,
+    weights: Array,
+    cap: float,
+    left: Index,
+    right: Index,
+) -> tuple[float, Array]:
+    """Maximize the common fraction of the orbits' weights that the cap allows these sets.
+
+    Returns the fraction and the sets' weights.
+    """
     group = np.repeat(np.arange(len(turning.sizes)), turning.sizes)
     size, m = float(weights.sum()), len(sets)
     rows = (orbits / turning.sizes[:, None]) @ weights / size
-    both = turning.together(sets, left, right)
+    joint = turning.together(sets, left, right)
     # An answer of the group i is in sets of the weight rows_i, the same for all i: the rest is without the other one.
-    limit = np.hstack([-both, rows[group[left]][:, None]])
-    still = np.array([i for i in range(len(group)) if group[i] not in turning.turned], dtype=np.intp)
-    equal = [np.hstack([1.0 * (which[None, :] == np.arange(len(weights))[:, None]), -(weights / size)[:, None]])]
-    equal.append(np.hstack([sets[:, still].T.astype(np.float64), -rows[group[still]][:, None]]))
-    goal, matrix = np.append(np.zeros(m), -1.0), np.vstack(equal)
-    found = linprog(
-        goal, limit, np.full(len(left), cap / size), matrix, np.zeros(len(matrix)),
+    limit = np.hstack([-joint, rows[group[left]][:, None]])
+    unturned = np.array([i for i in range(len(group)) if group[i] not in turning.turned], dtype=np.intp)
+    equalities = [
+        np.hstack([1.0 * (orbit_numbers[None, :] == np.arange(len(weights))[:, None]), -(weights / size)[:, None]])
+    ]
+    equalities.append(np.hstack([sets[:, unturned].T.astype(np.float64), -rows[group[unturned]][:, None]]))
+    objective, matrix = np.append(np.zeros(m), -1.0), np.vstack(equalities)
+    solution = linprog(
+        objective, limit, np.full(len(left), cap / size), matrix, np.zeros(len(matrix)),
         bounds=[(0, None)] * m + [(0, 1)], method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )  # fmt: skip
-    if found.status != 0:
+    if solution.status != 0:
         return 0.0, np.zeros(m)
-    phi = np.maximum(found.x[:-1], 0.0) * size
+    phi = np.maximum(solution.x[:-1], 0.0) * size
     # A solver meets caps only nearly; smaller weights of all sets meet them.
-    held = turning.alone(sets) @ phi
-    distance = float((np.maximum(held[left], held[right]) - both @ phi).max(initial=0.0))
-    return float(found.x[-1]) * min(1.0, cap / distance), phi * min(1.0, cap / distance)
+    marginals = turning.alone(sets) @ phi
+    distance = float((np.maximum(marginals[left], marginals[right]) - joint @ phi).max(initial=0.0))
+    return float(solution.x[-1]) * min(1.0, cap / distance), phi * min(1.0, cap / distance)

@@ -1,4 +1,4 @@
-"""The program over orbits of sets: the best weights of orbits, and multipliers that pay for all of them.
+"""The program over orbits of sets: the best weights of orbits, and multipliers whose prices cover all of them.
 
 It is a program of columns (`patterns.program`) with one row for each group of answers. The column of the orbit j has
 the base t, the rises j_i/k_i, and for two groups i, l the excess that `symmetric.proof_orbits` states.
@@ -19,44 +19,53 @@ from ldpopt.values.distribution import Array, Index
 
 
 def separation_caps(sizes: Index, cap: float | None) -> ExcessCaps:
-    """The caps on the distance of two answers, for each two groups, and for each group of two answers or more."""
+    """Build the caps on the distance of two answers, for each two groups.
+
+    A group of two answers or more also has a cap with itself.
+    """
     left, right = np.triu_indices(len(sizes) if cap is not None else 0)
-    posed = (left != right) | (sizes[left] > 1)
-    left, right = left[posed], right[posed]
+    is_posed = (left != right) | (sizes[left] > 1)
+    left, right = left[is_posed], right[is_posed]
     limit = ExcessCaps.variation(2, 1.0 if cap is None else cap).limits
     return ExcessCaps(left, right, np.full(len(left), float(limit.max(initial=0.0))), left != right)
 
 
 def separations(inside: Array, sizes: Index, caps: ExcessCaps) -> Array:
-    """(m, n) with which probability a set of each orbit separates the two answers of each cap; inside : (c, n) j."""
+    """Compute (m, n) the probabilities that a set of each orbit separates two answers.
+
+    There is one row for the two answers of each cap; inside : (c, n) j.
+    """
     left, right = caps.left, caps.right
-    apart = sizes[left] * (sizes[right] - (left == right))
-    return np.asarray(inside[left] * (sizes[:, None] - inside)[right] / apart[:, None])
+    pair_counts = sizes[left] * (sizes[right] - (left == right))
+    return np.asarray(inside[left] * (sizes[:, None] - inside)[right] / pair_counts[:, None])
 
 
 def orbit_program(
     groups: Groups, level: float, cap: float | None, deadline: Deadline = UNLIMITED
 ) -> tuple[Index, WeightedColumns]:
-    """The orbits (c, m) in use, with the weights (m,) of their patterns t + 1_A, and multipliers of groups and caps.
+    """Solve the program over orbits.
+
+    Returns the orbits (c, m) in use, with the weights (m,) of their patterns t + 1_A, and multipliers of groups and
+    caps.
 
     level : t. cap : on total variation, None without. Raises `SolverError` when no solver is accurate.
     """
     sizes, count = groups.sizes, groups.count
     inside = orbits(sizes, np.arange(count, dtype=np.intp)).astype(np.float64)
     masses = groups.values / (groups.values @ sizes)
-    middle, high = np.zeros((1, count)), np.zeros((1, count))
+    midpoints, upper_bounds = np.zeros((1, count)), np.zeros((1, count))
     for start in range(0, count, COLUMNS_PER_BLOCK):
-        some = slice(start, start + COLUMNS_PER_BLOCK)
-        own = FLOAT.of(masses @ inside[:, some]), FLOAT.of(masses @ (sizes[:, None] - inside[:, some]))
-        worth = information(*own, FLOAT.of(level))
-        middle[0, some] = np.where(np.asarray(worth.lower) > 0, np.asarray(worth.midpoint), 0.0)
-        high[0, some] = np.asarray(worth.upper)
+        block = slice(start, start + COLUMNS_PER_BLOCK)
+        masses_of_sets = FLOAT.of(masses @ inside[:, block]), FLOAT.of(masses @ (sizes[:, None] - inside[:, block]))
+        value = information(*masses_of_sets, FLOAT.of(level))
+        midpoints[0, block] = np.where(np.asarray(value.lower) > 0, np.asarray(value.midpoint), 0.0)
+        upper_bounds[0, block] = np.asarray(value.upper)
     caps = separation_caps(sizes, cap)
 
-    def excess(chosen: Any) -> Array:
-        return separations(inside[:, chosen], sizes, caps)
+    def excess(columns: Any) -> Array:
+        return separations(inside[:, columns], sizes, caps)
 
     rise = inside / sizes[:, None]
-    program = ColumnProgram(np.full(count, level), rise, caps, excess, np.zeros(1), middle, high)
+    program = ColumnProgram(np.full(count, level), rise, caps, excess, np.zeros(1), midpoints, upper_bounds)
     used, best = program.solve(deadline)
     return inside[:, used].astype(np.intp), best

@@ -9,7 +9,7 @@ probability
 
 *Theorem.* Let the prior have the masses q_1, ..., q_c, that of the group i for k_i answers each, and t = 1/(e^epsilon -
 1). Let h(a) be the information on the pattern t + 1_A of a set of mass a (`information.proof`). If numbers lambda_i,
-and nu_il >= 0, fulfil for every orbit j
+and nu_il >= 0, satisfy for every orbit j
 
     h(sum_i q_i j_i) <= sum_i lambda_i (t + j_i/k_i) + sum_il nu_il s_il(j),
 
@@ -20,9 +20,9 @@ constraints. The average of a channel over them keeps its information and exceed
 weight theta_j, and then one of its sets, all equally likely: rows of the group i have the sum sum_j theta_j (t +
 j_i/k_i) = 1, and two rows are at the distance sum_j theta_j s_il(j) <= eta. Multiply the condition by theta_j and add.
 
-*Rounding.* Information is concave in the prior: if P <= M P' for the law P', then the information at P is at most M
-times that at P'. So masses may be rounded up to few values, of which M is the sum. What masses differ by rounding costs
-no more than rounding.
+*Rounding.* Information is concave in the prior: if P <= M P' for the distribution P', then the information at P is at
+most M times that at P'. So masses may be rounded up to few values, and M is the sum of the rounded masses. Rounding
+differences of the masses cost no more than rounding.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import numpy as np
 
 from ldpopt.design.information.proof import information
 from ldpopt.design.kernel.certificate import Certificate
-from ldpopt.design.kernel.listed import BLOCK, Caps, factor
+from ldpopt.design.kernel.listed import COLUMNS_PER_BLOCK, Caps, dual_factor
 from ldpopt.design.kernel.numbers import increasing, nonnegative_array, real_array, require
 from ldpopt.design.utilities.column import MutualInformation
 from ldpopt.design.work import Work, count_numbers
@@ -46,18 +46,19 @@ from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array, Index
 
 MAX_GROUPS = 4
-"""The most groups of answers."""
+"""Groups of answers."""
 MAX_ORBITS = 2**20
-"""The most orbits that are looked at."""
-ALIKE = 2.0**-32
-"""Masses that differ relatively by no more than this are put into one group."""
+"""Orbits that are evaluated."""
+MASS_RTOL = 2.0**-32
+"""Masses with a smaller relative difference are in one group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Groups of answers, by rising mass.
 
-    values : (c,) the mass of each answer of a group. which : (k,) the group of each answer, -1 for one without mass.
+    - `values` : (c,) the mass of each answer of a group.
+    - `which` : (k,) the group of each answer, -1 for an answer without mass.
     """
 
     values: Array
@@ -65,35 +66,41 @@ class Groups:
 
     @classmethod
     def rounded(cls, prior: Array, values: Array) -> Groups:
-        """The groups of answers whose masses are rounded up to the next of the rising `values`; none is above them."""
-        which = np.searchsorted(values, prior, side="left").astype(np.intp)
-        return cls(values, np.where(prior > 0, which, -1))
+        """Group the answers by masses, rounded up to the next of the rising `values`.
+
+        No mass is above all values.
+        """
+        groups = np.searchsorted(values, prior, side="left").astype(np.intp)
+        return cls(values, np.where(prior > 0, groups, -1))
 
     @classmethod
     def of(cls, prior: Array) -> Groups:
-        """The groups of answers with equal masses, up to `ALIKE`."""
+        """Group the answers with equal masses, up to `MASS_RTOL`."""
         rising = np.unique(prior[prior > 0])
-        last = np.append(np.diff(rising) > ALIKE * rising[1:], True)
+        last = np.append(np.diff(rising) > MASS_RTOL * rising[1:], True)
         return cls.rounded(prior, rising[last])
 
     @property
     def sizes(self) -> Index:
-        """(c,) the number of answers of each group."""
+        """The number of answers of each group, (c,)."""
         return np.bincount(self.which[self.which >= 0], minlength=len(self.values)).astype(np.intp)
 
     @property
     def count(self) -> int:
         """The number of orbits, without that of the full set, whose pattern is constant."""
-        return count(self.sizes)
+        return orbit_count(self.sizes)
 
 
-def count(sizes: Any) -> int:
-    """The number of orbits of groups of these sizes, without that of the full set."""
+def orbit_count(sizes: Any) -> int:
+    """Count the orbits of groups of these sizes, without that of the full set."""
     return math.prod(int(size) + 1 for size in sizes) - 1
 
 
 def orbits(sizes: Index, numbers: Index) -> Index:
-    """(c, n) how many answers of each group the sets of some orbits hold; orbit 0 is that of the empty set."""
+    """Return (c, n) the numbers of answers of each group in the sets of some orbits.
+
+    Orbit 0 is that of the empty set.
+    """
     return np.stack(np.unravel_index(numbers, tuple(sizes + 1))).astype(np.intp)
 
 
@@ -101,10 +108,11 @@ def orbits(sizes: Index, numbers: Index) -> Index:
 class OrbitDual(Certificate):
     """Multipliers for mutual information at a prior of few different masses, checked on every orbit of sets.
 
-    values : (c,) masses, increasing, c <= 4: each answer of positive mass belongs to the least value that is not below
-    its mass. rows : (c,) multipliers of the groups' rows. pairs : (c, c) non-negative multipliers of the cap on total
-    variation; entry (i, l) is for sets with an answer of the group i and without one of the group l. That of a group of
-    one answer with itself is ignored.
+    - `values` : (c,) masses, increasing, c <= 4. Each answer of positive mass belongs to the smallest value that is not
+      below its mass.
+    - `rows` : (c,) multipliers of the groups' rows.
+    - `pairs` : (c, c) non-negative multipliers of the cap on total variation. Entry (i, l) is for sets with an answer
+      of the group i and without one of the group l. That of a group of one answer with itself is ignored.
     """
 
     proves = MutualInformation
@@ -114,14 +122,19 @@ class OrbitDual(Certificate):
     argument = "multipliers that pay for every orbit of sets of answers, where few different probabilities occur"
 
     def work(self) -> Work:
-        """Every orbit is priced; in balls, those that floats do not settle, which honest numbers leave few of."""
+        """Bound the work to price every orbit, some of them again with 256 bits.
+
+        These are the orbits that floats do not decide; honest numbers leave few of them.
+        """
         groups = max(min(count_numbers(self.values), MAX_GROUPS), 1)
         most = min((self.answers / groups + 1.0) ** groups, 2.0 * MAX_ORBITS)
         each = 150.0 + 12.0 * groups**2
-        return Work.on(most, each, min(most, BLOCK) * groups**2).in_floats + Work.on(self.answers + BLOCK, each)
+        return Work.on(most, each, min(most, COLUMNS_PER_BLOCK) * groups**2).in_floats + Work.on(
+            self.answers + COLUMNS_PER_BLOCK, each
+        )
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """M (sum rows + eta sum pairs) times the factor by which the multipliers fall short."""
+        """Compute M (sum rows + eta sum pairs) times the factor of the multipliers' shortfall."""
         prior = np.asarray(self.utility.prior)
         values = increasing(self.values, "the masses of the groups")
         c = len(values)
@@ -134,24 +147,26 @@ class OrbitDual(Certificate):
         pairs = nonnegative_array(self.pairs, (c, c), "pairs").copy()
         np.fill_diagonal(pairs, np.where(groups.sizes > 1, np.diag(pairs), 0.0))
         caps = Caps.of(self.constraints, arithmetic)
-        posed = _Posed(groups, rows, pairs, caps.level)
+        priced = _PricedOrbits(groups, rows, pairs, caps.level)
         numbers: Index = np.arange(groups.count, dtype=np.intp)
         if arithmetic.exact:
-            # Floats settle most orbits; only the others are looked at again in exact arithmetic.
-            numbers = _Posed(groups, rows, pairs, Caps.of(self.constraints, FLOAT).level).unsettled(numbers)
-            require(len(numbers) <= BLOCK, f"floats do not settle {len(numbers)} orbits, which are too many")
+            # Floats decide most orbits; only the others are examined again in exact arithmetic.
+            numbers = _PricedOrbits(groups, rows, pairs, Caps.of(self.constraints, FLOAT).level).unsettled(numbers)
+            require(
+                len(numbers) <= COLUMNS_PER_BLOCK, f"floats do not settle {len(numbers)} orbits, which are too many"
+            )
         kappa = 1.0
-        for worth, paid in posed.sides(numbers):
-            kappa = max(kappa, factor(worth, paid))
+        for worth, prices in priced.sides(numbers):
+            kappa = max(kappa, dual_factor(worth, prices))
             require(kappa < math.inf, "an orbit that may pay nothing may be worth something")
-        rounding = arithmetic.of(posed.total / exact_sum(prior))
-        charged = arithmetic.of(exact_sum(rows)) + arithmetic.of(pairs).sum() * caps.eta
-        return charged * rounding * kappa
+        rounding = arithmetic.of(priced.total / exact_sum(prior))
+        total_price = arithmetic.of(exact_sum(rows)) + arithmetic.of(pairs).sum() * caps.eta
+        return total_price * rounding * kappa
 
 
 @dataclass(frozen=True, eq=False)
-class _Posed:
-    """Groups and multipliers, whose orbits are priced; level : t, which says in what arithmetic."""
+class _PricedOrbits:
+    """Groups and multipliers, which price the orbits; level : t, which determines the arithmetic."""
 
     groups: Groups
     rows: Array
@@ -164,27 +179,27 @@ class _Posed:
         return exact_sum(np.repeat(self.groups.values, self.groups.sizes))
 
     def sides(self, numbers: Index) -> Iterator[tuple[Enclosure, Enclosure]]:
-        """The worths of orbits, and their prices, by blocks."""
-        of, sizes = self.level.arithmetic.of, self.groups.sizes.astype(np.float64)
-        masses = of(self.groups.values) * of(1 / self.total)
-        free = self.level * of(exact_sum(self.rows))
-        rows, pairs = of(self.rows) / sizes, of(self.pairs)
-        apart = np.outer(sizes, sizes) - np.diag(sizes)
+        """Generate the values of orbits, and their prices, in blocks."""
+        enclose, sizes = self.level.arithmetic.of, self.groups.sizes.astype(np.float64)
+        masses = enclose(self.groups.values) * enclose(1 / self.total)
+        base_price = self.level * enclose(exact_sum(self.rows))
+        rows, pairs = enclose(self.rows) / sizes, enclose(self.pairs)
+        pair_counts = np.outer(sizes, sizes) - np.diag(sizes)
         left, right = np.nonzero(self.pairs)
-        prices = pairs[left, right] / apart[left, right] if len(left) else None
-        for start in range(0, len(numbers), BLOCK):
-            inside = orbits(self.groups.sizes, numbers[start : start + BLOCK]).astype(np.float64)
+        prices = pairs[left, right] / pair_counts[left, right] if len(left) else None
+        for start in range(0, len(numbers), COLUMNS_PER_BLOCK):
+            inside = orbits(self.groups.sizes, numbers[start : start + COLUMNS_PER_BLOCK]).astype(np.float64)
             outside = sizes[:, None] - inside
-            worth = information(masses @ of(inside), masses @ of(outside), self.level)
-            paid = rows @ of(inside) + free
+            values = information(masses @ enclose(inside), masses @ enclose(outside), self.level)
+            orbit_prices = rows @ enclose(inside) + base_price
             if prices is not None:
-                paid = paid + prices @ of(inside[left] * outside[right])
-            yield worth, paid
+                orbit_prices = orbit_prices + prices @ enclose(inside[left] * outside[right])
+            yield values, orbit_prices
 
     def unsettled(self, numbers: Index) -> Index:
-        """The orbits that may be worth more than they pay, or may pay less than nothing."""
-        found = []
-        for worth, paid in self.sides(numbers):
-            least = np.asarray(paid.lower)
-            found.append((np.asarray(worth.upper) <= least) & (least >= 0))
-        return numbers[~np.concatenate(found)]
+        """Find the orbits whose price may be below their value, or below zero."""
+        is_decided = []
+        for values, prices in self.sides(numbers):
+            lower_prices = np.asarray(prices.lower)
+            is_decided.append((np.asarray(values.upper) <= lower_prices) & (lower_prices >= 0))
+        return numbers[~np.concatenate(is_decided)]

@@ -1,14 +1,14 @@
 """Sorted inputs -> the exact optimum over block partitions of them, or over publicly tossed coins between two [SPR].
 
-A channel that cuts the sorted inputs into m blocks and applies m-ary randomized response to the block label has
-utility V / (1 + t m), with t = 1/(exp(epsilon) - 1) and V = sum over blocks of mu(t + P0(B), t + P1(B)).
-Without a TV constraint the best such channel is optimal among all channels [SPR]. With one, the least non-decreasing
-concave majorant in eta of the points (0, 0) and (1/(1 + t m), V_m/(1 + t m)) is the optimum: the envelope theorem. It
-is attained by a publicly tossed coin between two partitions, of which one block is erasure (`two_hypotheses.proof`).
+A channel cuts the sorted inputs into m blocks and applies m-ary randomized response to the block label. It has the
+utility V / (1 + t m), with t = 1/(exp(epsilon) - 1) and V = sum over blocks of mu(t + P0(B), t + P1(B)). Without a TV
+constraint the best such channel is optimal among all channels [SPR]. With one, the least non-decreasing concave
+majorant in eta of the points (0, 0) and (1/(1 + t m), V_m/(1 + t m)) is the optimum: the envelope theorem. It is
+attained by a publicly tossed coin between two partitions, of which one block is erasure (`two_hypotheses.proof`).
 
 The map from (m, V) to total variation and utility is projective and takes lines to lines: the envelope over eta is the
 concave hull of the points (m, V). The slope of a chord of the hull is the price of a block. If no partition at all,
-known or not, lies above the chord at that price, the coin between its two ends is optimal.
+known or not, lies above the chord at that price, the coin between its two endpoints is optimal.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Cut:
         return len(self.cuts) - 1
 
     def rate(self, level: float) -> float:
-        """The utility V / (1 + t m) of the partition's channel, for t = `level`."""
+        """Compute the utility V / (1 + t m) of the partition's channel, for t = `level`."""
         return self.total / (1 + level * self.blocks)
 
     def variation(self, level: float) -> float:
-        """Its total variation 1 / (1 + t m); 0 for one block, which says nothing."""
+        """Compute its total variation 1 / (1 + t m); 0 for one block, which is uninformative."""
         return 0.0 if self.blocks == 1 else 1 / (1 + level * self.blocks)
 
 
@@ -53,8 +53,9 @@ class Cut:
 class Coin:
     """A coin between at most two partitions, and the line of the envelope on which both lie.
 
-    parts : (weight, partition) pairs; one block is erasure. price : the price of a block, at least 0, at which both are
-    best. most : V less the price of the blocks, which is the same for both.
+    - `parts` : (weight, partition) pairs; one block is erasure.
+    - `price` : the price of a block, at least 0, at which both are best.
+    - `most` : V less the price of the blocks, which is the same for both.
     """
 
     parts: tuple[tuple[float, Cut], ...]
@@ -62,53 +63,56 @@ class Coin:
     most: float
 
 
-def best_coin(known: Iterable[Cut], eta: float, level: float) -> Coin:
-    """The coin over the partitions that keeps the most with a total variation of at most `eta`, for t = `level`.
+def optimal_coin(partitions: Iterable[Cut], eta: float, level: float) -> Coin:
+    """Find the best coin over partitions with a total variation of at most `eta`.
 
-    known : partitions, among them the one with one block, which is erasure.
+    partitions : known partitions, among them the one with one block, which is erasure. level : t.
 
-    >>> coin = best_coin([Cut((0, 3), 0.0), Cut((0, 2, 3), 0.9), Cut((0, 1, 2, 3), 1.2)], 0.3, 1.0)
+    >>> coin = optimal_coin([Cut((0, 3), 0.0), Cut((0, 2, 3), 0.9), Cut((0, 1, 2, 3), 1.2)], 0.3, 1.0)
     >>> [(round(weight, 9), cut.blocks) for weight, cut in coin.parts], round(coin.price, 9)
     ([(0.6, 2), (0.4, 3)], 0.3)
     """
     best: dict[int, Cut] = {}
-    for cut in known:
+    for cut in partitions:
         if cut.blocks not in best or cut.total > best[cut.blocks].total:
             best[cut.blocks] = cut
-    # From the partition that keeps the most, along the hull, to more blocks and less total variation.
+    # From the best partition along the hull, to more blocks and less total variation.
     corner = max(sorted(best.values(), key=lambda cut: cut.blocks), key=lambda cut: cut.rate(level))
     if corner.variation(level) <= eta:
         price = max(corner.rate(level), 0.0) * level
         return Coin(((1.0, corner),), price, corner.total - price * corner.blocks)
     while True:
-        further = [cut for cut in best.values() if cut.blocks > corner.blocks and cut.total > corner.total]
-        if not further:
+        larger_cuts = [cut for cut in best.values() if cut.blocks > corner.blocks and cut.total > corner.total]
+        if not larger_cuts:
             weight = eta / corner.variation(level)
             return Coin(((weight, corner), (1 - weight, best[1])), 0.0, corner.total)
-        price, _, after = max(((x.total - corner.total) / (x.blocks - corner.blocks), x.blocks, x) for x in further)
-        high, low = corner.variation(level), after.variation(level)
+        price, _, next_corner = max(
+            ((x.total - corner.total) / (x.blocks - corner.blocks), x.blocks, x) for x in larger_cuts
+        )
+        high, low = corner.variation(level), next_corner.variation(level)
         if low <= eta:
             weight = (eta - low) / (high - low)
-            return Coin(((weight, corner), (1 - weight, after)), price, corner.total - price * corner.blocks)
-        corner = after
+            return Coin(((weight, corner), (1 - weight, next_corner)), price, corner.total - price * corner.blocks)
+        corner = next_corner
 
 
 FLOAT_MAX = float(np.finfo(np.float64).max)
-CHUNK = 1 << 15  # The number of values of blocks that are computed at once
-WHOLE = 4000  # With more inputs than this, last cuts are looked for near those of a problem with fewer inputs
-ROUNDS, MOST_UNPAID = 6, 100_000  # How often windows are made wider, and for how many blocks at a time
-LITTLE_MORE = 1 + 2.0**-36  # Blocks that are worth up to so many times what is paid are as good as paid for
-RUN = 4  # How many inputs are one in that problem
-KEPT = 1500  # Up to this many inputs, all values are kept between passes, in 9 MB
-COARSE = 400  # With more than twice this many inputs, a merged problem of this size gives the first partitions
+VALUES_PER_CHUNK = 1 << 15  # Values of blocks that are computed at once.
+MAX_INPUTS_WITHOUT_COARSENING = 4000  # With more, last cuts are near those of a problem with fewer inputs.
+MAX_WINDOW_ROUNDS, MAX_UNPAID_BLOCKS = 6, 100_000  # How often windows become wider, and for how many blocks.
+PRICE_RTOL_FACTOR = 1 + 2.0**-36  # A block whose value is at most so many times its price counts as paid.
+COARSENING_FACTOR = 4  # Inputs that are merged into one in that problem.
+MAX_INPUTS_CACHED = 1500  # Up to this many, all values are stored between passes, in 9 MB.
+COARSE_INPUTS = 400  # With more than twice as many, a merged problem of this size gives the first partitions.
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """The values of the blocks of one pair of hypotheses, for one divergence and one epsilon, in nats.
 
-    A block is a set of inputs that are neighbours in the order of likelihood ratios. Columns are divided by E - 1, so
-    that nothing overflows at any epsilon: a block B is worth mu(t + P0(B), t + P1(B)) with t = 1/(E-1), E = e^epsilon.
+    A block is a set of inputs that are neighbors in the order of likelihood ratios. Columns are divided by E - 1, so
+    that nothing overflows at any epsilon. A block B has the value mu(t + P0(B), t + P1(B)) with t = 1/(E-1), E =
+    e^epsilon.
     """
 
     f: FDivergence
@@ -117,7 +121,7 @@ class Blocks:
 
     @cached_property
     def level(self) -> float:
-        """t = 1/(e^epsilon - 1), kept above 0 where it underflows."""
+        """The level t = 1/(e^epsilon - 1), held above 0 where it underflows."""
         return level_of(self.epsilon)
 
     @cached_property
@@ -127,7 +131,7 @@ class Blocks:
 
     @cached_property
     def _sums(self) -> list[Array]:
-        """(k+1,) prefix sums of each of the three."""
+        """The (k+1,) prefix sums of each of the three."""
         return [np.concatenate([[0.0], np.cumsum(part)]) for part in self._parts]
 
     @cached_property
@@ -136,131 +140,144 @@ class Blocks:
         return [RunningSums.of(part) for part in self._parts]
 
     def _worth(self, d: Array, p1: Array, p0: Array) -> Array:
-        """mu(t + p0, t + p1) for d = p0 - p1."""
+        """Compute mu(t + p0, t + p1) for d = p0 - p1."""
         return np.asarray(self.f.excess_of(d, self.level + p1, self.level + p0))
 
     @cached_property
     def _fine(self) -> bool:
-        """Whether differences of prefix sums would lose digits: where the level or some mass is tiny."""
+        """True if differences of prefix sums would lose digits: where the level or some mass is tiny."""
         masses = np.concatenate([self.pair.p0, self.pair.p1])
         return self.level < 1e-6 or bool(masses[masses > 0].min() < 1e-12)
 
     def value(self, start: Index, stop: Index) -> Array:
-        """mu(t + P0(B), t + P1(B)) for blocks [start, stop), element by element."""
+        """Compute mu(t + P0(B), t + P1(B)) for blocks [start, stop), elementwise."""
         if self._fine and np.size(start) < 10_000:
             ends = np.stack([start, stop], axis=1).ravel()
             return self._worth(*(np.add.reduceat(np.append(part, 0.0), ends)[::2] for part in self._parts))
         return self._worth(*(part.between(start, stop) for part in self._running))
 
     def _ending(self, low: int, high: int) -> Array:
-        """(high - low, high) values of the blocks [i, j) for low < j <= high, row by row; 0 where i >= j."""
-        inside = np.arange(high) < np.arange(low + 1, high + 1)[:, None]
+        """Compute the (high - low, high) values of the blocks [i, j) for low < j <= high; 0 where i >= j."""
+        is_nonempty = np.arange(high) < np.arange(low + 1, high + 1)[:, None]
         if self._fine:
-            ends = (np.where(inside, part[:high], 0.0) for part in self._parts)
-            return self._worth(*(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1] for rows in ends))
+            summands = (np.where(is_nonempty, part[:high], 0.0) for part in self._parts)
+            return self._worth(*(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1] for rows in summands))
         return self._worth(
-            *(np.where(inside, part[low + 1 : high + 1, None] - part[:high], 0.0) for part in self._sums)
+            *(np.where(is_nonempty, part[low + 1 : high + 1, None] - part[:high], 0.0) for part in self._sums)
         )
 
     @cached_property
     def _chunks(self) -> list[tuple[int, int]]:
-        """The ends of the blocks, cut into runs whose values fit into a processor's cache."""
+        """The stops of the blocks, cut into runs whose values fit into a processor's cache."""
         edges = [0]
         while edges[-1] < len(self.pair):
-            edges.append(min(len(self.pair), edges[-1] + max(1, min(CHUNK // (edges[-1] + 1), 64))))
+            edges.append(min(len(self.pair), edges[-1] + max(1, min(VALUES_PER_CHUNK // (edges[-1] + 1), 64))))
         return list(pairwise(edges))
 
     @cached_property
     def _kept(self) -> list[Array]:
-        """The values of all blocks, for problems that are small enough to keep them."""
+        """The values of all blocks, for problems that are small enough to cache them."""
         return [self._ending(low, high) for low, high in self._chunks]
 
     def _values(self) -> Iterator[tuple[int, Array]]:
-        """(j, values of the blocks [i, j) for i = 0 .. j-1) for j = 1 .. k."""
+        """Generate (j, values of the blocks [i, j) for i = 0 .. j-1) for j = 1 .. k."""
         for index, (low, high) in enumerate(self._chunks):
-            rows = self._kept[index] if len(self.pair) <= KEPT else self._ending(low, high)
+            rows = self._kept[index] if len(self.pair) <= MAX_INPUTS_CACHED else self._ending(low, high)
             for j in range(low + 1, high + 1):
                 yield j, rows[j - low - 1, :j]
 
     def cut(self, cuts: list[int]) -> Cut:
-        """The partition at `cuts`, with its value."""
+        """Build the partition at `cuts`, with its value."""
         ends = np.asarray(cuts, dtype=np.intp)
         return Cut(tuple(int(c) for c in cuts), float(self.value(ends[:-1], ends[1:]).sum()))
 
     def potentials(self, price: float) -> tuple[Array, Index]:
-        """(k+1,) for every j, the best worth of a partition of j inputs, less `price` a block; and its last cut."""
+        """Compute the best value of a partition of the first j inputs, less `price` per block.
+
+        Returns it for every j, (k+1,), and the last cut of that partition.
+        """
         k, price = len(self.pair), min(price, FLOAT_MAX)
-        if k > WHOLE:
+        if k > MAX_INPUTS_WITHOUT_COARSENING:
             return self._near(price, *self._windows(price))
-        reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
+        best_value, last_cut = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j, values in self._values():
-            gained = values + reach[:j]
-            came[j] = start = int(gained.argmax())
-            reach[j] = gained[start] - price
-        return reach, came
+            totals = values + best_value[:j]
+            last_cut[j] = start = int(totals.argmax())
+            best_value[j] = totals[start] - price
+        return best_value, last_cut
 
     def _windows(self, price: float) -> tuple[Index, Index]:
-        """(k+1,) the least and the largest last cut to look at for every j: near those of a smaller problem."""
+        """Return (k+1,) the range of last cuts to search for every j: near those of a smaller problem."""
         k = len(self.pair)
-        _, came = Blocks(self.f, self.pair.merge(np.arange(0, k, RUN)), self.epsilon).potentials(price)
-        parent = np.arange(k + 1) // RUN
-        near = [came[np.clip(parent + by, 0, len(came) - 1)] for by in (-1, 0, 1, 2)]
-        last = np.arange(k + 1) - 1
-        low, high = np.min(near, axis=0) - 1, np.max(near, axis=0) + 1
-        return np.clip(RUN * low, 0, np.maximum(last, 0)), np.clip(RUN * high, 0, np.maximum(last, 0))
+        _, last_cut = Blocks(self.f, self.pair.merge(np.arange(0, k, COARSENING_FACTOR)), self.epsilon).potentials(
+            price
+        )
+        parent = np.arange(k + 1) // COARSENING_FACTOR
+        coarse_cuts = [last_cut[np.clip(parent + offset, 0, len(last_cut) - 1)] for offset in (-1, 0, 1, 2)]
+        last_input = np.arange(k + 1) - 1
+        low, high = np.min(coarse_cuts, axis=0) - 1, np.max(coarse_cuts, axis=0) + 1
+        return np.clip(COARSENING_FACTOR * low, 0, np.maximum(last_input, 0)), np.clip(
+            COARSENING_FACTOR * high, 0, np.maximum(last_input, 0)
+        )
 
-    def paying(self, price: float, share: float) -> Array:
-        """`potentials`, each raised by a `share` of the last more than the one before, which pay for nearly all blocks:
-        windows become wider where a block is worth more than is paid for it.
+    def paying(self, price: float, margin: float) -> Array:
+        """Compute `potentials` with a margin, which cover the values of nearly all blocks.
+
+        Each is raised by `margin`, relative to the last one, more than the one before. Windows become wider where a
+        block's value exceeds the difference of its potentials.
         """
         price = min(price, FLOAT_MAX)
-        reach, _ = self.potentials(price)
-        raised = share * min(max(float(reach[-1]), 0.0), FLOAT_MAX) * np.arange(len(self.pair) + 1)
-        if len(self.pair) <= WHOLE:
-            return reach + raised
+        best_value, _ = self.potentials(price)
+        increments = margin * min(max(float(best_value[-1]), 0.0), FLOAT_MAX) * np.arange(len(self.pair) + 1)
+        if len(self.pair) <= MAX_INPUTS_WITHOUT_COARSENING:
+            return best_value + increments
         low, high = self._windows(price)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_WINDOW_ROUNDS):
             masses = (self.pair.p0, self.pair.p1, self.pair.difference, self.pair.difference)
-            paid = (self.level, price * LITTLE_MORE, (reach + raised) * LITTLE_MORE)
-            unsettled = SortedBlocks(self.f, *masses, *paid).unsettled(MOST_UNPAID)
-            if unsettled is None or not len(unsettled[0]):
+            multipliers = (self.level, price * PRICE_RTOL_FACTOR, (best_value + increments) * PRICE_RTOL_FACTOR)
+            unpaid = SortedBlocks(self.f, *masses, *multipliers).unsettled(MAX_UNPAID_BLOCKS)
+            if unpaid is None or not len(unpaid[0]):
                 break
-            start, stop = unsettled
+            start, stop = unpaid
             np.minimum.at(low, stop, start)
             np.maximum.at(high, stop, start)
-            reach, _ = self._near(price, low, high)
-        return reach + raised
+            best_value, _ = self._near(price, low, high)
+        return best_value + increments
 
     def _near(self, price: float, low: Index, high: Index) -> tuple[Array, Index]:
-        """`potentials`, with last cuts from windows; as many j at a time as do not depend on each other."""
+        """Compute `potentials`, with last cuts from windows, for as many j at a time as are independent."""
         k = len(self.pair)
-        reach, came = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
-        furthest = np.maximum.accumulate(high)
-        begin = 1
-        while begin <= k:
-            end = min(max(begin + 1, int(np.searchsorted(furthest, begin))), k + 1, begin + CHUNK // 8)
-            sizes = high[begin:end] - low[begin:end] + 1
+        best_value, last_cut = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
+        reachable = np.maximum.accumulate(high)
+        block_start = 1
+        while block_start <= k:
+            block_end = min(
+                max(block_start + 1, int(np.searchsorted(reachable, block_start))),
+                k + 1,
+                block_start + VALUES_PER_CHUNK // 8,
+            )
+            sizes = high[block_start:block_end] - low[block_start:block_end] + 1
             first = np.cumsum(sizes) - sizes
-            stop = np.repeat(np.arange(begin, end), sizes)
-            start = np.arange(len(stop)) - np.repeat(first - low[begin:end], sizes)
-            gained = self.value(start, stop) + reach[start]
-            best = np.maximum.reduceat(gained, first)
-            reach[begin:end] = best - price
-            hits = np.flatnonzero(gained == np.repeat(best, sizes))
-            came[stop[hits[::-1]]] = start[hits[::-1]]
-            begin = end
-        return reach, came
+            stop = np.repeat(np.arange(block_start, block_end), sizes)
+            start = np.arange(len(stop)) - np.repeat(first - low[block_start:block_end], sizes)
+            totals = self.value(start, stop) + best_value[start]
+            best = np.maximum.reduceat(totals, first)
+            best_value[block_start:block_end] = best - price
+            hits = np.flatnonzero(totals == np.repeat(best, sizes))
+            last_cut[stop[hits[::-1]]] = start[hits[::-1]]
+            block_start = block_end
+        return best_value, last_cut
 
     def best(self, price: float) -> Cut:
-        """The partition with the largest V minus `price` times the number of blocks."""
-        _, came = self.potentials(price)
+        """Find the partition with the largest V minus `price` times the number of blocks."""
+        _, last_cut = self.potentials(price)
         cuts = [len(self.pair)]
         while cuts[-1]:
-            cuts.append(int(came[cuts[-1]]))
+            cuts.append(int(last_cut[cuts[-1]]))
         return self.cut(cuts[::-1])
 
     def improve(self, cut: Cut) -> Cut:
-        """The partition after moving one boundary at a time to its best place until none moves; a sweep is O(k)."""
+        """Move one boundary at a time to its best position until none moves; a sweep is O(k)."""
         cuts = list(cut.cuts)
         moved = True
         while moved:
@@ -275,39 +292,42 @@ class Blocks:
         return self.cut(cuts)
 
     def coin(self, eta: float | None, deadline: Deadline = UNLIMITED) -> Coin:
-        """The publicly tossed coin over partitions that is optimal under a cap `eta`, or without one.
+        """Find the publicly tossed coin over partitions that is optimal with or without a cap.
 
         The best coin over a few known partitions gives a price of a block. Then the best of all partitions at that
-        price is found. If it is no better than the coin's own, the coin is optimal; else it joins the known partitions.
-        Without a cap this is Dinkelbach's method for the largest V / (1 + t m).
+        price is computed. If it is no better than those of the coin, the coin is optimal; else it joins the known
+        partitions. Without a cap this is Dinkelbach's method for the largest V / (1 + t m).
         """
         cap = 1.0 if eta is None else eta
-        known, asked = self._start(eta), set[float]()
+        partitions, tried_prices = self._start(eta), set[float]()
         while True:
-            coin = best_coin(known, cap, self.level)
-            if coin.price in asked or (asked and deadline.over()):
+            coin = optimal_coin(partitions, cap, self.level)
+            if coin.price in tried_prices or (tried_prices and deadline.over()):
                 return coin
-            deadline.tell(1 - 0.5 ** len(asked))
-            asked.add(coin.price)
+            deadline.tell(1 - 0.5 ** len(tried_prices))
+            tried_prices.add(coin.price)
             candidate = self.best(coin.price)
             if not candidate.total - coin.price * candidate.blocks > coin.most + 1e-14 * abs(candidate.total):
-                return coin  # but for rounding no partition lies above the line
-            known.append(candidate)
+                return coin  # Up to rounding, no partition lies above the line.
+            partitions.append(candidate)
 
     def _start(self, eta: float | None) -> list[Cut]:
-        """The first partitions: erasure and, for many inputs, the coin of a merged problem with boundaries improved."""
+        """List the first partitions: erasure and, for many inputs, the improved coin of a merged problem."""
         k = len(self.pair)
-        known = [Cut((0, k), 0.0)]
-        if k > 2 * COARSE:
-            starts = merge_starts(self.pair, COARSE)
+        partitions = [Cut((0, k), 0.0)]
+        if k > 2 * COARSE_INPUTS:
+            starts = merge_starts(self.pair, COARSE_INPUTS)
             edges = [*starts.tolist(), k]
             parts = Blocks(self.f, self.pair.merge(starts), self.epsilon).coin(eta).parts
-            known += [self.improve(self.cut([edges[c] for c in cut.cuts])) for _, cut in parts if cut.blocks > 1]
-        return known
+            partitions += [self.improve(self.cut([edges[c] for c in cut.cuts])) for _, cut in parts if cut.blocks > 1]
+        return partitions
 
 
 def merge_starts(pair: Pair, bins: int) -> Index:
-    """The starts of at most `bins` runs of inputs of nearly equal ratio, about even in mass and in posterior."""
+    """Choose the starts of at most `bins` runs of inputs of nearly equal ratio.
+
+    The runs are about uniform in mass and in posterior.
+    """
     mass = np.cumsum(pair.p0 + pair.p1)
     s = pair.posterior
     spread = (s - s[0]) / (s[-1] - s[0])

@@ -67,8 +67,8 @@ def test_a_certificate_of_another_utility_proves_nothing():
     """Numbers for a loss are none for a risk, nor the other way round."""
     loss = optimal_channel(ExpectedLoss([0.5, 0.3, 0.2], 1 - np.eye(3)), [TotalVariation(0.4), MASK])
     risk = optimal_channel(PrivateSampling(KL, np.eye(3)), LocalDP(1.0))
-    assert np.isinf(loss.certificate.of(risk.utility, loss.constraints, loss.channel).bound)
-    assert np.isinf(risk.certificate.of(loss.utility, risk.constraints, loss.channel).bound)
+    assert np.isinf(loss.certificate.rebind(risk.utility, loss.constraints, loss.channel).bound)
+    assert np.isinf(risk.certificate.rebind(loss.utility, risk.constraints, loss.channel).bound)
 
 
 def test_what_is_no_leaf_and_no_certificate_of_a_loss_proves_nothing():

@@ -55,7 +55,7 @@ def test_the_largest_price_is_found_and_never_exceeded(k, epsilon, least, slack)
 @pytest.mark.parametrize("nodes", [0, 1, 7, 2**20])
 def test_any_numbers_and_any_patience_give_a_sound_bound(seed, nodes, monkeypatch):
     """Numbers of either sign and any size, and a search that is cut short: no set is priced above the bound."""
-    monkeypatch.setattr(branches, "NODES", nodes)
+    monkeypatch.setattr(branches, "MAX_SEARCH_NODES", nodes)
     rng = np.random.default_rng(seed)
     kernel, p = rng.normal(size=(4, 7)), rng.dirichlet(np.ones(7))
     rows = rng.normal(size=7) + rng.integers(0, 3)

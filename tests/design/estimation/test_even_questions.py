@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from ldpopt.design.estimation import proof as respondents
-from ldpopt.design.estimation.proof import even_limit
+from ldpopt.design.estimation.proof import yes_no_limit
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
@@ -65,7 +65,7 @@ def test_eight_questions_follow_the_rule_but_for_a_window():
         x = math.expm1(epsilon)
         rule = max(c * (x / (2**c + x)) ** 2 for c in range(1, 9))
         scores = x**2 * largest / (256 + x * size) ** 2
-        assert float(even_limit(FLOAT.of(epsilon), 8).upper) == pytest.approx(scores.max(), rel=1e-12)
+        assert float(yes_no_limit(FLOAT.of(epsilon), 8).upper) == pytest.approx(scores.max(), rel=1e-12)
         if 4.697 < epsilon < 5.241:
             assert rule < scores.max() < 1.015 * rule
             assert scores.argmax() == 8  # one vector and its eight neighbours: |s|^2 = 8 (8 - 1)^2
@@ -92,7 +92,7 @@ def test_no_set_of_five_beats_the_halves_or_the_size():
 def test_beyond_eight_the_limit_is_never_below_a_set(m):
     """Randomized response about c answers, and Hamming balls, have scores within the limit; it is close to the best."""
     for epsilon in (0.2, 1.3, 3.0, 6.0, 30.0):
-        x, limit = math.expm1(epsilon), even_limit(FLOAT.of(epsilon), m)
+        x, limit = math.expm1(epsilon), yes_no_limit(FLOAT.of(epsilon), m)
         rule = max(c * (x / (2.0**c + x)) ** 2 for c in range(1, min(m, 60) + 1))
         assert rule <= limit.upper * (1 + 1e-12)
         if m <= 14:
@@ -101,7 +101,7 @@ def test_beyond_eight_the_limit_is_never_below_a_set(m):
                 n = sum(math.comb(m, r) for r in range(radius + 1))
                 s = sum(math.comb(m, r) * (m - 2 * r) for r in range(radius + 1)) / m
                 assert x**2 * m * s**2 / (2.0**m + x * n) ** 2 <= limit.upper * (1 + 1e-12)
-    assert float(even_limit(EXACT.of(2.0), m).upper) <= float(even_limit(FLOAT.of(2.0), m).upper) * (1 + 1e-9)
+    assert float(yes_no_limit(EXACT.of(2.0), m).upper) <= float(yes_no_limit(FLOAT.of(2.0), m).upper) * (1 + 1e-9)
 
 
 HALVING = runpy.run_path(str(Path(__file__).parents[3] / "docs/papers/halving.py"))
@@ -111,7 +111,8 @@ def profile(a):
     """f(a), the least of two arcs B phi(Phi^-1((a + S)/A)), for a <= 1/2, and f(1 - a)."""
     a = np.minimum(a, 1 - a)
     arcs = [
-        b * np.exp(-(ndtri((a + s) / scale) ** 2) / 2) / math.sqrt(2 * math.pi) for scale, b, s in respondents._ARCS
+        b * np.exp(-(ndtri((a + s) / scale) ** 2) / 2) / math.sqrt(2 * math.pi)
+        for scale, b, s in respondents._ARC_PARAMETERS
     ]
     return np.minimum(*arcs)
 
@@ -119,7 +120,7 @@ def profile(a):
 def test_the_profile_satisfies_the_inequality_of_two_halves():
     """The numbers that the proof by hand uses, in balls, for the constants of the library, and the cells beyond."""
     balls = [HALVING[name] for name in ("A1", "B1", "A2", "B2", "S")]
-    constants = [*respondents._ARCS[0][:2], *respondents._ARCS[1]]
+    constants = [*respondents._ARC_PARAMETERS[0][:2], *respondents._ARC_PARAMETERS[1]]
     assert all(ball.contains(arb(constant)) for ball, constant in zip(balls, constants, strict=True))
     assert all(HALVING["hand"]().values())
     assert HALVING["strips"]() > 500
@@ -177,7 +178,7 @@ def test_no_set_is_above_the_profile():
     """The tables of eight questions and those by halves up to eleven lie below it; so do the best sets of five."""
     for m in (8, 9, 10, 11):
         share = np.arange(1, 2 ** (m - 1) + 1) / 2**m
-        assert (respondents._roots(m)[1:] <= 2**m * profile(share)).all()
+        assert (respondents._largest_sums(m)[1:] <= 2**m * profile(share)).all()
     for s, n in zip(*regular_sets(5), strict=True):
         assert math.sqrt((s**2).sum()) <= 32 * profile(n / 32) + 1e-12
 
@@ -189,5 +190,5 @@ def test_the_tangent_is_above_the_profile(epsilon):
         share = np.geomspace(2.0**-m, 0.5, 20001)
         scores = profile(share) * -math.expm1(-epsilon) / (math.exp(-epsilon) - share * math.expm1(-epsilon))
         for arithmetic in (FLOAT, EXACT):
-            proved = float(respondents._stretched(arithmetic.of(epsilon), m).upper)
+            proved = float(respondents._arc_bound(arithmetic.of(epsilon), m).upper)
             assert scores.max() * (1 - 1e-12) <= proved <= scores.max() * (1 + 1e-4)

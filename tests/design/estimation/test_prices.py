@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ldpopt.design.estimation.prices import Charges, Prices, line_sets, most_of_line, subsets
+from ldpopt.design.estimation.prices import Charges, Prices, line_gain_bound, line_sets, subsets
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
@@ -68,7 +68,7 @@ def test_no_set_is_priced_above_the_bound(seed, kind, epsilon):
     """The bound is above the price of each of the 2^k sets in balls, and within exp(epsilon) of it: brute force."""
     kernel, p, rows = some(8, seed, kind == "ties", kind == "negative")
     charges = Charges.of(FLOAT.of(kernel), p, rows, np.zeros((8, 8)))
-    found = most_of_line(charges, 1 / FLOAT.of(epsilon).expm1())
+    found = line_gain_bound(charges, 1 / FLOAT.of(epsilon).expm1())
     true = exact_price(kernel, p, rows, epsilon)
     assert true <= found * (1 + 2.0**-50) + 1e-300
     size = float(np.abs(rows).sum() + np.abs(kernel).sum() ** 2) * (1 if epsilon > 0.5 else 1 / epsilon)
@@ -97,13 +97,13 @@ def test_nothing_is_claimed_of_what_is_not_finite_or_possible():
     kernel, p, rows = some(5, 0)
     level = 1 / FLOAT.of(1.0).expm1()
     none = np.zeros((5, 5))
-    assert most_of_line(Charges.of(FLOAT.of(kernel), p, rows, none), level) < math.inf
+    assert line_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, none), level) < math.inf
     empty = np.array([0.0, *p[1:]])
-    assert most_of_line(Charges.of(FLOAT.of(kernel), empty, rows, none), level) == math.inf
-    assert most_of_line(Charges.of(FLOAT.of(kernel), p, rows, none + 1), level) == math.inf
-    assert most_of_line(Charges.of(FLOAT.of(kernel), p, rows, none), FLOAT.of(0.0)) == math.inf
+    assert line_gain_bound(Charges.of(FLOAT.of(kernel), empty, rows, none), level) == math.inf
+    assert line_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, none + 1), level) == math.inf
+    assert line_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, none), FLOAT.of(0.0)) == math.inf
     for wrong in (math.nan, math.inf, -math.inf):
         given = SimpleNamespace(
             kernel=FLOAT.of(kernel), prior=FLOAT.of(p), rows=np.append(rows[1:], wrong), pairs=none, total=0.0
         )
-        assert most_of_line(given, level) == math.inf
+        assert line_gain_bound(given, level) == math.inf

@@ -175,11 +175,11 @@ def test_other_constraints_prove_less():
     """For looser constraints the same numbers prove a smaller bound; without any they still hold for every channel."""
     design = optimal_channel(FisherInformation(PRIOR), [LocalDP(1.0), TotalVariation(0.3)])
     made = design.certificate
-    loose = made.of(made.utility, (LocalDP(2.0),), made.channel)
+    loose = made.rebind(made.utility, (LocalDP(2.0),), made.channel)
     assert loose.bound <= optimal_channel(FisherInformation(PRIOR), LocalDP(2.0)).value
-    unbound = made.of(made.utility, (TotalVariation(0.3),), made.channel)
+    unbound = made.rebind(made.utility, (TotalVariation(0.3),), made.channel)
     assert unbound.bound <= brute_value(AOptimal(), 0.7 / 4 + 0.3 * np.eye(4), PRIOR)
-    assert not made.of(made.utility, (), made.channel).verify()
+    assert not made.rebind(made.utility, (), made.channel).verify()
 
 
 @pytest.mark.parametrize("around", [Box(0.05), Contamination(0.2), TotalVariationBall(0.1), Box(1e-9)], ids=repr)
@@ -207,7 +207,7 @@ def test_the_diagonal_of_the_pairs_counts_for_nothing():
     assert replace(own, pairs=zero + np.eye(4)).bound == own.bound
     assert replace(own, pairs=zero - np.eye(4)).bound == -math.inf
     one = replace(own, pairs=zero + 1e-6 * (np.arange(4) == 0) * (np.arange(4) == 1)[:, None])
-    assert one.bound == one.of(own.utility, (LocalDP(1.0), TotalVariation(math.tanh(0.5))), own.channel).bound
+    assert one.bound == one.rebind(own.utility, (LocalDP(1.0), TotalVariation(math.tanh(0.5))), own.channel).bound
 
 
 def test_a_certificate_of_multipliers_for_total_variation_needs_columns_in_order():
@@ -218,7 +218,7 @@ def test_a_certificate_of_multipliers_for_total_variation_needs_columns_in_order
     assert capped.bound > 0
     assert isinstance(capped, EquivalenceDual)
     free = optimal_channel(utility, graph)
-    assert 0 < capped.of(utility, (graph,), capped.channel).bound <= free.value < capped.bound * (1 + 1e-6)
+    assert 0 < capped.rebind(utility, (graph,), capped.channel).bound <= free.value < capped.bound * (1 + 1e-6)
 
 
 def test_a_channel_beyond_the_caps_fails():

@@ -11,7 +11,7 @@ from ldpopt.design import FisherInformation, LocalDP, TotalVariation, optimal_ch
 from ldpopt.design.estimation.policy import SearchedColumns
 from ldpopt.design.estimation.prices import Charges, Prices
 from ldpopt.design.estimation.program import relax_patterns, relax_policy
-from ldpopt.design.estimation.relaxation import PolicyRelaxation, Relaxation, least_eigenvalue
+from ldpopt.design.estimation.relaxation import PolicyRelaxation, Relaxation, eigenvalue_lower_bound
 from ldpopt.design.patterns.policy import Grid, extreme_steps, policy_limits
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
@@ -46,7 +46,7 @@ def test_no_eigenvalue_is_below(seed, scale):
     root = rng.normal(size=(8, 5 + seed % 4)) * 10.0 ** rng.uniform(-6, 0, 8)[:, None]
     matrix = (root @ root.T) * scale - (seed % 2) * scale * 1e-3 * np.eye(8)
     matrix = (matrix + matrix.T) / 2
-    found = least_eigenvalue(FLOAT.of(matrix))
+    found = eigenvalue_lower_bound(FLOAT.of(matrix))
     assert -math.inf < found <= 0
     assert is_semidefinite(matrix, -found)
     near = min(float(np.linalg.eigvalsh(matrix)[0]), 0.0)
@@ -57,18 +57,18 @@ def test_what_entries_are_uncertain_by_is_charged():
     """Every matrix between the ends is above the bound, also of balls."""
     matrix = np.diag([1.0, 2.0, 3.0])
     wide = FLOAT.between(matrix - 0.25, matrix + 0.25)
-    assert least_eigenvalue(wide) <= -0.75
+    assert eigenvalue_lower_bound(wide) <= -0.75
     corner = matrix + 0.25 * np.array([[-1, -1, 1], [-1, -1, 1], [1, 1, -1.0]])
-    assert np.linalg.eigvalsh(corner)[0] >= least_eigenvalue(wide)
-    assert least_eigenvalue(EXACT.of(matrix)) >= -1e-13
+    assert np.linalg.eigvalsh(corner)[0] >= eigenvalue_lower_bound(wide)
+    assert eigenvalue_lower_bound(EXACT.of(matrix)) >= -1e-13
 
 
 def test_what_is_no_number_has_no_bound():
     """NaN, inf and entries without ends prove nothing; zeros are zero."""
     for bad in (math.nan, math.inf, -math.inf):
-        assert least_eigenvalue(FLOAT.of(np.array([[1.0, bad], [bad, 1.0]]))) == -math.inf
-    assert least_eigenvalue(FLOAT.of(np.zeros((3, 3)))) == 0
-    assert least_eigenvalue(FLOAT.of(np.array([[0.0, 1.0], [1.0, 0.0]]))) <= -1
+        assert eigenvalue_lower_bound(FLOAT.of(np.array([[1.0, bad], [bad, 1.0]]))) == -math.inf
+    assert eigenvalue_lower_bound(FLOAT.of(np.zeros((3, 3)))) == 0
+    assert eigenvalue_lower_bound(FLOAT.of(np.array([[0.0, 1.0], [1.0, 0.0]]))) <= -1
 
 
 def some_kernel(k, seed):
@@ -127,7 +127,7 @@ def test_the_bound_of_many_categories_knows_the_cap(monkeypatch):
     p = np.random.default_rng(6).dirichlet(np.ones(6))
     utility, cap = FisherInformation(p), [LocalDP(1.0), TotalVariation(0.2)]
     exact, free = optimal_channel(utility, cap), optimal_channel(utility, LocalDP(1.0))
-    monkeypatch.setattr("ldpopt.design.estimation.staircase.EXACT_LIMIT", 4)
+    monkeypatch.setattr("ldpopt.design.estimation.staircase.MAX_INPUTS_ALL_PRICED", 4)
     relaxed = optimal_channel(utility, cap)
     assert relaxed.certificate.verify()
     assert free.value < relaxed.lower_bound <= exact.value * (1 + 1e-9)

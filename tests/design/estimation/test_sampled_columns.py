@@ -11,7 +11,7 @@ from ldpopt.design import AOptimal, DOptimal, FisherInformation, LocalDP, MVOpti
 from ldpopt.design.estimation.method import EstimationColumns
 from ldpopt.design.estimation.method_variances import SampledColumns, equivalence_dual
 from ldpopt.design.estimation.program import fisher_program, survey_program
-from ldpopt.design.estimation.program_dual import mixture, survey_dual
+from ldpopt.design.estimation.program_dual import mirror_descent, survey_dual
 from ldpopt.design.estimation.staircase import StaircaseColumns
 from ldpopt.design.kernel.sets import balanced_sets
 from ldpopt.design.problems.problem import Problem
@@ -115,13 +115,13 @@ def test_weights_of_a_mixture_make_exact_rows():
     assert np.abs(1 + (e - 1) * sets @ share - 2 * e / (e + 1)).max() <= (e - 1) * share.max()
     columns = np.where(np.vstack([sets, np.eye(12, dtype=bool)]), e, 1.0)
     columns /= (columns @ p)[:, None]
-    few, many = (mixture(columns, np.ones(12), steps, 1e-9) for steps in (6, 200))
+    few, many = (mirror_descent(columns, np.ones(12), steps, 1e-9) for steps in (6, 200))
     for weights in (few, many):
         assert weights.min() >= 0
         assert columns.T @ weights == pytest.approx(np.ones(12), abs=1e-12)
     worse, better = (np.trace(np.linalg.inv((columns * w[:, None]).T @ columns)) for w in (few, many))
     assert dual.least <= better < worse
-    assert mixture(columns[:3], np.ones(12), 20, 1e-9) is None
+    assert mirror_descent(columns[:3], np.ones(12), 20, 1e-9) is None
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ SHAPES = [((2, 2, 2), (1.0, 1.0, 1.0)), ((2, 2, 3), (1.0, 1.0, 1.3)), ((3, 4), (
 @pytest.mark.parametrize(("shape", "kappas"), SHAPES)
 def test_a_level_is_proved_exactly_if_no_pattern_gains_more(shape, kappas, compared, monkeypatch):
     """A level 1e-9 above the largest of all 2^K gains is proved, by cones and set by set; one 1e-9 below is not."""
-    monkeypatch.setattr(scores, "MAX_SETS", compared)
+    monkeypatch.setattr(scores, "MAX_SETS_COMPARED", compared)
     own = kernel(shape, kappas)
     reached = best(own)
     assert reached * (1 + 1e-9) <= most(shape, own, reached * (1 + 1e-9)) <= reached * (1 + 1.1e-9)

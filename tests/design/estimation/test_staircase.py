@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt.design.estimation.branches import Sizes
 from ldpopt.design.estimation.prices import Charges, subsets
-from ldpopt.design.estimation.staircase import StaircaseColumns, most_of_patterns
+from ldpopt.design.estimation.staircase import StaircaseColumns, pattern_gain_bound
 from ldpopt.design.estimation.thresholds import Scarf, Thresholds
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
@@ -33,7 +33,7 @@ def test_the_bound_in_halves_is_just_above_the_largest_price(k, epsilon, least):
     exact = Charges.of(EXACT.of(kernel), p, rows, pairs)
     sets = subsets(k)
     true = exact.most(level * np.ones(len(sets)), EXACT.of(sets))
-    found = most_of_patterns(Charges.of(FLOAT.of(kernel), p, rows, pairs), 1 / FLOAT.of(epsilon).expm1())
+    found = pattern_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, pairs), 1 / FLOAT.of(epsilon).expm1())
     lowest = true - float(np.nextafter(abs(true) * 2.0**-50, 1))
     # What the terms add up to without their signs is what rounding is measured by.
     mass = 1 / np.expm1(epsilon) + sets @ p
@@ -52,7 +52,7 @@ def test_numbers_near_the_ends_of_floats_are_bounded_or_refused(scale):
     sets = subsets(5)
     true = scaled.most((1 / EXACT.of(1.0).expm1()) * np.ones(len(sets)), EXACT.of(sets))
     floats = Charges.of(FLOAT.of(kernel * scale), p, rows * scale**0.5, pairs * 0)
-    found = most_of_patterns(floats, 1 / FLOAT.of(1.0).expm1())
+    found = pattern_gain_bound(floats, 1 / FLOAT.of(1.0).expm1())
     assert found >= true * (1 - math.copysign(1e-12, true))
 
 
@@ -60,8 +60,8 @@ def test_a_level_too_small_for_floats_is_refused():
     """At an epsilon of 700 the weights of the constant underflow in products: nothing is claimed."""
     kernel, p, rows, pairs = some(4, 1, 1.0, 1e-3)
     charges = Charges.of(FLOAT.of(kernel), p, rows, pairs)
-    assert most_of_patterns(charges, 1 / FLOAT.of(700.0).expm1()) == math.inf
-    assert most_of_patterns(charges, 1 / FLOAT.of(100.0).expm1()) < math.inf
+    assert pattern_gain_bound(charges, 1 / FLOAT.of(700.0).expm1()) == math.inf
+    assert pattern_gain_bound(charges, 1 / FLOAT.of(100.0).expm1()) < math.inf
 
 
 @pytest.mark.parametrize("relaxed", [Sizes(), Scarf(), Thresholds(0.0, 0)], ids=lambda relaxed: type(relaxed).__name__)

@@ -285,14 +285,14 @@ def test_numbers_of_other_constraints_prove_nothing():
 
     honest = next(certificates(PRIOR, (RenyiLDP(2.0, 0.5),)))
     for other in ((RenyiLDP(1.5, 0.5),), (TotalVariation(0.1),), (LocalDP(1.0, graph=nx.path_graph(4)),)):
-        made = honest.of(honest.utility, other, honest.channel)
+        made = honest.rebind(honest.utility, other, honest.channel)
         assert made.bound == np.inf
         assert any("no constraint caps a moment" in failure for failure in made.verify().failures)
     reached = [one for one in certificates(PRIOR, (ApproximateLDP(1.0, 0.05),)) if one.above.any()]
     path = (LocalDP(1.0, graph=nx.path_graph(4)),)
     for one in reached:
         # An excess that nothing caps is at most 1: what is left is no more than the entropy needs, and holds.
-        assert one.of(one.utility, path, one.channel).bound >= one.bound
+        assert one.rebind(one.utility, path, one.channel).bound >= one.bound
 
 
 def test_shapes_that_are_none():

@@ -10,7 +10,7 @@ from scipy import stats
 
 from ldpopt import Channel, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import Contraction, Partition, WeightedSum
-from ldpopt.design.kernel.certificate import Bound, believed
+from ldpopt.design.kernel.certificate import Bound, unproved_assumptions
 from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.divergences import KL, FDivergence
 from ldpopt.numbers.enclosures import FLOAT
@@ -223,4 +223,4 @@ def test_nothing_of_the_package_is_taken_on_trust():
     class Mine(LocalDP):
         """A constraint of a user's own."""
 
-    assert believed(design.utility, (Mine(1.0),)) == ("what the class Mine computes",)
+    assert unproved_assumptions(design.utility, (Mine(1.0),)) == ("what the class Mine computes",)

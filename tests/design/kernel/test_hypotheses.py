@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from design_problems import random_pair
 
-from ldpopt.design.kernel.hypotheses import Rays, _sorted, by_ratio, dominates, log_ratios
+from ldpopt.design.kernel.hypotheses import Rays, _is_ratio_sorted, dominates, likelihood_ratio_order, log_ratios
 from ldpopt.design.problems.reduction import dominating_pair
 from ldpopt.design.utilities.laws import LawPair
 from ldpopt.numbers.enclosures import EXACT, FLOAT
@@ -70,7 +70,7 @@ def test_order_by_ratio_is_exact():
         k = int(rng.integers(2, 8))
         p0 = rng.choice([*sizes, 0.3 + 2**-54], k) * rng.choice([1.0, 1 + 2**-52, 3.0], k)
         p1 = rng.choice([*sizes, 0.3 - 2**-54], k) * rng.choice([1.0, 1 + 2**-52, 3.0], k)
-        order = by_ratio(p0, p1).tolist()
+        order = likelihood_ratio_order(p0, p1).tolist()
         assert sorted(order) == np.flatnonzero((p0 > 0) | (p1 > 0)).tolist()
         for x, y in itertools.pairwise(order):
             assert Fraction(p0[x]) * Fraction(p1[y]) <= Fraction(p0[y]) * Fraction(p1[x])
@@ -98,7 +98,7 @@ def test_products_that_nearly_agree_are_compared_exactly():
         for _ in range(int(rng.integers(0, 3))):
             d = np.nextafter(d, rng.choice([0.0, 9.0]))
         p0, p1 = np.array([a, b]), np.array([c, d])
-        assert _sorted(p0, p1) == (Fraction(a) * Fraction(d) <= Fraction(b) * Fraction(c))
+        assert _is_ratio_sorted(p0, p1) == (Fraction(a) * Fraction(d) <= Fraction(b) * Fraction(c))
 
 
 def test_rays_keep_their_digits():

@@ -284,7 +284,7 @@ def trees(name, kind, seed):
         design = attack.designed(build, attack.SECONDS, method)
         proof = getattr(design, "certificate", None)
         if type(proof).__name__ == kind and len(proof.nodes) <= 60:
-            certificate = proof.of(design.utility, design.constraints, design.channel)
+            certificate = proof.rebind(design.utility, design.constraints, design.channel)
             if best := attack.witness(certificate):
                 yield certificate, best
 

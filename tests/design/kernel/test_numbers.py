@@ -5,7 +5,6 @@ import pytest
 
 from ldpopt.design.kernel.numbers import (
     Unproved,
-    count,
     expect,
     expect_each,
     increasing,
@@ -13,6 +12,7 @@ from ldpopt.design.kernel.numbers import (
     nonnegative_list,
     position,
     positions,
+    printed_length,
     real_array,
 )
 
@@ -79,7 +79,7 @@ def test_a_record_is_of_its_kind():
 
 def test_only_what_is_a_list_is_counted():
     """Words about a tampered certificate do not fail either."""
-    assert [count(one) for one in (np.zeros((4, 2)), (1, 2), [1], np.zeros(()), None, 1.0, "four")] == [
+    assert [printed_length(one) for one in (np.zeros((4, 2)), (1, 2), [1], np.zeros(()), None, 1.0, "four")] == [
         4,
         2,
         1,

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mpf
 
 from ldpopt.design import LocalDP, TotalVariation, WorstOf
-from ldpopt.design.kernel.listed import Caps, Mixed, factor, shortfall
+from ldpopt.design.kernel.listed import Caps, Mixed, dual_factor, dual_factor_of_floats
 from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.divergences import KL
 from ldpopt.numbers.enclosures import EXACT, FLOAT
@@ -42,10 +42,10 @@ def test_without_pure_ldp_there_is_no_level():
 
 def test_what_is_paid_for_needs_no_factor():
     """One where nothing falls short, rounded up by an ulp at most; the largest ratio otherwise."""
-    assert 1.0 <= shortfall(np.array([1.0, 0.0]), np.array([1.0, 2.0])) <= 1 + 2**-51
-    assert 3.0 <= shortfall(np.array([1.0, 6.0]), np.array([1.0, 2.0])) <= 3 + 2**-50
-    assert shortfall(np.zeros(0), np.zeros(0)) == pytest.approx(1.0)
-    third = shortfall(np.array([1.0]), np.array([3.0]) / 9)
+    assert 1.0 <= dual_factor_of_floats(np.array([1.0, 0.0]), np.array([1.0, 2.0])) <= 1 + 2**-51
+    assert 3.0 <= dual_factor_of_floats(np.array([1.0, 6.0]), np.array([1.0, 2.0])) <= 3 + 2**-50
+    assert dual_factor_of_floats(np.zeros(0), np.zeros(0)) == pytest.approx(1.0)
+    third = dual_factor_of_floats(np.array([1.0]), np.array([3.0]) / 9)
     assert mpf(third) >= 1 / mpf(3.0 / 9)
 
 
@@ -55,20 +55,20 @@ def test_what_is_paid_for_needs_no_factor():
 )
 def test_what_may_be_worth_more_than_any_multiple_has_no_factor(most, least):
     """Payments below zero, worths that are not finite, and worth for nothing."""
-    assert shortfall(np.array(most), np.array(least)) == math.inf
+    assert dual_factor_of_floats(np.array(most), np.array(least)) == math.inf
 
 
 def test_columns_that_pay_nothing_may_be_worth_nothing():
     """They may be worth less than nothing, too."""
-    assert shortfall(np.array([0.0, -1.0, 2.0]), np.array([0.0, 0.0, 1.0])) == pytest.approx(2.0)
-    assert shortfall(np.array([1e308]), np.array([1e-308])) == math.inf
+    assert dual_factor_of_floats(np.array([0.0, -1.0, 2.0]), np.array([0.0, 0.0, 1.0])) == pytest.approx(2.0)
+    assert dual_factor_of_floats(np.array([1e308]), np.array([1e-308])) == math.inf
 
 
 def test_the_factor_is_for_the_worst_of_the_ends():
     """What is worth counts by its upper end, what is paid by its lower one."""
     worth, paid = FLOAT.between(np.array([1.0]), np.array([4.0])), FLOAT.between(np.array([2.0]), np.array([9.0]))
-    assert factor(worth, paid) == pytest.approx(2.0, rel=1e-15)
-    assert factor(worth, paid) >= 2.0
+    assert dual_factor(worth, paid) == pytest.approx(2.0, rel=1e-15)
+    assert dual_factor(worth, paid) >= 2.0
 
 
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float", "exact"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.kernel.sets import generator, orbits, subsets_near
+from ldpopt.design.kernel.sets import orbits, primitive_root, subsets_near
 
 
 def test_every_orbit_is_a_two_design():
@@ -22,7 +22,7 @@ def test_every_orbit_is_a_two_design():
 def test_roots():
     """A primitive root's powers are all the numbers but 0."""
     for g in (5, 7, 61, 127):
-        assert len({pow(generator(g), i, g) for i in range(g - 1)}) == g - 1
+        assert len({pow(primitive_root(g), i, g) for i in range(g - 1)}) == g - 1
 
 
 @pytest.mark.parametrize("n", [1, 6, 13, 45])

@@ -104,10 +104,10 @@ def test_other_constraints_are_left_out_of_the_bound():
     utility, renyi = MutualInformation(PRIOR), RenyiLDP(2.0, 0.1)
     easier = optimal_channel(utility, [TotalVariation(float(renyi.variation(FLOAT).upper)), Outputs(2)])
     channel = optimal_channel(utility, [renyi, Outputs(2)], certify=False)
-    proof = easier.certificate.of(utility, (renyi, Outputs(2)), channel.channel)
+    proof = easier.certificate.rebind(utility, (renyi, Outputs(2)), channel.channel)
     assert channel.value < proof.bound <= easier.value * (1 + 1e-6)
     with pytest.raises(Unproved, match="no constraint says what the outputs are"):
-        proof.of(utility, (LocalDP(1.0),), channel.channel).proved(FLOAT)
+        proof.rebind(utility, (LocalDP(1.0),), channel.channel).proved(FLOAT)
 
 
 def test_entries_that_are_rounded_are_enclosed():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ldpopt.design.estimation.program import fewer_columns, fewer_weights
+from ldpopt.design.estimation.program import reduce_columns, reduce_weights
 
 
 @pytest.mark.parametrize("count", [5, 20, 21, 41, 300, 2001])
@@ -12,7 +12,7 @@ def test_moments_stay_and_as_many_weights_as_moments_are_left(count):
     rng = np.random.default_rng(count)
     columns, weights = rng.uniform(1, 3, (count, 4)), rng.exponential(size=count)
     weights[::7] = 0.0
-    fewer = fewer_columns(columns, weights)
+    fewer = reduce_columns(columns, weights)
     assert fewer.min() >= 0
     assert (fewer > 0).sum() <= min(10, (weights > 0).sum())
     assert (fewer[weights == 0] == 0).all()
@@ -22,6 +22,6 @@ def test_moments_stay_and_as_many_weights_as_moments_are_left(count):
 
 def test_columns_that_are_the_same_become_one():
     """Of a hundred equal columns one carries the weight of all."""
-    fewer = fewer_weights(np.ones((100, 3)), np.arange(100.0))
+    fewer = reduce_weights(np.ones((100, 3)), np.arange(100.0))
     assert (fewer > 0).sum() == 1
     assert fewer.sum() == pytest.approx(4950)

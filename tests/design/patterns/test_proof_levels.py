@@ -189,9 +189,9 @@ def test_no_forgery_of_prices_on_total_variation_proves_less_than_the_optimum():
         proved += other.bound < np.inf
     assert 0 < proved < tried
     assert made.bound_in(arithmetic(True)).value == pytest.approx(design.upper_bound, rel=1e-12)
-    alone = made.of(utility, (ApproximateLDP(1.0, 0.05),), design.channel)
+    alone = made.rebind(utility, (ApproximateLDP(1.0, 0.05),), design.channel)
     assert alone.bound >= optimal_channel(utility, ApproximateLDP(1.0, 0.05)).value
-    assert made.of(utility, (TotalVariation(0.3),), design.channel).bound == np.inf
+    assert made.rebind(utility, (TotalVariation(0.3),), design.channel).bound == np.inf
 
 
 @pytest.mark.parametrize("eta", [0.7, 1.0])

@@ -16,7 +16,7 @@ from ldpopt.design.load import parse_design
 from ldpopt.design.problems import likelihood
 from ldpopt.design.problems.likelihood import posterior_range
 from ldpopt.design.problems.reduction import Cells, dominating_pair
-from ldpopt.design.two_hypotheses.method import _numbers
+from ldpopt.design.two_hypotheses.method import _level_and_potentials
 from ldpopt.design.two_hypotheses.proof import EnvelopeDual
 from ldpopt.divergences import KL
 
@@ -132,7 +132,7 @@ def forged(p0, p1, cuts):
     fine = np.asarray(cuts, dtype=float)
     first, second = Cells(p0, p1, fine).endpoints()
     points = dominating_pair(first / first.sum(), second / second.sum(), np.linspace(0, 1, 400))
-    level, potentials = _numbers(KL, *points, 1.0, 0.0)
+    level, potentials = _level_and_potentials(KL, *points, 1.0, 0.0)
     honest = optimal_channel(Divergence(KL, p0, p1), LocalDP(1.0))
     dual = EnvelopeDual(
         honest.utility, honest.constraints, honest.channel, level, potentials, np.column_stack(points), fine,

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from ldpopt.design.constraints import ApproximateLDP, ConcentratedLDP, LocalDP, RenyiLDP
-from ldpopt.design.kernel.hypotheses import by_ratio
+from ldpopt.design.kernel.hypotheses import likelihood_ratio_order
 from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.design.ratios.proof_chords import enclosed_chords, enclosed_residual, posterior_range, rays, tail_curve
 from ldpopt.design.utilities.laws import LawPair
@@ -36,7 +36,7 @@ def marginals(p, q):
 def test_chords_lie_above_every_column_of_their_interval(arithmetic, scale, spread):
     """c_i.q >= chi-squared of the marginals, in fractions, for every column whose posterior is in interval i."""
     p0, p1 = near(scale)
-    laws, order = LawPair.of(p0, p1, arithmetic), by_ratio(p0, p1).tolist()
+    laws, order = LawPair.of(p0, p1, arithmetic), likelihood_ratio_order(p0, p1).tolist()
     given = None if spread is None else arithmetic.of(spread)
     ends = rays(laws, order, np.array([0.0, 1.0]), given, arithmetic).a.midpoint
     knots = np.unique(np.linspace(*ends, 7))
@@ -97,7 +97,9 @@ def test_knots_that_do_not_cut(knots):
     p0, p1 = near(0.6)
     laws = LawPair.of(p0, p1, FLOAT)
     with pytest.raises(Unproved):
-        enclosed_chords(KL, laws, rays(laws, by_ratio(p0, p1).tolist(), np.array(knots), None, FLOAT), knots, ())
+        enclosed_chords(
+            KL, laws, rays(laws, likelihood_ratio_order(p0, p1).tolist(), np.array(knots), None, FLOAT), knots, ()
+        )
 
 
 def most(reduced, spread):

@@ -79,8 +79,8 @@ def test_problems_routed_together_do_not_mix(k, monkeypatch):
     profits = rng.normal(size=(40, k)) * 10.0 ** rng.uniform(-6, 3, (40, 1))
     profits[7] = np.abs(profits[7])
     alone = np.array([np.maximum(h - route(pairs, h)[0], 0.0).sum() for h in profits])
-    for arcs in (minimum_cut.ARCS, 5000):
-        monkeypatch.setattr(minimum_cut, "ARCS", arcs)
+    for arcs in (minimum_cut.ARCS_PER_BATCH, 5000):
+        monkeypatch.setattr(minimum_cut, "ARCS_PER_BATCH", arcs)
         sent, side = Network(pairs).route(profits)
         assert np.maximum(profits - sent, 0.0).sum(axis=1) == pytest.approx(alone, rel=1e-12, abs=1e-12)
         assert [kept(h, pairs, own) for h, own in zip(profits, side, strict=True)] == pytest.approx(alone, abs=1e-9)

@@ -23,9 +23,9 @@ from ldpopt.design.files import design_text
 from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.design.kernel.sets import level_of
 from ldpopt.design.load import parse_design
-from ldpopt.design.symmetric.families import best_turning, coupled, spread
+from ldpopt.design.symmetric.families import best_turning, coupled_rotations, weigh_spread_sets
 from ldpopt.design.symmetric.program_orbits import separation_caps, separations
-from ldpopt.design.symmetric.proof_orbits import Groups, count, orbits
+from ldpopt.design.symmetric.proof_orbits import Groups, orbit_count, orbits
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 from ldpopt.privacy import total_variation
@@ -72,7 +72,7 @@ def least_numbers(groups, epsilon, eta):
     c, whole = len(sizes), float(groups.values @ groups.sizes)
     left, right = np.nonzero(np.ones((c, c)) - np.diag(sizes == 1))
     paid, worth = [], []
-    for number in range(count(sizes)):
+    for number in range(orbit_count(sizes)):
         j = orbits(sizes, np.array([number]))[:, 0]
         a = float(values @ j) / whole
         ways = np.where(left == right, sizes[left] * (sizes[left] - 1), sizes[left] * sizes[right])
@@ -239,7 +239,7 @@ def test_it_is_about_one_mutual_information():
 )
 def test_rotations_that_go_together_hold_all_answers_alike(sizes, inside):
     """Every answer of a group is in equally many of at most as many sets as there are answers."""
-    sets, weights = coupled(np.array(sizes), np.array(inside))
+    sets, weights = coupled_rotations(np.array(sizes), np.array(inside))
     assert len(sets) <= sum(sizes)
     assert weights.sum() == pytest.approx(1)
     np.testing.assert_allclose(weights @ sets, np.repeat(np.array(inside) / sizes, sizes), atol=1e-14)
@@ -258,7 +258,7 @@ def test_few_sets_keep_the_distances_of_their_orbits(sizes):
     weights = np.concatenate([np.ones(2), lack[lack > 1e-12]])
     cap = float((separations(every.astype(float), sizes, caps) @ weights).max())
     turning = best_turning(sizes, 10**6)
-    sets, phi = spread(turning, every, weights, cap * (1 + 1e-12), rng)
+    sets, phi = weigh_spread_sets(turning, every, weights, cap * (1 + 1e-12), rng)
     assert phi.sum() == pytest.approx(weights.sum(), rel=1e-8)
     share = sets.T.astype(float) @ phi
     np.testing.assert_allclose(share, share[0], rtol=1e-8)

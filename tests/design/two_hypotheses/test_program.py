@@ -8,7 +8,7 @@ from design_problems import DIVERGENCES, ORACLE, random_pair
 from scipy.optimize import linprog
 
 from ldpopt.design.problems.reduction import reduce_pair
-from ldpopt.design.two_hypotheses.program import Blocks, Cut, best_coin, merge_starts
+from ldpopt.design.two_hypotheses.program import Blocks, Cut, merge_starts, optimal_coin
 from ldpopt.divergences import KL
 from ldpopt.mechanisms import sort_partition_randomize
 from ldpopt.privacy import total_variation
@@ -28,7 +28,7 @@ def test_against_a_linear_program(seed):
     """The coin keeps what the best mixture of the partitions does whose total variation is at most eta."""
     known, rng = partitions(seed), np.random.default_rng([seed, 1])
     level, eta = float(np.exp(rng.normal(0, 2))), float(rng.choice([rng.random(), 1e-9, 1.0]))
-    coin = best_coin(known, eta, level)
+    coin = optimal_coin(known, eta, level)
     rates, variations = [c.rate(level) for c in known], [c.variation(level) for c in known]
     mixed = linprog(-np.array(rates), [variations], [eta], [np.ones(len(known))], [1.0], method="highs")
     assert sum(w for w, _ in coin.parts) == pytest.approx(1.0, rel=1e-15)
@@ -43,7 +43,7 @@ def test_the_line_proves_the_coin(seed):
     """No partition known lies above the line; both sides of the coin lie on it, and it bounds what the coin keeps."""
     known, rng = partitions(seed), np.random.default_rng([seed, 1])
     level, eta = float(np.exp(rng.normal(0, 2))), float(rng.random())
-    coin = best_coin(known, eta, level)
+    coin = optimal_coin(known, eta, level)
     assert coin.price >= 0
     assert all(cut.total - coin.price * cut.blocks <= coin.most + 1e-14 * abs(cut.total) for cut in known)
     kept = sum(weight * cut.rate(level) for weight, cut in coin.parts)
@@ -55,7 +55,7 @@ def test_a_cap_at_a_kink_is_met_by_one_partition():
     """Where eta is the very total variation of a partition on the hull, that one has all the weight."""
     known = [Cut((0, 4), 0.0), Cut((0, 2, 4), 1.0), Cut((0, 1, 2, 4), 1.8), Cut((0, 1, 2, 3, 4), 2.3)]
     for cut, level in itertools.product(known[1:], (0.1, 1.0, 5.0)):
-        coin = best_coin(known, cut.variation(level), level)
+        coin = optimal_coin(known, cut.variation(level), level)
         best = max((one for one in known if one.variation(level) <= cut.variation(level)), key=lambda c: c.rate(level))
         assert [(w, c) for w, c in coin.parts if w > 1e-12] == [(pytest.approx(1.0), best)]
 
@@ -121,7 +121,7 @@ def test_warm_start_does_not_change_the_optimum(eta, monkeypatch):
     """At 1200 inputs the coarse start and the moved boundaries lead to the optimum that a cold start finds."""
     problem = blocks_of(1200, 5, 3.0)
     warm = problem.coin(eta)
-    monkeypatch.setattr("ldpopt.design.two_hypotheses.program.COARSE", 1200)
+    monkeypatch.setattr("ldpopt.design.two_hypotheses.program.COARSE_INPUTS", 1200)
     cold = blocks_of(1200, 5, 3.0).coin(eta)
     kept = [sum(weight * cut.rate(problem.level) for weight, cut in coin.parts) for coin in (warm, cold)]
     assert kept[0] == pytest.approx(kept[1], rel=1e-13)

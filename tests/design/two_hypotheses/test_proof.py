@@ -89,7 +89,7 @@ def test_one_potential_for_every_eta(eta):
     problem = utility(9, 2)
     first = optimal_channel(problem, constraints(1.0, 0.1))
     other = optimal_channel(problem, constraints(1.0, eta))
-    moved = first.certificate.of(problem, other.constraints, other.channel)
+    moved = first.certificate.rebind(problem, other.constraints, other.channel)
     assert moved.bound == pytest.approx(other.upper_bound, rel=1e-8)
     assert moved.verify()
 
@@ -119,7 +119,7 @@ def test_large_alphabets_are_proved_themselves_or_bracketed(monkeypatch):
     assert design.certificate.points is None
     assert design.relative_gap < 1e-9
     assert all(design.certificate.bound_in(each).value <= design.upper_bound for each in (FLOAT, EXACT))
-    monkeypatch.setattr("ldpopt.design.two_hypotheses.method.PARTITION_LIMIT", 3_000)
+    monkeypatch.setattr("ldpopt.design.two_hypotheses.method.MAX_PARTITION_INPUTS", 3_000)
     bracket = optimal_channel(*problem, method=MergedPartition())
     assert bracket.certificate.points is not None
     assert bracket.relative_gap < 1e-6

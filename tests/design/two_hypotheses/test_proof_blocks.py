@@ -1,12 +1,12 @@
-"""Tests of `ldpopt.design.two_hypotheses.proof`: no factor is smaller than what some block needs."""
+"""Tests of `ldpopt.design.two_hypotheses.proof`: no dual_factor is smaller than what some block needs."""
 
 import numpy as np
 import pytest
 from design_problems import DIVERGENCES
 
 from ldpopt import LocalDP
-from ldpopt.design.kernel.hypotheses import by_ratio
-from ldpopt.design.kernel.listed import Caps, factor
+from ldpopt.design.kernel.hypotheses import likelihood_ratio_order
+from ldpopt.design.kernel.listed import Caps, dual_factor
 from ldpopt.design.kernel.numbers import Unproved
 from ldpopt.design.problems.reduction import reduce_pair
 from ldpopt.design.two_hypotheses import proof as blocks
@@ -19,13 +19,13 @@ from ldpopt.numbers.enclosures import FLOAT
 
 
 def posed(f, p0, p1, epsilon, price, potentials):
-    """The blocks of a problem, and the factor that all pairs of inputs need, one after the other."""
-    order, level = by_ratio(p0, p1), Caps.of([LocalDP(epsilon)], FLOAT).level
+    """The blocks of a problem, and the dual_factor that all pairs of inputs need, one after the other."""
+    order, level = likelihood_ratio_order(p0, p1), Caps.of([LocalDP(epsilon)], FLOAT).level
     laws, u, n = LawPair.of(p0, p1, FLOAT).take(order), FLOAT.of(potentials), len(order)
     parts = (laws.difference, laws.p1, laws.p0)
     d, b, a = (FLOAT.concatenate([part[i:].cumsum() for i in range(n)]) for part in parts)
     paid = FLOAT.concatenate([u[i + 1 :] - u[i] for i in range(n)]) + price
-    needed = factor(enclosed_excess(f, d, level + b, level + a), paid)
+    needed = dual_factor(enclosed_excess(f, d, level + b, level + a), paid)
     apart = np.asarray(laws.difference.lower), np.asarray(laws.difference.upper)
     return SortedBlocks(f, p0[order], p1[order], *apart, level.lower, price, np.asarray(potentials)), needed
 
@@ -49,8 +49,8 @@ KINDS = ("apart", "near", "zeros", "tiny")
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_no_factor_is_below_what_a_block_needs(monkeypatch, name, kind):
     """Of potentials that are right, scaled, or disturbed by 1e-14 to 1: the factor is that of all pairs, or larger."""
-    monkeypatch.setattr(blocks, "BAND", 4)
-    monkeypatch.setattr(blocks, "LEAF", 2)
+    monkeypatch.setattr(blocks, "MAX_BAND_INPUTS", 4)
+    monkeypatch.setattr(blocks, "LEAF_SIZE", 2)
     rng = np.random.default_rng(len(name))
     turn = (list(DIVERGENCES).index(name) + KINDS.index(kind)) % 3  # a small epsilon for some, a large one for others
     for epsilon in ((1e-3, 1.0), (1.0, 30.0), (30.0, 1e-3))[turn]:
@@ -99,7 +99,7 @@ def test_flat_potentials_of_many_inputs_end_in_time():
     n = 20_000
     p0 = np.full(n, 1 / n)
     p1 = np.linspace(1, 3, n) / np.linspace(1, 3, n).sum()
-    order = by_ratio(p0, p1)
+    order = likelihood_ratio_order(p0, p1)
     flat = np.zeros(n + 1)
     own = SortedBlocks(KL, p0[order], p1[order], (p0 - p1)[order], (p0 - p1)[order], 0.58, 1e-9, flat)
     try:

@@ -405,7 +405,7 @@ def of_problem(
     design = designed(build, seconds, method)
     if design is None or design.certificate is None:
         return
-    own = design.certificate.of(design.utility, design.constraints, design.channel, design.edges)
+    own = design.certificate.rebind(design.utility, design.constraints, design.channel, design.edges)
     for certificate in inner(own):
         try:
             outcome = of_certificate(certificate, rng, steps, most)
