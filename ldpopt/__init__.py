@@ -1,10 +1,10 @@
 """ldpopt: design, certify and use locally private mechanisms.
 
-Here stands what people type. A problem is posed with utilities, the criteria, sets and neighbourhoods that they take,
-and constraints; `optimal_channel` solves it. Beside them are the divergences, the named mechanisms, the measures of a
-channel, and what work goes on with: `compose`, `k_fold`, `Ledger`, `audit`,
-`frontier`, `sweep`, `cite` and every error. Methods and certificates are in `ldpopt.design`, and
-everything else in its module. A name loads when it is first used, so importing the package stays fast.
+This package exports the names for everyday use. A problem consists of utilities, the criteria, sets and neighborhoods
+that they take, and constraints; `optimal_channel` solves it. The divergences, the named mechanisms and the measures of
+a channel are exported too, and `compose`, `k_fold`, `Ledger`, `audit`, `frontier`, `sweep`, `cite` and every error.
+Methods and certificates are in `ldpopt.design`, and everything else in its module. A name loads when it is first used,
+so importing the package stays fast.
 
 >>> import ldpopt
 >>> sorted(ldpopt.__all__)[:3]
@@ -73,7 +73,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _posing() -> dict[str, type]:
-    """The utilities and the constraints, and what they take."""
+    """The utilities and the constraints, and their arguments."""
     from ldpopt.design import constraints, registry, utilities
 
     return dict(registry.registered_types(utilities, constraints))

@@ -32,14 +32,14 @@ ERASED = "erased"
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Channel(Pictured):
-    """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII]; only the report is released.
+    """A local mechanism Q with `matrix[x, y]` = Pr(report y | answer x) [GI, section VII]; only reports are released.
 
     Parameters
     ----------
     matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as read-only float64.
-    inputs, outputs : distinct labels (strings, numbers, or tuples of them) of the k answers and the m reports; by
-        default those of a frame, else 0..k-1 and 0..m-1. A Polars frame may name its inputs in a first column
-        ``"answer"``.
+    inputs, outputs : distinct labels (strings, numbers, or tuples of them) of the k answers and the m reports. By
+        default
+        those of a frame, else 0..k-1 and 0..m-1. A Polars frame may name its inputs in a first column ``"answer"``.
 
     Raises `InvalidInput` for anything else. Numpy functions take a channel as its matrix. Every function of this
     package that takes a channel also takes an array.
@@ -69,7 +69,7 @@ class Channel(Pictured):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(number of inputs k, number of outputs m)."""
+        """The number of inputs k and the number of outputs m."""
         return self.matrix.shape[0], self.matrix.shape[1]
 
     @property
@@ -111,10 +111,10 @@ class Channel(Pictured):
         """
         if not isinstance(labels, tuple) or len(labels) != 2:
             raise invalid("channel[...]", "two labels, channel[x, y], with : for all", Phrase("another index"))
-        every = slice(None)
+        all_labels = slice(None)
         x, y = (
-            every if isinstance(label, slice) and label == every else int(positions(known, [label])[0])
-            for known, label in zip((self.inputs, self.outputs), labels, strict=True)
+            all_labels if isinstance(label, slice) and label == all_labels else int(positions(axis_labels, [label])[0])
+            for axis_labels, label in zip((self.inputs, self.outputs), labels, strict=True)
         )
         return self.matrix[x, y]
 
@@ -122,11 +122,11 @@ class Channel(Pictured):
     """A channel is not a sequence of rows: `channel.matrix` is."""
 
     def push(self, p: Any) -> Array:
-        """The distribution of the report, p Q, shape (m,), when the answer has the distribution p, shape (k,)."""
+        """Compute the distribution p Q of the report, (m,), for the answer's distribution p, (k,)."""
         return np.asarray(distribution(p, "p", size=self.shape[0], labels=self.inputs) @ self.matrix)
 
     def posterior(self, prior: Any) -> Array:
-        """Pr(answer x | report y) as an (m, k) array, for a prior distribution of the answer, shape (k,).
+        """Compute Pr(answer x | report y), shape (m, k), for a prior of the answer, shape (k,).
 
         A report that never occurs has a row of NaN.
 
@@ -139,7 +139,7 @@ class Channel(Pictured):
         return np.asarray(np.divide(joint, mass, out=np.full_like(joint, np.nan), where=mass > 0))
 
     def then(self, post: ChannelLike) -> Channel:
-        """Post-processing: the report goes through `post`, an (m, m') channel, before anyone sees it."""
+        """Compose with post-processing: the report passes through `post`, an (m, m') channel."""
         post = as_channel(post, "post-processing")
         if post.shape[0] != self.shape[1]:
             raise invalid("post-processing", f"{self.shape[1]} inputs, one for each output", post.shape[0])
@@ -155,10 +155,14 @@ class Channel(Pictured):
         return self.then(post)
 
     def garbles(self, other: ChannelLike) -> bool:
-        """Whether this channel is `other` with some post-processing, so that it never tells more [Blackwell].
+        """Return True if this channel is `other` with some post-processing [Blackwell].
 
-        other : a channel for the same answers. Decided by a linear program, whose answer is proved in rational numbers
-        (`ldpopt.garbling.is_garbling`): for floats up to a total variation of 1e-12, for two exact channels exactly.
+        It then never reveals more.
+
+        other : a channel for the same answers.
+
+        A linear program decides, and its answer is proved in rational numbers (`ldpopt.garbling.is_garbling`). For
+        floats the proof holds up to a total variation of 1e-12, for two exact channels exactly.
 
         >>> wide = Channel([[0.75, 0.25], [0.25, 0.75]])
         >>> (wide @ wide).garbles(wide), wide.garbles(wide @ wide)
@@ -169,7 +173,8 @@ class Channel(Pictured):
         return is_garbling(self, other)
 
     def product(self, other: ChannelLike) -> Channel:
-        """The channel of two answers through two independent channels, the Kronecker product; its labels are pairs."""
+        """Build the Kronecker product: two answers through two independent channels."""
+        # The labels are pairs.
         other = as_channel(other)
         return Channel(
             _stochastic(np.asarray(np.kron(self.matrix, other.matrix), dtype=np.float64)),
@@ -178,9 +183,10 @@ class Channel(Pictured):
         )
 
     def coin(self, other: ChannelLike, weight: float) -> Channel:
-        """This channel with probability `weight` in [0, 1], else `other`; the report shows which of the two was used.
+        """Mix this channel, with probability `weight` in [0, 1], and `other`, by a public coin.
 
-        Outputs are labelled ``(0, y)`` for this channel and ``(1, y)`` for `other`; inputs as in this channel.
+        The report shows which channel was used. Outputs are labelled ``(0, y)`` for this channel and ``(1, y)`` for
+        `other`; inputs as in this channel.
         """
         other = as_channel(other)
         weight = unit_interval(weight, "weight")
@@ -191,7 +197,7 @@ class Channel(Pictured):
         return Channel(_stochastic(matrix), self.inputs, tuple(outputs))
 
     def erase(self, alpha: float) -> Channel:
-        """Replace the report by ``'erased'`` with probability `alpha` in [0, 1], whatever the answer is [GI, Thm 8].
+        """Replace the report by ``'erased'`` with probability `alpha` in [0, 1] for every answer [GI, Thm 8].
 
         If ``'erased'`` is already an output, its probability must not depend on the answer; else `InvalidInput`.
         """
@@ -200,7 +206,9 @@ class Channel(Pictured):
         if ERASED not in outputs:
             matrix, outputs = np.hstack([matrix, np.zeros((len(matrix), 1))]), (*outputs, ERASED)
         elif np.ptp(self.matrix[:, outputs.index(ERASED)]) > ROW_SUM:
-            raise invalid("erase", f"an uninformative column where the label {ERASED!r} is taken", Phrase("another"))
+            raise invalid(
+                "erase", f"an uninformative column where the label {ERASED!r} is taken", Phrase("an informative one")
+            )
         matrix[:, outputs.index(ERASED)] += alpha
         return Channel(_stochastic(matrix), self.inputs, outputs)
 
@@ -219,25 +227,27 @@ class Channel(Pictured):
         return Channel(_stochastic(matrix), self.inputs, tuple(self.outputs[part[0]] for part in parts))
 
     def sample(self, x: Any, rng: Rng = None) -> Any:
-        """A simulated report for the answer label `x`, or an array of reports for an array of answer labels.
+        """Simulate a report for the answer label `x`, or reports for an array of answer labels.
 
-        rng : a `numpy.random.Generator`, a seed of one, or None. This is for simulation only: to release real data
-        takes the operating system's randomness and exact arithmetic.
+        rng : a `numpy.random.Generator`, a seed of one, or None.
+
+        This is for simulation only: a release of real data needs the operating system's randomness and exact
+        arithmetic.
 
         >>> Channel([[1, 0], [0, 1]], inputs=["no", "yes"]).sample(["yes", "no"], rng=0)
         array([1, 0])
         """
         if not isinstance(x, (list, np.ndarray)) and (isinstance(x, np.generic) or not hasattr(x, "__array__")):
             return self.outputs[int(self.sample_indices(positions(self.inputs, [x]), rng)[0])]
-        drawn = self.sample_indices(positions(self.inputs, x), rng)
+        report_positions = self.sample_indices(positions(self.inputs, x), rng)
         if self.outputs == tuple(range(len(self.outputs))):
-            return drawn
+            return report_positions
         labels = np.empty(len(self.outputs), dtype=object)
         labels[:] = self.outputs
-        return labels[drawn]
+        return labels[report_positions]
 
     def sample_indices(self, x: npt.NDArray[np.integer[Any]], rng: Rng = None) -> npt.NDArray[np.intp]:
-        """Simulated report positions for an array of answer positions 0..k-1."""
+        """Simulate report positions for an array of answer positions 0..k-1."""
         from ldpopt.values.distribution import generator, simulate
 
         x = np.asarray(x)
@@ -247,7 +257,7 @@ class Channel(Pictured):
         return simulate(self.matrix, x, generator(rng))
 
     def exact(self, bits: int = 62, denominator: int | None = None) -> ExactChannel:
-        """The channel with probabilities in whole numbers, whose guarantees are proved, not measured (`ldpopt.exact`).
+        """Convert to a channel in integers, whose guarantees are proved (`ldpopt.exact`).
 
         Each probability is an integer over 2**bits, or over a `denominator` that suits a device: 36 for two dice. A
         small one can lose utility; `optimal_channel` with `Denominator(36)` finds the best channel of this kind.
@@ -264,7 +274,7 @@ class Channel(Pictured):
         return round_exact(self.matrix, bits, inputs=self.inputs, outputs=self.outputs)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values (schema ``ldpopt-channel``, version 1; see docs/reference/formats/channel-file.md)."""
+        """Convert to JSON-ready values (see docs/reference/formats/channel-file.md)."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -275,7 +285,7 @@ class Channel(Pictured):
         }
 
     def to_json(self, guarantees: Sequence[Any] = ()) -> str:
-        """The channel as JSON text; `guarantees` are written as claims, which whoever reads the file measures again."""
+        """Convert to JSON text; `guarantees` are recorded as claims, to be measured again."""
         return strict.json_text({**self.to_dict(), "guarantees": [guarantee.to_dict() for guarantee in guarantees]})
 
     @classmethod
@@ -283,16 +293,18 @@ class Channel(Pictured):
         """Read a channel that `to_json` wrote. Raises `InvalidInput` for unknown fields, versions and wrong values."""
         from ldpopt.values.schema import labelled, version_of
 
-        what = "channel file"
-        data = strict.json_value(text, what)
-        version_of(data, what, FORMAT, (VERSION,))
-        inputs, outputs = labelled(data, what, "matrix", ("guarantees",))
+        name = "channel file"
+        data = strict.json_value(text, name)
+        version_of(data, name, FORMAT, (VERSION,))
+        inputs, outputs = labelled(data, name, "matrix", ("guarantees",))
         if data.get("orientation", ORIENTATION) != ORIENTATION:
-            raise invalid(what, f"the orientation {ORIENTATION!r}", data["orientation"])
+            raise invalid(name, f"the orientation {ORIENTATION!r}", data["orientation"])
         return cls(data["matrix"], inputs, outputs)
 
     def to_pandas(self) -> Any:
-        """A pandas frame with the inputs as its index and the outputs as its columns; `Channel(frame)` leads back.
+        """Convert to a pandas frame with inputs as index and outputs as columns.
+
+        `Channel(frame)` is the inverse.
 
         >>> Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["A", "B"]).to_pandas()
                 A     B
@@ -308,7 +320,7 @@ class Channel(Pictured):
         """The inputs as a column `ANSWER`, since a Polars frame has no index, and a column named after each output."""
         names = [as_text(label) for label in self.outputs]
         if ANSWER in names or len(set(names)) < len(names):
-            raise invalid("channel", f"outputs that differ as text, none of them {ANSWER!r}", Phrase("others"))
+            raise invalid("channel", f"outputs that differ as text, none of them {ANSWER!r}", Phrase("other outputs"))
         return {ANSWER: list(self.inputs), **dict(zip(names, self.matrix.T.tolist(), strict=True))}
 
     def __repr__(self) -> str:
@@ -316,9 +328,9 @@ class Channel(Pictured):
         return f"Channel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)})"
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        inside = ([f"{value:.4f}" for value in column] for column in self.matrix.T)
+        columns = ([f"{value:.4f}" for value in column] for column in self.matrix.T)
         heads = [("answer \\ report", [str(x) for x in self.inputs])]
-        return heads + [(str(y), column) for y, column in zip(self.outputs, inside, strict=True)]
+        return heads + [(str(y), column) for y, column in zip(self.outputs, columns, strict=True)]
 
     def _title(self) -> str:
         return repr(self)
@@ -335,26 +347,26 @@ class HasChannel(Protocol):
 ChannelLike: TypeAlias = "Channel | ExactChannel | HasChannel | Array | Sequence[Sequence[float]]"
 
 
-def as_channel(channel: ChannelLike, what: str = "channel") -> Channel:
-    """A checked `Channel` from a channel, an object that has one, or an array (k, m); raises `InvalidInput` else.
+def as_channel(channel: ChannelLike, name: str = "channel") -> Channel:
+    """Return a checked `Channel` from a channel, an object that has one, or an array (k, m).
 
     >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
     Channel(2 inputs -> 2 outputs)
     """
-    given = channel if isinstance(channel, Channel) else getattr(channel, "channel", channel)
-    if isinstance(given, Channel):
-        return given
-    if not isinstance(given, np.ndarray):
+    candidate = channel if isinstance(channel, Channel) else getattr(channel, "channel", channel)
+    if isinstance(candidate, Channel):
+        return candidate
+    if not isinstance(candidate, np.ndarray):
         from ldpopt.exact import ExactChannel
 
-        if isinstance(given, ExactChannel):  # a plan's question has one
-            return Channel(given.matrix, given.inputs, given.outputs)
+        if isinstance(candidate, ExactChannel):  # a plan's question has one
+            return Channel(candidate.matrix, candidate.inputs, candidate.outputs)
         if isinstance(channel, (str, bytes)):
-            raise invalid(what, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
+            raise invalid(name, "a Channel or an array", Phrase("text (read a file with ldpopt.io.read_channel)"))
     try:
         return Channel(channel)
     except InvalidInput as error:
-        raise InvalidInput(f"{what}{str(error).removeprefix('channel')}") from None
+        raise InvalidInput(f"{name}{str(error).removeprefix('channel')}") from None
 
 
 def _stochastic(matrix: Array) -> Array:

@@ -36,9 +36,9 @@ class Citations(tuple[Reference, ...]):
 
 
 def cite(result: Any) -> Citations:
-    """The papers that a result rests on, in the order in which it cites them.
+    """List the papers that a result is based on, in the order of its citations.
 
-    result : a design of either kind, a `Guarantee` or a claim, an estimate, intervals, a test, a table of bounds,
+    result : a design of any type, a `Guarantee` or a claim, an estimate, intervals, a test, a table of bounds,
         a composition, or anything else with a `reference`. A function or class of this package gives the papers that
         its documentation cites; a key or citation such as ``"GI"`` or ``"[GI, Thm 5]"`` gives its paper. A list or
         tuple of these gives the papers of all.
@@ -84,8 +84,13 @@ def _of_design(result: design.Design) -> Iterator[str]:
     yield from cited(result.reference)
     if result.certificate is not None:
         yield from _of_documentation(type(result.certificate))
-    asked = result.utility
-    for part in (asked, getattr(asked, "criterion", None), getattr(asked, "neighbourhood", None), *result.constraints):
+    utility = result.utility
+    for part in (
+        utility,
+        getattr(utility, "criterion", None),
+        getattr(utility, "neighbourhood", None),
+        *result.constraints,
+    ):
         if part is not None:
             yield from _of_documentation(type(part))
     for guarantee in result.guarantees:

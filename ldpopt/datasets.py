@@ -69,11 +69,11 @@ class SurveyTable(Result):
         return self.columns[column]
 
     def labels(self, column: str) -> tuple[str, ...]:
-        """The names of the column's categories, in order."""
+        """List the names of the column's categories, in order."""
         return self[column].labels
 
     def counts(self, column: str, by: str | None = None) -> npt.NDArray[np.intp]:
-        """How many respondents chose each of the k categories of a column, shape (k,).
+        """Count the respondents in each of the k categories of a column, shape (k,).
 
         With `by`, the name of a second column with g categories, the counts are split by it, shape (g, k).
 
@@ -88,7 +88,7 @@ class SurveyTable(Result):
         return joint.reshape(len(rows.labels), k)
 
     def conditional(self, column: str, given: str) -> Array:
-        """P(column | given), shape (g, k): one row for each category of `given`, a distribution over the column's.
+        """Compute P(column | given), shape (g, k): a distribution for each category of `given`.
 
         >>> p0, p1 = load_anes96().conditional("income", given="vote")
         >>> p0.shape, round(float(abs(p0 - p1).sum() / 2), 6)
@@ -101,7 +101,7 @@ class SurveyTable(Result):
         return table
 
     def to_pandas(self) -> Any:
-        """A pandas data frame of ordered categoricals with the labels; needs pandas."""
+        """Convert to a pandas data frame of ordered categoricals with the labels; needs pandas."""
         import pandas
 
         return pandas.DataFrame(
@@ -138,10 +138,10 @@ _VOTES = ("Clinton", "Dole")
 
 @cache
 def load_anes96() -> SurveyTable:
-    """944 voters of the 1996 American National Election Study: party (7), income (24), education (7), vote (2).
+    """Load 944 voters of the 1996 American National Election Study.
 
-    The numbers in brackets count the categories. The data are in the public domain; `provenance` tells where this
-    extract comes from and how it was made.
+    The columns are party (7 categories), income (24), education (7) and vote (2). The data are in the public domain;
+    `provenance` states the source of this extract and how it was made.
 
     >>> load_anes96()
     SurveyTable(anes96: 944 respondents; party (7), income (24), education (7), vote (2))

@@ -1,4 +1,4 @@
-"""The demonstration: two groups of voters of 1996 are told apart by private reports of their answers."""
+"""The demonstration: private reports distinguish two groups of voters of 1996."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from ldpopt.values.references import reference
 from ldpopt.version import __version__
 from ldpopt.words import guarantee_in_words, reports_in_words, verdict
 
-EPSILONS = (0.5, 1.0, 2.0, 4.0)
-CAPS = (None, 0.4, 0.2)
-FEATURED = (2.0, 0.4)
-CURVES = (1.0, 2.0, 4.0)
+DEMO_EPSILONS = (0.5, 1.0, 2.0, 4.0)
+DEMO_CAPS = (None, 0.4, 0.2)
+FEATURED_POINT = (2.0, 0.4)
+CURVE_EPSILONS = (1.0, 2.0, 4.0)
 MAP_EPSILONS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 MAP_ETAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 QUESTIONS = {"income": "Household income", "party": "Party identification"}
@@ -48,14 +48,14 @@ class Answered:
 
 
 def steps() -> int:
-    """How often `run` reports progress."""
+    """Count the progress reports of `run`."""
     survey = load_anes96()
-    on_curves = sum(len(_caps(e, len(survey.labels(name)))) for name in QUESTIONS for e in CURVES)
-    designs = len(EPSILONS) * len(CAPS) + len(MAP_EPSILONS) * len(MAP_ETAS)
-    return len(QUESTIONS) * (designs + _PICTURES) + on_curves + 1
+    on_curves = sum(len(_caps(e, len(survey.labels(name)))) for name in QUESTIONS for e in CURVE_EPSILONS)
+    designs = len(DEMO_EPSILONS) * len(DEMO_CAPS) + len(MAP_EPSILONS) * len(MAP_ETAS)
+    return len(QUESTIONS) * (designs + _FIGURES_PER_QUESTION) + on_curves + 1
 
 
-_PICTURES = 3
+_FIGURES_PER_QUESTION = 3
 
 
 def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], dict[str, bytes]]:
@@ -72,24 +72,24 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
         for (epsilon, eta), design in question.designs.items():
             contents[channel_file(question.name, epsilon, eta)] = design.channel.to_json(design.guarantees).encode()
             contents[design_file(question.name, epsilon, eta)] = design.to_json().encode()
-        sections.append((question, pictures, [_shown(question, limits) for limits in question.designs]))
+        sections.append((question, pictures, [_design_values(question, limits) for limits in question.designs]))
     contents["report.html"] = _report(survey, sections).encode()
     step()
     return answered, contents
 
 
 def channel_file(question: str, epsilon: float, eta: float | None) -> str:
-    """The name of a design's channel file."""
+    """Return the name of a design's channel file."""
     return f"{question}-epsilon-{epsilon:g}" + ("" if eta is None else f"-eta-{eta:g}") + ".json"
 
 
 def design_file(question: str, epsilon: float, eta: float | None) -> str:
-    """The name of the file with a design and its certificate."""
+    """Return the name of the file with a design and its certificate."""
     return channel_file(question, epsilon, eta).removesuffix(".json") + "-design.json"
 
 
 def textbook_gaps(question: Answered, epsilon: float, eta: float | None) -> dict[str, float]:
-    """The share of the optimum that each textbook mechanism misses at a point (epsilon, eta) of the grid."""
+    """Compute the fraction of the optimum that each textbook mechanism misses at a grid point."""
     point = [(row.epsilon, row.eta) for row in question.grid].index((epsilon, 1.0 if eta is None else eta))
     return {name: float(question.grid.gap(name)[point]) for name in _TEXTBOOK}
 
@@ -102,9 +102,9 @@ _TEXTBOOK = {
 
 
 def curves(utility: Divergence, step: Callable[..., object] = lambda *_: None) -> Frontier:
-    """The frontier at the epsilons `CURVES`, with points at all the kinks that the curves visibly have."""
+    """Compute the frontier at the epsilons `CURVE_EPSILONS`, with points at all visible kinks."""
     k = len(utility.p0)
-    parts = [frontier(utility, [epsilon], _caps(epsilon, k), each=step) for epsilon in CURVES]
+    parts = [frontier(utility, [epsilon], _caps(epsilon, k), each=step) for epsilon in CURVE_EPSILONS]
     return Frontier(tuple(row for part in parts for row in part), utility)
 
 
@@ -119,15 +119,15 @@ def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., obje
     p0, p1 = survey.conditional(name, given="vote")
     utility = Divergence(KL, p0, p1, inputs=survey.labels(name))
     designs = {}
-    for epsilon in EPSILONS:
-        for eta in CAPS:
+    for epsilon in DEMO_EPSILONS:
+        for eta in DEMO_CAPS:
             caps = [] if eta is None else [TotalVariation(eta)]
             designs[epsilon, eta] = optimal_channel(utility, (LocalDP(epsilon), *caps))
             step()
-    drawn = curves(utility, step)
+    frontier_curves = curves(utility, step)
     grid = frontier(utility, MAP_EPSILONS, MAP_ETAS, each=step)
     first, second = survey.labels("vote")
-    return Answered(name, title, utility, (first, second), designs, drawn, grid)
+    return Answered(name, title, utility, (first, second), designs, frontier_curves, grid)
 
 
 def _pictures(question: Answered, step: Callable[..., object]) -> dict[str, bytes]:
@@ -135,7 +135,7 @@ def _pictures(question: Answered, step: Callable[..., object]) -> dict[str, byte
     step()
     pictures["gaps"] = plots.picture(_gap_maps(question.grid))
     step()
-    pictures["design"] = design_picture(question.designs[FEATURED], question.names)
+    pictures["design"] = design_picture(question.designs[FEATURED_POINT], question.names)
     step()
     return pictures
 
@@ -151,7 +151,7 @@ def _gap_maps(grid: Frontier) -> plots.Axes:
 
 def _report(survey: SurveyTable, sections: list[tuple[Answered, dict[str, bytes], list[dict[str, Any]]]]) -> str:
     """The page, which embeds its pictures and style and loads nothing else."""
-    epsilon, eta = FEATURED
+    epsilon, eta = FEATURED_POINT
     counted = zip(survey.labels("vote"), survey.counts("vote"), strict=True)
     shipped = files("ldpopt").joinpath("data")
     return Template(shipped.joinpath("demo.html").read_text("utf-8")).substitute(
@@ -172,7 +172,7 @@ def _report(survey: SurveyTable, sections: list[tuple[Answered, dict[str, bytes]
 
 def _section(question: Answered, pictures: Mapping[str, bytes], designs: list[dict[str, Any]]) -> str:
     """The part of the page about one question: its table, its pictures, and every design in words."""
-    (epsilon, eta), title = FEATURED, question.title
+    (epsilon, eta), title = FEATURED_POINT, question.title
     heads = [f"missed by {name}" for name in _TEXTBOOK.values()]
     rows = [
         [f"{shown['epsilon']:g}", shown["cap"], str(shown["design"].channel.shape[1]), f"{shown['design'].value:.4g}",
@@ -203,13 +203,13 @@ def _section(question: Answered, pictures: Mapping[str, bytes], designs: list[di
 
 
 def _in_words(shown: Mapping[str, Any], full_value: float) -> str:
-    """One design: what it promises, what it keeps, and what each of its reports says."""
+    """One design: its guarantees, its value, and the evidence of each report."""
     design: Design = shown["design"]
     cap = "no cap" if shown["cap"] == "none" else f"η = {shown['cap']}"
     summary = f"ε = {shown['epsilon']:g}, {cap} <span>· {design.value:.4g} nats · {escape(shown['judged'])}</span>"
     missed = "; ".join(f"{name} {gap}" for name, gap in zip(_TEXTBOOK.values(), shown["missed"], strict=True))
     argument = design.certificate.argument if design.certificate else "none"
-    kept = (
+    summary_text = (
         f"Keeps {design.value:.6g} nats, {100 * design.value / full_value:.1f}% of what the answers carry; no channel "
         f"within these limits keeps more than {ceil_digits(design.upper_bound)}. Found by {design.method}; proved by "
         f"{argument}. Missed of the optimum: {missed}."
@@ -217,7 +217,7 @@ def _in_words(shown: Mapping[str, Any], full_value: float) -> str:
     note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""
     links = [f'<a href="{escape(name)}">{escape(name)}</a>' for name in (shown["file"], shown["proved"])]
     return (
-        f"<details><summary>{summary}</summary>{_items(shown['promises'])}<p>{escape(kept)}</p>{note}\n"
+        f"<details><summary>{summary}</summary>{_items(shown['promises'])}<p>{escape(summary_text)}</p>{note}\n"
         f"{_table(['report', 'likeliest after', 'what it says'], shown['reports'])}"
         f'<p class="soft">The channel: {links[0]}. The design with its proof: {links[1]}</p></details>'
     )
@@ -248,8 +248,8 @@ def _items(lines: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
-def _shown(question: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:
-    """What the page shows of a design; its proof is checked anew."""
+def _design_values(question: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:
+    """The values of a design in the HTML report; its proof is checked again."""
     (epsilon, eta), design, gaps = limits, question.designs[limits], textbook_gaps(question, *limits)
     measured = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
     said = reports_in_words(design.channel, question.utility.p0, question.utility.p1, question.names)

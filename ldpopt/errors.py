@@ -1,4 +1,5 @@
-"""The exceptions of the package, in one tree. Messages say what was wrong, what was expected, what came, and where."""
+"""The exceptions of the package, in one tree. Messages name the value, the expectation, the actual value and its
+place."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class BudgetExceeded(LdpoptError, RuntimeError):
 
 
 class CertificateError(LdpoptError, RuntimeError):
-    """A certificate does not prove what it claims."""
+    """A certificate does not prove its claims."""
 
 
 class DroppedResult(UserWarning):
@@ -47,17 +48,19 @@ class Phrase(str):
     __slots__ = ()
 
     def __new__(cls, text: object) -> Phrase:
-        """Show a value by `str`, whatever it is."""
+        """Show a value by `str`."""
         return super().__new__(cls, text)
 
     def __repr__(self) -> str:
         return str(self)
 
 
-def invalid(what: str, expected: str, got: object, where: str = "") -> InvalidInput:
-    """Make an `InvalidInput` whose message has the form that all of the package's messages have; the caller raises it.
+def invalid(name: str, expected: str, got: object, where: str = "") -> InvalidInput:
+    """Build an `InvalidInput` with the standard form of messages; the caller raises it.
 
-    what : the name of the value. expected, got : what it must be, and what it is. where : the entry or line, if any.
+    name : the name of the value.
+    expected, got : a description of valid values, and the actual one.
+    where : the entry or line, if any.
 
     >>> print(invalid("epsilon", "a positive finite number", -1))
     epsilon: expected a positive finite number, got -1
@@ -69,4 +72,4 @@ def invalid(what: str, expected: str, got: object, where: str = "") -> InvalidIn
     text = repr(got) if isinstance(got, str) else str(got)
     if len(text) > 120:
         text = text[:117] + "..."
-    return InvalidInput(f"{what}: expected {expected}, got {text}" + (f" at {where}" if where else ""))
+    return InvalidInput(f"{name}: expected {expected}, got {text}" + (f" at {where}" if where else ""))

@@ -2,9 +2,9 @@
 
 A float matrix rounded to an exact channel within its privacy claims: to bits, or to a small denominator.
 
-With a small denominator, as dice and cards have, every column of weights gets an interval [low, high] with
-high <= exp(epsilon) low near the column of the matrix, so that all weights inside satisfy epsilon. Each row is rounded
-inside the intervals; rows still farther apart than eta allows are moved towards the middle, one unit at a time.
+With a small denominator, as for dice and cards, every column of weights gets an interval [low, high] with high <=
+exp(epsilon) low near the column of the matrix. So all weights inside satisfy epsilon. Each row is rounded inside the
+intervals. Rows that are still farther apart than eta allows are moved towards the middle, one unit at a time.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ VERSION = 2
 MAXIMUM_BITS = 62
 """Weights up to 2**62 fit into int64, and so does the sum of the positive differences between two rows."""
 
-_DIGITS = 60
+_DECIMAL_DIGITS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class ExactProof(Result):
-    """The epsilon and eta that the integers of an exact channel prove, and the answers and reports that attain them.
+    """The epsilon and eta that the integers of an exact channel prove, and the attaining answers and reports.
 
     epsilon : in nats, a float whose exponential, rounded down, is at least `ratio`; inf if `ratio` is None.
     eta : `distance` / denominator, rounded up.
@@ -67,7 +67,7 @@ class ExactProof(Result):
 
 @dataclass(frozen=True, eq=False)
 class RoundingLoss(Result):
-    """How far an exact channel is from the matrix that it was rounded from.
+    """The distance of an exact channel from the matrix that it was rounded from.
 
     distance : the largest total-variation distance between a row and its rounding.
     fraction : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
@@ -89,7 +89,7 @@ class ExactChannel(Pictured):
 
     Parameters
     ----------
-    weights : integers (k, m), non-negative, every row summing to exactly the denominator; kept as read-only int64.
+    weights : integers (k, m), non-negative, every row summing to exactly the denominator; stored as read-only int64.
     bits : from 1 to 62, where the denominator is 2**bits.
     inputs, outputs : distinct labels, as in `Channel`.
     denominator : from 2 to 2**62, given instead of `bits`; for example 36 for two dice.
@@ -141,10 +141,11 @@ class ExactChannel(Pictured):
     def from_fractions(
         cls, matrix: Any, inputs: Iterable[Label] | None = None, outputs: Iterable[Label] | None = None
     ) -> ExactChannel:
-        """The channel of rational probabilities, over their least common denominator.
+        """Build the channel of rational probabilities, over their least common denominator.
 
-        matrix : a table (k, m) of `Fraction`, `Decimal`, whole numbers, or text such as "3/4" or "0.75"; every row sums
-        to exactly 1. Floats are refused, as they are rounded already: `Channel.exact` takes those.
+        matrix : a table (k, m) of `Fraction`, `Decimal`, integers, or text such as "3/4" or "0.75"; every row sums to
+            exactly
+            1. Floats are rejected, as they are rounded already: `Channel.exact` takes those.
 
         Raises `InvalidInput` for anything else, and for a common denominator above 2**62.
 
@@ -163,7 +164,9 @@ class ExactChannel(Pictured):
         return cls(weights, None, inputs, outputs, denominator=total)
 
     def garbles(self, other: Any) -> bool:
-        """Whether this channel is `other` with some post-processing; as `Channel.garbles`, and exact if `other` is.
+        """Return True if this channel is `other` with some post-processing, as `Channel.garbles`.
+
+        The answer is exact if `other` is an exact channel.
 
         >>> wide = ExactChannel([[3, 1], [1, 3]], bits=2)
         >>> ExactChannel([[2, 2], [2, 2]], bits=2).garbles(wide), wide.garbles(wide)
@@ -175,7 +178,7 @@ class ExactChannel(Pictured):
 
     @property
     def bits(self) -> int:
-        """The b for which the denominator is 2**b. Raises `InvalidInput` if it is not a power of two."""
+        """The number b of bits of the denominator 2**b. Raises `InvalidInput` if it is not a power of two."""
         if self.denominator & (self.denominator - 1):
             expected = "a denominator that is a power of two (others are drawn by hand)"
             raise invalid("exact channel", expected, self.denominator)
@@ -183,7 +186,7 @@ class ExactChannel(Pictured):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(number of inputs k, number of outputs m)."""
+        """The number of inputs k and the number of outputs m."""
         return self.weights.shape[0], self.weights.shape[1]
 
     @property
@@ -207,13 +210,13 @@ class ExactChannel(Pictured):
         return float_up(Fraction(int(largest_distance(self.weights)[0]), self.denominator))
 
     def proof(self) -> ExactProof:
-        """Both guarantees, recomputed from the integers alone in O(k^2 m) integer operations."""
+        """Recompute both guarantees from the integers alone in O(k^2 m) integer operations."""
         ratio, ratio_at = largest_ratio(self.weights)
         distance, distance_at = largest_distance(self.weights)
         return ExactProof(log_up(ratio), self.eta, ratio, int(distance), ratio_at, distance_at)
 
     def verify(self, epsilon: float = math.inf, eta: float = 1.0) -> ExactProof:
-        """The proof, if it covers the claimed `epsilon` (nats) and `eta`; else raises `CertificateError`."""
+        """Return the proof if it covers `epsilon` (nats) and `eta`; else raise `CertificateError`."""
         epsilon = epsilon if isinstance(epsilon, float) and epsilon == math.inf else number(epsilon, "epsilon")
         eta, proof = number(eta, "eta"), self.proof()
         if proof.ratio is None:
@@ -226,14 +229,14 @@ class ExactChannel(Pictured):
         return proof
 
     def loss(self, matrix: Any) -> RoundingLoss:
-        """How far this channel is from the float `matrix`, shape (k, m), that it was rounded from."""
-        given = stochastic(matrix, "matrix")
-        if given.shape != self.shape:
-            raise invalid("matrix", f"shape {self.shape}", given.shape)
+        """Measure the distance from the float `matrix`, shape (k, m), that it was rounded from."""
+        target = stochastic(matrix, "matrix")
+        if target.shape != self.shape:
+            raise invalid("matrix", f"shape {self.shape}", target.shape)
         exact = self.matrix
-        distance = float((np.abs(exact - given).sum(axis=1) / 2).max())
+        distance = float((np.abs(exact - target).sum(axis=1) / 2).max())
         used = exact > 0
-        fraction = 1.0 - float((given[used] / exact[used]).min())
+        fraction = 1.0 - float((target[used] / exact[used]).min())
         return RoundingLoss(up(distance, 2.0 * self.shape[1]), min(1.0, max(0.0, fraction) + 2.0**-51))
 
     def __repr__(self) -> str:
@@ -243,14 +246,15 @@ class ExactChannel(Pictured):
         return f"ExactChannel({k} input{'s' * (k != 1)} -> {m} output{'s' * (m != 1)}, {size})"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values (schema ``ldpopt-exact-channel``): weights as decimal strings, and the claims."""
+        """Convert to JSON-ready values (schema ``ldpopt-exact-channel``), with the claims."""
+        # Weights are decimal strings.
         proof = self.proof()
         power = self.denominator & (self.denominator - 1) == 0
-        whole = "2**bits" if power else "denominator"
+        denominator_text = "2**bits" if power else "denominator"
         return {
             "format": FORMAT,
             "version": 1 if power else VERSION,
-            "orientation": f"weights[i][j] / {whole} = Pr(outputs[j] | inputs[i])",
+            "orientation": f"weights[i][j] / {denominator_text} = Pr(outputs[j] | inputs[i])",
             **({"bits": self.bits} if power else {"denominator": self.denominator}),
             "inputs": [labels.to_jsonable(label) for label in self.inputs],
             "outputs": [labels.to_jsonable(label) for label in self.outputs],
@@ -260,15 +264,15 @@ class ExactChannel(Pictured):
         }
 
     def to_json(self) -> str:
-        """The channel and its claims as JSON text."""
+        """Convert the channel and its claims to JSON text."""
         return strict.json_text(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Any) -> ExactChannel:
-        """The channel from the values of `to_dict`; `InvalidInput`, or `CertificateError` for unproved claims."""
-        what = "exact channel file"
-        size = "bits" if version_of(data, what, FORMAT, (1, VERSION)) == 1 else "denominator"
-        inputs, outputs = labelled(data, what, "weights", (size, "epsilon", "eta"))
+        """Read the channel from the values of `to_dict`; `CertificateError` for unproved claims."""
+        name = "exact channel file"
+        size = "bits" if version_of(data, name, FORMAT, (1, VERSION)) == 1 else "denominator"
+        inputs, outputs = labelled(data, name, "weights", (size, "epsilon", "eta"))
         claimed = data.get("epsilon")
         epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
         eta = unit_interval(data.get("eta"), "eta")
@@ -283,21 +287,22 @@ class ExactChannel(Pictured):
 
 
 def exp_lower(epsilon: float) -> Fraction:
-    """A rational number at most exp(epsilon), within a relative 1e-58, for epsilon >= 0; beyond 44, exp(44)."""
+    """Return a rational number at most exp(epsilon), within a relative 1e-58, for epsilon >= 0."""
+    # Beyond 44, exp(44).
     if epsilon == 0:
         return Fraction(1)
-    context = Context(prec=_DIGITS)
+    context = Context(prec=_DECIMAL_DIGITS)
     # `Decimal.exp` is correctly rounded, so the next decimal below is below the true value.
     return Fraction(context.exp(Decimal(min(epsilon, 44.0))).next_minus(context))
 
 
 def log_up(ratio: Fraction | None) -> float:
-    """A float not below log(ratio), such that `exp_lower` of it is at least `ratio`; inf for None."""
+    """Return a float not below log(ratio), such that `exp_lower` of it is at least `ratio`."""
     if ratio is None:
         return math.inf
     if ratio == 1:
         return 0.0
-    context = Context(prec=_DIGITS)
+    context = Context(prec=_DECIMAL_DIGITS)
     quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     value = float(context.ln(quotient))
     if value > 43.5:  # only a float matrix has such ratios, no 62-bit weights
@@ -307,14 +312,15 @@ def log_up(ratio: Fraction | None) -> float:
     return value
 
 
-def largest_loss(own: Sequence[Fraction], other: Sequence[Fraction]) -> float:
-    """The largest log-ratio of the probabilities of two laws, in either direction, in nats, rounded up."""
-    pairs = [(a, b) for a, b in zip(own, other, strict=True) if a or b]
+def largest_loss(first: Sequence[Fraction], second: Sequence[Fraction]) -> float:
+    """Compute the largest log-ratio of two distributions in either direction (nats), rounded up."""
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a or b]
     return log_up(max((max(a / b, b / a) for a, b in pairs), default=Fraction(1)) if all(map(all, pairs)) else None)
 
 
 def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, int, int]]:
-    """The largest rows[x, y] / rows[x', y] as a fraction, None if it divides by zero, and the place (x, x', y)."""
+    """Find the largest rows[x, y] / rows[x', y] as a fraction, and the place (x, x', y)."""
+    # None if it divides by zero.
     high, low = rows.argmax(axis=0), rows.argmin(axis=0)
     best, place = Fraction(1), (0, 0, 0)
     for y, (x, other) in enumerate(zip(high.tolist(), low.tolist(), strict=True)):
@@ -327,25 +333,25 @@ def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, i
 
 
 def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
-    """The largest sum over y of (rows[x', y] - rows[x, y])_+, over all x < x', and the place (x', x)."""
+    """Find the largest sum over y of (rows[x', y] - rows[x, y])_+, and the place (x', x)."""
     best, place = rows.dtype.type(0), (0, 0)
     for x in range(len(rows) - 1):
-        above = np.maximum(rows[x + 1 :] - rows[x], 0).sum(axis=1)
-        other = int(above.argmax())
-        if above[other] > best:
-            best, place = above[other], (x + 1 + other, x)
+        distances = np.maximum(rows[x + 1 :] - rows[x], 0).sum(axis=1)
+        other = int(distances.argmax())
+        if distances[other] > best:
+            best, place = distances[other], (x + 1 + other, x)
     return best, place
 
 
 def checked_denominator(bits: Any = None, denominator: Any = None) -> int:
-    """The denominator, given either as such or by its bits; it is at most 2**`MAXIMUM_BITS`."""
+    """Return the denominator, given as such or by its bits; at most 2**`MAXIMUM_BITS`."""
     if denominator is None:
         checked = positive_integer(bits, "bits")
         if checked > MAXIMUM_BITS:
             raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", checked)
         return 1 << checked
     if bits is not None:
-        raise invalid("bits and denominator", "one of them", "both")
+        raise invalid("bits and denominator", "one of them", Phrase("a value of each"))
     checked = positive_integer(denominator, "denominator", 2)
     if checked > 1 << MAXIMUM_BITS:
         raise invalid("denominator", f"an integer from 2 to 2**{MAXIMUM_BITS}", checked)
@@ -410,7 +416,7 @@ def _fraction(value: Any) -> Fraction:
 
 
 def row_sums(weights: Integers) -> list[int]:
-    """The exact sum of every row: the upper and the lower half of the 62 bits are summed separately."""
+    """Compute the exact sum of every row, from the upper and the lower half of the 62 bits."""
     high, low = (weights >> 31).sum(axis=1), (weights & ((1 << 31) - 1)).sum(axis=1)
     return [(int(a) << 31) + int(b) for a, b in zip(high.tolist(), low.tolist(), strict=True)]
 
@@ -423,30 +429,30 @@ def round_exact(
     inputs: Iterable[Label] | None = None,
     outputs: Iterable[Label] | None = None,
 ) -> ExactChannel:
-    """`matrix`, shape (k, m), in integers over 2**bits, rounded so that `epsilon` (nats) and `eta` are proved.
+    """Round `matrix`, (k, m), to integers over 2**bits, so that `epsilon` and `eta` are proved.
 
     Both default to those of the matrix, rounded up; a claim more than `tolerances.FEASIBILITY` below them is refused.
-    Weights of a column stay in an interval [low, high] with high <= exp(epsilon) low around the mean row, where sums
-    are balanced; if eta is exceeded, every row is pulled towards the mean row.
+    epsilon is in nats. Weights of a column stay in an interval [low, high] with high <= exp(epsilon) low around the
+    mean row, where sums are balanced. If eta is exceeded, every row is moved towards the mean row.
 
     >>> round_exact([[0.75, 0.25], [0.25, 0.75]], bits=10).weights.tolist()
     [[768, 256], [256, 768]]
     """
-    given = stochastic(matrix, "matrix")
+    probabilities = stochastic(matrix, "matrix")
     total = checked_denominator(bits)
-    measured_epsilon = log_up(largest_ratio(given)[0])
-    measured_eta = max(largest_distance(given)[0], largest_distance(given[::-1])[0])
-    measured_eta = min(1.0, up(measured_eta, 2.0 * given.shape[1] + 8))
+    measured_epsilon = log_up(largest_ratio(probabilities)[0])
+    measured_eta = max(largest_distance(probabilities)[0], largest_distance(probabilities[::-1])[0])
+    measured_eta = min(1.0, up(measured_eta, 2.0 * probabilities.shape[1] + 8))
     epsilon = measured_epsilon if epsilon is None else _claim(epsilon, measured_epsilon, "epsilon", math.inf)
     eta = measured_eta if eta is None else _claim(eta, measured_eta, "eta", 1.0)
 
-    m = given.shape[1]
-    scaled = _scale(given, total)
-    centre = _scale(given.mean(axis=0, keepdims=True), total)
+    m = probabilities.shape[1]
+    scaled = _scale(probabilities, total)
+    centre = _scale(probabilities.mean(axis=0, keepdims=True), total)
     order = np.argsort(-centre[0], kind="stable")
     _balance(centre, np.zeros((1, m), np.int64), np.full((1, m), total), total, order)
     if math.isinf(epsilon):
-        low, high = np.zeros_like(scaled), np.where(given > 0, total, 0)  # zeros stay zeros
+        low, high = np.zeros_like(scaled), np.where(probabilities > 0, total, 0)  # zeros stay zeros
     else:
         low, high = _intervals(scaled, centre[0], exp_lower(epsilon), total)
     weights = np.clip(scaled, low, high)
@@ -464,32 +470,32 @@ def round_exact(
     return channel
 
 
-def _claim(value: float, measured: float, what: str, largest: float) -> float:
-    claimed = value if isinstance(value, float) and value == math.inf else number(value, what)
+def _claim(value: float, measured: float, name: str, largest: float) -> float:
+    claimed = value if isinstance(value, float) and value == math.inf else number(value, name)
     if not 0 <= claimed <= largest:
-        raise invalid(what, f"a number between 0 and {largest:g}", claimed)
+        raise invalid(name, f"a number between 0 and {largest:g}", claimed)
     if measured > claimed + FEASIBILITY:
-        raise invalid(what, f"a claim that the matrix meets within {FEASIBILITY:g}: at least {measured!r}", claimed)
+        raise invalid(name, f"a claim that the matrix meets within {FEASIBILITY:g}: at least {measured!r}", claimed)
     return claimed
 
 
-def _scale(given: Array, total: int) -> Integers:
-    """`given` times `total`, rounded to integers. Row sums are corrected in proportion, up to a few units."""
-    scaled = np.rint(given * float(total)).astype(np.int64)  # the product with a power of two is exact
+def _scale(probabilities: Array, total: int) -> Integers:
+    """`probabilities` times `total`, rounded to integers. Row sums are corrected in proportion, up to a few units."""
+    scaled = np.rint(probabilities * float(total)).astype(np.int64)  # the product with a power of two is exact
     missing = np.array([[float(total - row_sum)] for row_sum in row_sums(scaled)])
-    return np.clip(scaled + np.rint(missing * given).astype(np.int64), 0, total)
+    return np.clip(scaled + np.rint(missing * probabilities).astype(np.int64), 0, total)
 
 
 def _intervals(scaled: Integers, centre: Integers, ratio: Fraction, total: int) -> tuple[Integers, Integers]:
-    """For every column, low and high with low <= centre <= high <= ratio * low."""
+    """Low and high for every column, with low <= centre <= high <= ratio * low."""
     top, bottom = scaled.max(axis=0), scaled.min(axis=0)
     # Some room above the largest weight, for units that `_balance` adds to rows with too small a sum.
     room = np.minimum(scaled.shape[1], top >> 32)
     numerator, denominator = ratio.numerator, ratio.denominator
     low, high = [], []
-    for most, least, middle in zip((top + room).tolist(), bottom.tolist(), centre.tolist(), strict=True):
-        most = max(most, middle)
-        floor = min(max(least, -(-most * denominator // numerator)), middle)
+    for largest, smallest, middle in zip((top + room).tolist(), bottom.tolist(), centre.tolist(), strict=True):
+        largest = max(largest, middle)
+        floor = min(max(smallest, -(-largest * denominator // numerator)), middle)
         low.append(floor)
         high.append(min(floor * numerator // denominator, total))
     shape = scaled.shape
@@ -509,8 +515,8 @@ def _balance(weights: Integers, low: Integers, high: Integers, total: int, order
 
 def _contract(weights: Integers, centre: Integers, numerator: int, denominator: int) -> Integers:
     """centre + (weights - centre) * numerator / denominator, truncated toward the centre."""
-    away = (weights - centre).astype(object)
-    return np.asarray(centre + np.sign(away) * (abs(away) * numerator // denominator), dtype=np.int64)
+    deviation = (weights - centre).astype(object)
+    return np.asarray(centre + np.sign(deviation) * (abs(deviation) * numerator // denominator), dtype=np.int64)
 
 
 MAX_DENOMINATOR = 10**6
@@ -525,53 +531,57 @@ def round_to_denominator(
     inputs: Iterable[Label] | None = None,
     outputs: Iterable[Label] | None = None,
 ) -> ExactChannel:
-    """`matrix`, shape (k, m), in multiples of 1/denominator, rounded so that `epsilon` (nats) and `eta` are proved.
+    """Round `matrix`, (k, m), to multiples of 1/denominator, so that the claims are proved.
 
-    Both default to those of the matrix, rounded up. An output too rare for the denominator gets the weight 0. Raises
-    `InvalidInput` for a denominator above a million, and for one so small that rows that differ would become equal.
+    The claims are `epsilon` (nats) and `eta`. Both default to those of the matrix, rounded up. An output too rare for
+    the denominator gets the weight 0. Raises `InvalidInput` for a denominator above a million, and for one so small
+    that rows that differ would become equal.
     """
-    given = stochastic(matrix, "matrix")
+    probabilities = stochastic(matrix, "matrix")
     total = checked_denominator(denominator=denominator)
     if total > MAX_DENOMINATOR:
         raise invalid("denominator", f"at most {MAX_DENOMINATOR:,} (give bits for a finer one)", total)
     if epsilon is None:
-        epsilon = log_up(largest_ratio(given)[0])
+        epsilon = log_up(largest_ratio(probabilities)[0])
     if eta is None:
         # The float sum is right to a few units of its last place; the weights are far coarser.
-        distance = max(float(largest_distance(given)[0]), float(largest_distance(given[::-1])[0]))
-        eta = min(1.0, float_up(Fraction(distance) * (1 + Fraction(given.shape[1] + 4, 1 << 51))))
-    weights = integers_near(given, total, None if math.isinf(epsilon) else exp_lower(epsilon), eta)
-    if (weights == weights[0]).all() and not (given == given[0]).all():
-        least = "a larger one: multiples of it keep nothing of this channel within its privacy"
-        raise invalid("denominator", least, total)
+        distance = max(float(largest_distance(probabilities)[0]), float(largest_distance(probabilities[::-1])[0]))
+        eta = min(1.0, float_up(Fraction(distance) * (1 + Fraction(probabilities.shape[1] + 4, 1 << 51))))
+    weights = integers_near(probabilities, total, None if math.isinf(epsilon) else exp_lower(epsilon), eta)
+    if (weights == weights[0]).all() and not (probabilities == probabilities[0]).all():
+        expected = "a larger one: multiples of it keep nothing of this channel within its privacy"
+        raise invalid("denominator", expected, total)
     channel = ExactChannel(weights, None, inputs, outputs, denominator=total)
     channel.verify(epsilon, eta)
     return channel
 
 
-def integers_near(given: Array, total: int, ratio: Fraction | None, eta: float | Fraction = 1) -> Integers:
-    """Weights (k, m) near `total` times `given`, within `ratio` (None for any) and eta. Their rows may all be equal."""
-    scaled = given * float(total)
-    low, high = _column_intervals(scaled, given, ratio, total)
+def integers_near(probabilities: Array, total: int, ratio: Fraction | None, eta: float | Fraction = 1) -> Integers:
+    """Round `total` times `probabilities` to weights (k, m) within `ratio` and eta."""
+    # None is any ratio. The rows of the result may all be equal.
+    scaled = probabilities * float(total)
+    low, high = _column_intervals(scaled, probabilities, ratio, total)
     weights = np.array([_row(row, low, high, total) for row in scaled], dtype=np.int64)
     centre = np.array(_row(scaled.mean(axis=0), low, high, total), dtype=np.int64)
     return _nearer(weights, centre, math.floor(Fraction(eta) * total))
 
 
 def reach(low: int, ratio: Fraction | None, total: int) -> int:
-    """The largest weight that may stand in a column whose smallest weight is `low`."""
+    """Return the largest weight allowed in a column whose smallest weight is `low`."""
     return total if ratio is None else min(low * ratio.numerator // ratio.denominator, total)
 
 
-def _column_intervals(scaled: Array, given: Array, ratio: Fraction | None, total: int) -> tuple[list[int], list[int]]:
+def _column_intervals(
+    scaled: Array, probabilities: Array, ratio: Fraction | None, total: int
+) -> tuple[list[int], list[int]]:
     """The lower and upper ends of the columns' intervals, with room for rows that sum to `total`."""
     m = scaled.shape[1]
     top, bottom = scaled.max(axis=0), scaled.min(axis=0)
     if ratio is None:
-        return [0] * m, [total if given[:, y].max() > 0 else 0 for y in range(m)]
+        return [0] * m, [total if probabilities[:, y].max() > 0 else 0 for y in range(m)]
     low = []
     for y in range(m):
-        # The interval should reach both ends of the column: the squares of what it misses are added up.
+        # The interval should reach both ends of the column: the squares of the gaps are added.
         middle = top[y] / float(ratio)
         start = max(0, math.floor(min(bottom[y], middle)) - 1)
         tried = range(start, math.ceil(max(bottom[y], middle)) + 2)
@@ -611,6 +621,6 @@ def _nearer(weights: Integers, centre: Integers, allowed: int) -> Integers:
             return weights
         if np.abs(weights[other] - centre).sum() > np.abs(weights[x] - centre).sum():
             x = other
-        away = weights[x] - centre
-        weights[x, int(away.argmax())] -= 1
-        weights[x, int(away.argmin())] += 1
+        deviation = weights[x] - centre
+        weights[x, int(deviation.argmax())] -= 1
+        weights[x, int(deviation.argmin())] += 1

@@ -1,4 +1,4 @@
-"""What is loaded only where it is needed: packages, and the functions that draw.
+"""Lazily loaded packages, and the registered functions that draw.
 
 A package that is not installed is reported in one line, before the work begins.
 
@@ -45,14 +45,15 @@ class MissingExtra(LdpoptError, ImportError):
 
 
 def missing(module: str, extra: str = "") -> MissingExtra:
-    """The error for a module that is not installed. extra : the extra to name, where several install the module."""
+    """Build the error for a module that is not installed."""
+    # `extra` names the extra, if several install the module.
     name = module.split(".")[0]
     return uninstalled(f"this needs the package {name}, which", extra or EXTRAS[name])
 
 
-def uninstalled(what: str, extra: str) -> MissingExtra:
-    """The error for something that an extra installs."""
-    return MissingExtra(f"{what} is not installed: python -m pip install 'ldpopt[{extra}]'")
+def uninstalled(feature: str, extra: str) -> MissingExtra:
+    """Build the error for a feature that an extra installs."""
+    return MissingExtra(f"{feature} is not installed: python -m pip install 'ldpopt[{extra}]'")
 
 
 def need(*modules: str, extra: str = "") -> None:
@@ -100,17 +101,18 @@ _LOADERS: list[Callable[[], object]] = []
 
 
 def load_with(load: Callable[[], object]) -> None:
-    """Add what is called before a picture is drawn that nobody has registered yet: it must `register` the functions."""
+    """Register a function that is called before an unknown figure is drawn."""
+    # It must `register` the functions.
     _LOADERS.append(load)
 
 
 def register(*functions: Callable[..., Any]) -> None:
-    """Functions that draw, each under its own name."""
+    """Register functions that draw, each under its name."""
     _DRAW.update({function.__name__: function for function in functions})
 
 
 def drawing(name: str) -> Callable[..., Any]:
-    """The function that draws the pictures of this name."""
+    """Return the function that draws the figures of this name."""
     for load in _LOADERS:
         if name not in _DRAW:
             load()

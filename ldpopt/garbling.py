@@ -1,7 +1,7 @@
-"""Which of two channels tells more: the refinement order of Blackwell, and Le Cam's deficiency.
+"""Comparison of two channels: the refinement order of Blackwell, and Le Cam's deficiency.
 
-A linear program finds the best post-processing. What it finds is not believed: both bounds are computed from its
-primal and its dual solution in rational numbers.
+A linear program finds the best post-processing. Its result is not trusted: both bounds are computed from its primal and
+its dual solution in rational numbers.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ __all__ = ["Deficiency", "deficiency", "is_garbling"]
 
 Rational = list[list[Fraction]]
 
-LARGEST = 200_000
-"""The most products of probabilities in a comparison: they are computed in rational numbers."""
+MAX_PRODUCTS = 200_000
+"""Largest number of products of probabilities in a comparison; they are computed in rational numbers."""
 
 
-DECIDED = 5_000
-"""The largest table, in entries, of which rational numbers decide what the proven bounds leave open."""
+MAX_EXACT_ENTRIES = 5_000
+"""Largest table, in entries, for which rational numbers decide if the proven bounds do not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Deficiency(Result):
-    """How far a channel is from all post-processings of another one, in total variation, for the worst answer.
+    """The distance of a channel from all post-processings of another, in total variation, for the worst answer.
 
-    lower, upper : proven bounds in [0, 1]. post : a post-processing of the other channel that attains `upper`, as an
-    array (m, m') of floats: up to their rounding, where the upper bound is of rational probabilities.
+    lower, upper : proven bounds in [0, 1].
+    post : a post-processing of the other channel that attains `upper`, as an array (m, m') of floats. It does so up to
+        their rounding; the upper bound is of rational probabilities.
     """
 
     lower: float
@@ -71,46 +72,51 @@ def is_garbling(channel: Any, other: Any) -> bool:
     >>> is_garbling([[0.75, 0.25], [0.25, 0.75]], [[0.625, 0.375], [0.375, 0.625]])
     False
     """
-    own, wide = _rows(channel, other)
-    exact = all(hasattr(_inner(one), "weights") for one in (channel, other))
-    room = Fraction(0) if exact else Fraction(GARBLED)
-    low, high, _ = _bounds(own, wide)
-    if high <= room:
+    rows, other_rows = _rows(channel, other)
+    exact = all(hasattr(_inner(each_channel), "weights") for each_channel in (channel, other))
+    tolerance = Fraction(0) if exact else Fraction(GARBLED)
+    low, high, _ = _bounds(rows, other_rows)
+    if high <= tolerance:
         return True
-    if low > room:
+    if low > tolerance:
         return False
-    if exact and len(wide[0]) * len(own[0]) * (len(own) * len(own[0]) + len(wide[0])) <= DECIDED:
-        return _exactly(own, wide)
+    if (
+        exact
+        and len(other_rows[0]) * len(rows[0]) * (len(rows) * len(rows[0]) + len(other_rows[0])) <= MAX_EXACT_ENTRIES
+    ):
+        return _exactly(rows, other_rows)
     between = f"between {float(low):.3g} and {float(high):.3g}"
     raise NotChecked(f"garbling: the distance from every post-processing is {between}, which leaves it open")
 
 
-def _inner(given: Any) -> Any:
-    return getattr(given, "channel", given)
+def _inner(channel: Any) -> Any:
+    return getattr(channel, "channel", channel)
 
 
 def _rows(channel: Any, other: Any) -> tuple[Rational, Rational]:
     """The rows of both, as rational distributions, for the same answers in the same order."""
-    (own, labels), (wide, known) = (_rational(one, what) for one, what in ((channel, "channel"), (other, "other")))
-    if len(own) != len(wide):
-        raise invalid("other", f"{len(own)} inputs, as many as the channel", len(wide))
-    counted = tuple(range(len(own)))
-    if labels != known and counted not in (labels, known):
-        if set(labels) != set(known):
-            raise invalid("other", "the same inputs as the channel", known)
-        wide = [wide[known.index(label)] for label in labels]
-    size = len(own) * len(own[0]) * len(wide[0])
-    if size > LARGEST:
-        raise invalid("channels", f"at most {LARGEST} products of probabilities", Phrase(f"{size}"))
-    return own, wide
+    (rows, labels), (other_rows, other_labels) = (
+        _rational(side, name) for side, name in ((channel, "channel"), (other, "other"))
+    )
+    if len(rows) != len(other_rows):
+        raise invalid("other", f"{len(rows)} inputs, as many as the channel", len(other_rows))
+    counted = tuple(range(len(rows)))
+    if labels != other_labels and counted not in (labels, other_labels):
+        if set(labels) != set(other_labels):
+            raise invalid("other", "the same inputs as the channel", other_labels)
+        other_rows = [other_rows[other_labels.index(label)] for label in labels]
+    size = len(rows) * len(rows[0]) * len(other_rows[0])
+    if size > MAX_PRODUCTS:
+        raise invalid("channels", f"at most {MAX_PRODUCTS} products of probabilities", Phrase(f"{size}"))
+    return rows, other_rows
 
 
-def _rational(given: Any, what: str) -> tuple[Rational, tuple[Any, ...]]:
-    inner = _inner(given)
+def _rational(channel: Any, name: str) -> tuple[Rational, tuple[Any, ...]]:
+    inner = _inner(channel)
     if hasattr(inner, "weights"):
         rows = [[Fraction(weight, inner.denominator) for weight in row] for row in inner.weights.tolist()]
         return rows, inner.inputs
-    matrix = inner.matrix if hasattr(inner, "matrix") else stochastic(inner, what)
+    matrix = inner.matrix if hasattr(inner, "matrix") else stochastic(inner, name)
     rows = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
     return [_divided(row) for row in rows], getattr(inner, "inputs", tuple(range(len(rows))))
 
@@ -121,21 +127,21 @@ def _divided(row: list[Fraction]) -> list[Fraction]:
     return [entry / total for entry in row] if total > 0 else [Fraction(i == 0) for i in range(len(row))]
 
 
-def _bounds(own: Rational, wide: Rational) -> tuple[Fraction, Fraction, Rational]:
+def _bounds(rows: Rational, other_rows: Rational) -> tuple[Fraction, Fraction, Rational]:
     """Proven bounds on the deficiency, and the post-processing that attains the upper one."""
-    post, weights = _solved(own, wide)
+    post, weights = _linear_program(rows, other_rows)
     high = max(
-        sum((max(a - b, Fraction(0)) for a, b in zip(row, made, strict=True)), Fraction(0))
-        for row, made in zip(own, _product(wide, post), strict=True)
+        sum((max(a - b, Fraction(0)) for a, b in zip(row, product_row, strict=True)), Fraction(0))
+        for row, product_row in zip(rows, _product(other_rows, post), strict=True)
     )
     # <w, P - QR> is at most the sum over answers of (max w - min w) times a total variation, for every R.
     scale = sum((max(row) - min(row) for row in weights), Fraction(0))
     if scale == 0:
         return Fraction(0), high, post
-    worth = sum((w * p for row, probs in zip(weights, own, strict=True) for w, p in zip(row, probs, strict=True)))
-    columns = [list(column) for column in zip(*wide, strict=True)]
+    dual_value = sum((w * p for row, probs in zip(weights, rows, strict=True) for w, p in zip(row, probs, strict=True)))
+    columns = [list(column) for column in zip(*other_rows, strict=True)]
     best = sum(max(row) for row in _product(columns, weights))
-    return max(Fraction(0), (worth - best) / scale), high, post
+    return max(Fraction(0), (dual_value - best) / scale), high, post
 
 
 def _product(left: Rational, right: Rational) -> Rational:
@@ -143,43 +149,52 @@ def _product(left: Rational, right: Rational) -> Rational:
     return [[sum(map(Fraction.__mul__, row, column), Fraction(0)) for column in columns] for row in left]
 
 
-def _solved(own: Rational, wide: Rational) -> tuple[Rational, Rational]:
+def _linear_program(target_rows: Rational, other_rows: Rational) -> tuple[Rational, Rational]:
     """A post-processing (m, m') and dual weights (k, m') from a linear program in floats; good ones, not proved."""
     from scipy import sparse
     from scipy.optimize import linprog
 
-    p, q = (np.array([[float(entry) for entry in row] for row in rows]) for rows in (own, wide))
-    (k, many), m = p.shape, q.shape[1]
+    p, q = (np.array([[float(entry) for entry in row] for row in rows]) for rows in (target_rows, other_rows))
+    (k, m_prime), m = p.shape, q.shape[1]
     # Variables: R (m, m'), the excess D (k, m') of P over QR, and the largest row sum t of D.
     eye = sparse.eye_array
-    above = sparse.hstack([-sparse.kron(q, eye(many)), -eye(k * many), sparse.csr_array((k * many, 1))])
+    excess_rows = sparse.hstack([-sparse.kron(q, eye(m_prime)), -eye(k * m_prime), sparse.csr_array((k * m_prime, 1))])
     sums = sparse.hstack(
-        [sparse.csr_array((k, m * many)), sparse.kron(eye(k), np.ones((1, many))), sparse.csr_array(-np.ones((k, 1)))]
+        [
+            sparse.csr_array((k, m * m_prime)),
+            sparse.kron(eye(k), np.ones((1, m_prime))),
+            sparse.csr_array(-np.ones((k, 1))),
+        ]
     )
-    equal = sparse.hstack([sparse.kron(eye(m), np.ones((1, many))), sparse.csr_array((m, k * many + 1))])
-    cost = np.zeros(m * many + k * many + 1)
+    equal = sparse.hstack([sparse.kron(eye(m), np.ones((1, m_prime))), sparse.csr_array((m, k * m_prime + 1))])
+    cost = np.zeros(m * m_prime + k * m_prime + 1)
     cost[-1] = 1.0
-    found = linprog(
-        cost, sparse.vstack([above, sums]).tocsc(), np.concatenate([-p.ravel(), np.zeros(k)]), equal.tocsc(),
-        np.ones(m), method="highs-ds", options={"primal_feasibility_tolerance": 1e-10},
-    )  # fmt: skip
-    if found.x is None:
-        return [[Fraction(1, many)] * many for _ in range(m)], [[Fraction(0)] * many for _ in range(k)]
-    post = np.clip(found.x[: m * many], 0.0, None).reshape(m, many)
-    weights = -found.ineqlin.marginals[: k * many].reshape(k, many)
+    result = linprog(
+        cost,
+        sparse.vstack([excess_rows, sums]).tocsc(),
+        np.concatenate([-p.ravel(), np.zeros(k)]),
+        equal.tocsc(),
+        np.ones(m),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    if result.x is None:
+        return [[Fraction(1, m_prime)] * m_prime for _ in range(m)], [[Fraction(0)] * m_prime for _ in range(k)]
+    post = np.clip(result.x[: m * m_prime], 0.0, None).reshape(m, m_prime)
+    weights = -result.ineqlin.marginals[: k * m_prime].reshape(k, m_prime)
     rows = [_divided([Fraction(entry) for entry in row]) for row in post.tolist()]
     return rows, [[Fraction(entry) if math.isfinite(entry) else Fraction(0) for entry in row] for row in weights]
 
 
-def _exactly(own: Rational, wide: Rational) -> bool:
-    """Whether some R >= 0 has QR = P and rows that sum to 1: phase one of the simplex method in rational numbers."""
-    k, many, m = len(own), len(own[0]), len(wide[0])
-    places = [(z, y) for z in range(m) for y in range(many)]
+def _exactly(target_rows: Rational, other_rows: Rational) -> bool:
+    """True if some R >= 0 has QR = P and rows that sum to 1: phase one of the simplex method in rational numbers."""
+    k, m_prime, m = len(target_rows), len(target_rows[0]), len(other_rows[0])
+    places = [(z, y) for z in range(m) for y in range(m_prime)]
     # Each row is an equation with its right side last. Artificial variables, one for each, are not written down.
     rows = [
-        [wide[x][z] if y == target else Fraction(0) for z, y in places] + [own[x][target]]
+        [other_rows[x][z] if y == target else Fraction(0) for z, y in places] + [target_rows[x][target]]
         for x in range(k)
-        for target in range(many)
+        for target in range(m_prime)
     ]
     rows += [[Fraction(z == row) for z, _ in places] + [Fraction(1)] for row in range(m)]
     basis = [len(places) + i for i in range(len(rows))]

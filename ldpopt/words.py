@@ -33,19 +33,19 @@ class Words:
     'Hello, you.'
     """
 
-    said: Mapping[str, str]
+    sentences: Mapping[str, str]
 
     def say(self, key: str, **places: object) -> str:
-        """A sentence with its places filled."""
-        return filled(self.said[key], **places)
+        """Fill the placeholders of a sentence."""
+        return filled(self.sentences[key], **places)
 
     def number(self, written: str) -> str:
-        """A number, written in English, as the language writes it."""
-        return written.translate({ord(","): self.said.get("thousands", ","), ord("."): self.said["decimal"]})
+        """Convert a number from English notation to that of the language."""
+        return written.translate({ord(","): self.sentences.get("thousands", ","), ord("."): self.sentences["decimal"]})
 
 
 def english() -> Mapping[str, str]:
-    """The English sentences about guarantees.
+    """Load the English sentences about guarantees.
 
     >>> english()["constant"]
     'Every answer gives every report equally often: the report says nothing about it.'
@@ -56,11 +56,14 @@ def english() -> Mapping[str, str]:
 ENGLISH = Words(english())
 
 
-def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, what: str = "", **places: object) -> str:
-    """A sentence about what a guarantee means for the person who answers; without such a sentence, its symbols.
+def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, scope: str = "", **places: object) -> str:
+    """Describe the meaning of a guarantee for a respondent in one sentence.
 
-    words : the sentences of a language, English by default. what : the end of a sentence's key, of what it holds:
-    ".all" for all reports of a person, ".rounds" for those of all rounds. places : what else fills the sentence.
+    Without such a sentence, its symbols are returned.
+
+    words : the sentences of a language, English by default.
+    scope : the end of a sentence's key: ".all" for all reports of a person, ".rounds" for those of all rounds.
+    places : further values for the placeholders of the sentence.
 
     >>> from ldpopt import local_dp, randomized_response
     >>> guarantee_in_words(local_dp(randomized_response(2, 1.0)))[:71]
@@ -74,19 +77,19 @@ def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, what: str =
         ratio = words.number(ceil_digits(up(math.exp(min(value, 700.0))), 6))
         bound = {"times": ratio, "epsilon": words.number(ceil_digits(value, 5))}
         delta = words.number(ceil_digits(parameters["delta"]))
-        return words.say(f"shuffled{what}", **{"people": people, "apart": "", "delta": delta} | bound | places)
+        return words.say(f"shuffled{scope}", **{"people": people, "apart": "", "delta": delta} | bound | places)
     if guarantee.notion == "local_dp":
         if value in (0, math.inf):
             return words.say("certain" if value else "constant")
         ratio = words.number(ceil_digits(up(math.exp(value)), 4)) if value < 700 else words.say("large")
-        return words.say(f"ratio{what}", times=ratio, epsilon=words.number(ceil_digits(value, 5)), **places)
+        return words.say(f"ratio{scope}", times=ratio, epsilon=words.number(ceil_digits(value, 5)), **places)
     if guarantee.notion == "total_variation":
-        return words.say(f"guess{what}", right=words.number(guessed_right(value)), **places)
+        return words.say(f"guess{scope}", right=words.number(guessed_right(value)), **places)
     return f"{guarantee}."
 
 
 def guessed_right(eta: float) -> str:
-    """The largest share of right guesses between two answers, in percent, rounded up.
+    """Compute the largest percentage of right guesses between two answers, rounded up.
 
     >>> guessed_right(0.2)
     '60.01'
@@ -98,7 +101,7 @@ def guessed_right(eta: float) -> str:
 def reports_in_words(
     channel: Channel, p0: object, p1: object, names: tuple[str, str]
 ) -> list[tuple[str, tuple[str, ...], str]]:
-    """For every report: its label, the answers that make it likeliest, and what it says about the groups.
+    """Describe every report: its label, the likeliest answers, and its evidence about the groups.
 
     >>> from ldpopt import randomized_response
     >>> channel = randomized_response(2, 1.0, inputs=("no", "yes"))
@@ -106,7 +109,7 @@ def reports_in_words(
     ('yes', ('yes',), '1.59 times as likely from west')
     """
     m0, m1 = channel.push(p0), channel.push(p1)
-    said = []
+    descriptions = []
     for y, label in enumerate(channel.outputs):
         column = channel.matrix[:, y]
         uninformative = label == ERASED or np.ptp(column) <= 1e-9 * column.max()
@@ -115,12 +118,12 @@ def reports_in_words(
         evidence = f"{high / low:.3g} times as likely from {group}" if low > 0 else f"only from {group}"
         if high <= low * (1 + 1e-9):
             evidence = "says nothing about the group"
-        said.append((str(label), tuple(str(channel.inputs[x]) for x in likely), evidence))
-    return said
+        descriptions.append((str(label), tuple(str(channel.inputs[x]) for x in likely), evidence))
+    return descriptions
 
 
 def proof_in_words(design: Design, verification: Verification) -> list[str]:
-    """The result of checking a design's proof: the limits that hold, the value, the bound, the gap; or what fails.
+    """Describe the result of checking a design's proof, or list the failures.
 
     >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
     >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
@@ -128,25 +131,25 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
     'So it is within ... of the best: certified, to 1e-06.'
     """
     if not verification.proved:
-        found = "is not proved" if verification.failures else "was not checked"
-        stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which {found}."
+        outcome = "is not proved" if verification.failures else "was not checked"
+        stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which {outcome}."
         return [stated, *verification.reasons]
-    told = [
+    sentences = [
         f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {limit.bound!r} is "
         "allowed."
         for guarantee, limit in zip(verification.guarantees, design.constraints, strict=True)
     ]
     utility, argument = design.utility, design.certificate.argument if design.certificate else ""
     if utility.error:
-        told.append(f"Its {utility.name} is at most {design.value!r} for one respondent.")
+        sentences.append(f"Its {utility.name} is at most {design.value!r} for one respondent.")
     else:
-        told.append(f"It keeps at least {design.value!r} ({utility.name}).")
+        sentences.append(f"It keeps at least {design.value!r} ({utility.name}).")
     beyond = "has less" if utility.error else "keeps more"
     scale = "" if utility.logarithmic else " of the value"
     certified = "certified," if design.certified else "not certified"
     trusted = trust_suffix(unproved_assumptions(design.utility, design.constraints))
     return [
-        *told,
+        *sentences,
         f"No channel within these limits {beyond} than {design.bound!r}: {argument}.",
         f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}{trusted}.",
     ]
@@ -160,7 +163,7 @@ ARITHMETIC = {
 
 
 def recomputed_in(design: Design, exact: bool) -> str:
-    """The arithmetic in which a design was checked, and what of it was trusted.
+    """Describe the arithmetic of a design's verification, and its unproved assumptions.
 
     >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
     >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
@@ -171,7 +174,7 @@ def recomputed_in(design: Design, exact: bool) -> str:
 
 
 def unchecked_in_words(design: Design) -> str:
-    """The sentence, after a blank, that names the parts of a design which no check looks at; empty for none.
+    """Format the sentence that names the unchecked parts of a design; empty for none.
 
     >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
     >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
@@ -183,12 +186,12 @@ def unchecked_in_words(design: Design) -> str:
 
 
 def listed_in_words(names: Sequence[str]) -> str:
-    """Names with commas between, and "and" before the last."""
+    """Join names by commas, and "and" before the last."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def verdict(design: Design) -> str:
-    """A sentence about whether the design's proof holds, after it was recomputed.
+    """Describe, after recomputation, whether the design's proof holds.
 
     >>> from ldpopt import KL, Divergence, LocalDP, optimal_channel
     >>> design = optimal_channel(Divergence(KL, [0.9, 0.1], [0.5, 0.5]), LocalDP(1.0))
@@ -211,7 +214,7 @@ def verdict(design: Design) -> str:
 
 
 def label_in_words(label: Label) -> str:
-    """A label as text; that of several questions with commas between.
+    """Format a label as text; that of several questions with commas between.
 
     >>> label_in_words(("yes", 3))
     'yes, 3'

@@ -441,7 +441,7 @@ def edit(**changes):
         (edit(format="other"), 'channel file: expected an object with "format": "ldpopt-channel"'),
         (edit(format=...), 'channel file: expected an object with "format": "ldpopt-channel"'),
         (edit(version=2), "channel file: expected version 1, got 2"),
-        (edit(version=...), "channel file: expected version 1, got another"),
+        (edit(version=...), "channel file: expected version 1, got a version that is not an integer"),
         (edit(more=1), "expected only the fields format, guarantees, inputs, matrix, orientation, outputs"),
         (edit(orientation="matrix[j][i]"), "channel file: expected the orientation 'matrix[i][j] = Pr("),
         (edit(inputs=...), "channel file: expected a list 'inputs', got 'NoneType'"),

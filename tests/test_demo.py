@@ -13,8 +13,8 @@ from ldpopt.privacy import local_dp, total_variation
 def made():
     """A demonstration with both questions, on fewer levels of epsilon, and how often it reported progress."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(demo, "EPSILONS", (0.5, 2.0))
-    patch.setattr(demo, "CURVES", (2.0,))
+    patch.setattr(demo, "DEMO_EPSILONS", (0.5, 2.0))
+    patch.setattr(demo, "CURVE_EPSILONS", (2.0,))
     patch.setattr(demo, "MAP_EPSILONS", (0.5, 2.0))
     patch.setattr(demo, "MAP_ETAS", (0.2, 0.4, 1.0))
     progress = []

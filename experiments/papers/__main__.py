@@ -58,7 +58,9 @@ def reproduce(
     write_text(index, index_page(folder, index.parent), force=True)
     say(f"wrote {index}")
     if record:
-        in_order = {known: verdicts[known] for known in EXPERIMENTS if known in verdicts}
+        in_order = {
+            name_in_order: verdicts[name_in_order] for name_in_order in EXPERIMENTS if name_in_order in verdicts
+        }
         write_text(RECORDED, strict.json_text(in_order), force=True)
 
 
@@ -67,15 +69,15 @@ def _show(folder: Path) -> None:
     from rich.table import Table
 
     verdicts: dict[str, Any] = recorded()
-    shown = Table(title="The papers' claims against exact values", title_justify="left")
+    table = Table(title="The papers' claims against exact values", title_justify="left")
     for head in ("experiment", "verdict", "about", "source", "code", "in what way"):
-        shown.add_column(head, no_wrap=head != "in what way")
+        table.add_column(head, no_wrap=head != "in what way")
     for name, experiment in EXPERIMENTS.items():
         verdict = verdict_in(folder / name) or verdicts.get(name) or {"outcome": "not run", "detail": experiment.claim}
         source = experiment.source.split(";")[0].strip("[]")
         code = f"claims/{HOMES[name].rpartition('.')[2]}.py"
-        shown.add_row(name, verdict["outcome"], experiment.subject.value, source, code, verdict["detail"])
-    say(shown)
+        table.add_row(name, verdict["outcome"], experiment.subject.value, source, code, verdict["detail"])
+    say(table)
 
 
 app = typer.Typer(pretty_exceptions_show_locals=False)

@@ -1,4 +1,4 @@
-"""The form of an experiment: a claim of a paper, points at which it is computed, and a verdict from the numbers.
+"""The form of an experiment: a claim of a paper, the points of its computation, and a verdict from the numbers.
 
 A claim is declared from parts: `grid` for its points, a function of a point for its numbers, a pattern of `statements`
 for its verdict, and `drawing.picture` for its picture.
@@ -66,7 +66,7 @@ class Verdict(Result):
     figures: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict as JSON-ready values."""
+        """Convert the verdict to JSON-ready values."""
         figures = {name: value if math.isfinite(value) else str(value) for name, value in self.figures.items()}
         return {"outcome": self.outcome.value, "detail": self.detail, "figures": figures}
 
@@ -82,70 +82,73 @@ class Table(Result):
         return {name: [row.get(name) for row in self.rows] for name in names}
 
     def where(self, **equal: Any) -> Table:
-        """The rows with these values. `min` or `max` for a value takes the least or the largest in the rows left.
+        """Select the rows with these values.
+
+        `min` or `max` for a value takes the smallest or the largest in the remaining rows.
 
         >>> Table(({"k": 1, "x": 2}, {"k": 1, "x": 3}, {"k": 2, "x": 4})).where(k=1, x=max).rows
         ({'k': 1, 'x': 3},)
         """
         rows = self.rows
         for name, cell in equal.items():
-            wanted = cell(row[name] for row in rows if name in row) if callable(cell) and rows else cell
-            rows = tuple(row for row in rows if row.get(name) == wanted)
+            wanted_cell = cell(row[name] for row in rows if name in row) if callable(cell) and rows else cell
+            rows = tuple(row for row in rows if row.get(name) == wanted_cell)
         return Table(rows)
 
     def having(self, keep: Callable[[Row], bool]) -> Table:
-        """The rows for which `keep` is true."""
+        """Select the rows that meet the condition `keep`."""
         return Table(tuple(row for row in self.rows if keep(row)))
 
     def column(self, name: str) -> Array:
-        """A column of numbers, float64, from the rows that have this column."""
+        """Return a column of numbers, float64, from the rows that have this column."""
         return np.array([float(row[name]) for row in self.rows if name in row], dtype=np.float64)
 
     def ratio(self, top: str, bottom: str) -> Array:
-        """One column divided by another."""
+        """Divide one column by another."""
         return self.column(top) / self.column(bottom)
 
-    def values(self, what: str) -> Array:
-        """A column, or ``"a / b"`` for a ratio of two."""
-        top, _, bottom = what.partition(" / ")
+    def values(self, column: str) -> Array:
+        """Return a column, or ``"a / b"`` for a ratio of two."""
+        top, _, bottom = column.partition(" / ")
         return self.ratio(top, bottom) if bottom else self.column(top)
 
     def groups(self, *names: str) -> Iterator[tuple[Any, Table]]:
-        """The rows by their value in a column, or by their values in several, in order of appearance."""
+        """Iterate over the rows by their values in one or several columns, in order of appearance."""
         have = [row for row in self.rows if all(name in row for name in names)]
         for cells in dict.fromkeys(tuple(row[name] for name in names) for row in have):
             yield (cells[0] if len(names) == 1 else cells), self.where(**dict(zip(names, cells, strict=True)))
 
     def with_column(self, name: str, values: Array) -> Table:
-        """The table with one more number in every row."""
+        """Return the table with one more number in every row."""
         return Table(tuple(row | {name: float(value)} for row, value in zip(self.rows, values, strict=True)))
 
     def row(self, name: str, pick: Callable[[Array], Any]) -> Row:
-        """The row at ``pick(column)``, `np.argmax` or `np.argmin`; of rows that are tied the first, with that value."""
+        """Return the row at ``pick(column)``, `np.argmax` or `np.argmin`; of ties the first."""
         having = [row for row in self.rows if name in row]
         values = self.column(name)
         best = values[int(pick(values))]
-        near = np.isclose(values, best, rtol=TIE, atol=0.0, equal_nan=True)
-        return having[int(near.argmax())] | {name: float(best)}
+        is_tied = np.isclose(values, best, rtol=TIE, atol=0.0, equal_nan=True)
+        return having[int(is_tied.argmax())] | {name: float(best)}
 
     def best(self, by: str, column: str, pick: Callable[..., Any]) -> Table:
-        """For each value in a column, the row with the least or the largest of another column (`min`, `max`)."""
+        """Select, for each value in a column, the row with the smallest or largest of another column."""
         return Table(tuple(rows.where(**{column: pick}).rows[0] for _, rows in self.groups(by)))
 
     def top(self, values: str | Array) -> Row:
-        """The row with the largest of `values`, one for each row, and this value as its cell ``top``."""
+        """Return the row with the largest of `values`, and this value as its cell ``top``."""
         return self.with_column("top", self.values(values) if isinstance(values, str) else values).row("top", np.argmax)
 
     def to_csv(self) -> str:
-        """The table as CSV text; floats with all their digits, absent cells empty."""
+        """Convert the table to CSV text; floats with all their digits, absent cells empty."""
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
         return csv_text([columns, *([row.get(name, "") for name in columns] for row in self.rows)])
 
     @classmethod
     def from_csv(cls, text: str, path: str = "rows") -> Table:
-        """The table that `to_csv` wrote. Cells that are numbers, inf, -inf or nan are read as numbers.
+        """Read the table that `to_csv` wrote.
 
-        path : the name of the file in errors. `InvalidInput` for text that is not a table.
+        Cells that are numbers, inf, -inf or nan are read as numbers. path : the name of the file in errors.
+        `InvalidInput` for text that is not a table.
 
         >>> Table.from_csv(Table(({"a": 0.1, "b": "x"}, {"a": 2})).to_csv()).rows
         ({'a': 0.1, 'b': 'x'}, {'a': 2.0})
@@ -169,7 +172,7 @@ class Axis:
 
     @staticmethod
     def values(parameter: Any) -> Iterable[Cell]:
-        """The values of the cell."""
+        """List the values of the cell."""
         return range(parameter) if isinstance(parameter, int) else parameter
 
 
@@ -178,7 +181,7 @@ class Single(Axis):
 
     @staticmethod
     def values(parameter: Any) -> Iterable[Cell]:
-        """The value, alone."""
+        """List the single value."""
         return [parameter]
 
 
@@ -198,10 +201,10 @@ class Points:
 
 
 def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Axis | Iterable[Cell]) -> Points:
-    """All combinations of values, as points; the last axis changes fastest.
+    """List all combinations of values, as points; the last axis changes fastest.
 
     axes : for each cell its values, an `Axis`, or the name of a parameter that is the axis of another grid.
-    keep : leaves out the points for which it is false.
+    keep : the condition that a point must meet.
 
     >>> grid(part=["random"], k=Axis([3, 4], [3]), seed=Axis(20, 2))({"k": [3], "seed": 2})
     [{'part': 'random', 'k': 3, 'seed': 0}, {'part': 'random', 'k': 3, 'seed': 1}]
@@ -223,12 +226,16 @@ def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Axis | I
 
 @dataclass(frozen=True)
 class Experiment:
-    """A claim of a paper with what is needed to recompute it: points, exact values, a verdict and a picture.
+    """A claim of a paper and its recomputation: points, exact values, a verdict and a figure.
 
-    name : the name of its folder. source : citations; the first one is that of the claim. claim : a sentence.
-    points : those to compute, as `grid` makes them.
+    name : the name of its folder.
+    source : citations; the first one is that of the claim.
+    claim : a sentence.
+    points : the points to compute, as from `grid`.
     measure : a function from the cells of a point to its results, as cells or as several rows of them.
-    judge : the verdict from all rows. draw : their picture, as matplotlib axes. caption : a description of the picture.
+    judge : the verdict from all rows.
+    draw : their figure, as matplotlib axes.
+    caption : a description of the figure.
     subject : the role of the claim in the paper, such as a statement or a step of a proof.
     """
 
@@ -253,19 +260,19 @@ class Experiment:
         return {axis.name: axis.full if axis.quick is None else axis.quick for axis in self.points.axes}
 
     def rows_at(self, point: Row) -> list[Row]:
-        """The rows of one point, with its own cells first. All numbers are floats, as after reading from CSV."""
+        """Compute the rows of one point, with its cells first, and all numbers as floats."""
         measured = self.measure(**point)
         rows = (point | row for row in ([measured] if isinstance(measured, dict) else measured))
         return [{name: cell if isinstance(cell, str) else float(cell) for name, cell in row.items()} for row in rows]
 
 
 def nearest(number: float) -> Callable[[Iterable[float]], float]:
-    """For `Table.where`: takes the value next to a number."""
+    """Return the function that takes the value next to a number, for `Table.where`."""
     return lambda cells: min(cells, key=lambda cell: abs(cell - number))
 
 
 def middle(cells: Iterable[float]) -> float:
-    """For `Table.where`: takes the middle one of the values."""
+    """Return the middle value, for `Table.where`."""
     return sorted(distinct := set(cells))[len(distinct) // 2]
 
 

@@ -30,29 +30,29 @@ FILES = {"parameters": PARAMETERS, "rows": ROWS, "picture": PICTURE, "readme": R
 
 
 def parameters_of(experiment: Experiment, folder: Path, quick: bool) -> Parameters:
-    """The parameters in the folder, or those of the experiment if the folder has none yet."""
+    """Read the parameters in the folder, or return those of the experiment."""
     path = folder / PARAMETERS
     if not path.exists():
         return experiment.quick if quick else experiment.full
-    given = strict.toml_value(read_text(path), str(path))
-    chosen = given.get("quick", {}) if quick else {name: value for name, value in given.items() if name != "quick"}
+    stated = strict.toml_value(read_text(path), str(path))
+    chosen = stated.get("quick", {}) if quick else {name: value for name, value in stated.items() if name != "quick"}
     if not isinstance(chosen, dict) or set(chosen) != set(experiment.full):
         raise invalid(str(path), f"the parameters {', '.join(experiment.full)}", Phrase(", ".join(chosen) or "none"))
     for name, value in chosen.items():
-        if not _alike(value, (experiment.full[name], experiment.quick[name])):
+        if not _has_same_form(value, (experiment.full[name], experiment.quick[name])):
             raise invalid(str(path), f"{name} to be as in {experiment.full[name]}", value)
     return chosen
 
 
-def _alike(value: Any, own: tuple[Any, ...]) -> bool:
-    """Whether a parameter has the form of the experiment's own: lists of the same form, words, or finite numbers."""
+def _has_same_form(value: Any, reference_values: tuple[Any, ...]) -> bool:
+    """True if a parameter has the form of the experiment's: lists of the same form, words, or finite numbers."""
     if isinstance(value, list):
-        inner = tuple(part for form in own if isinstance(form, (list, tuple)) for part in form)
-        return bool(inner) and all(_alike(part, inner) for part in value)
+        inner = tuple(part for form in reference_values if isinstance(form, (list, tuple)) for part in form)
+        return bool(inner) and all(_has_same_form(part, inner) for part in value)
     if isinstance(value, (bool, str)):
-        return any(isinstance(form, type(value)) for form in own)
+        return any(isinstance(form, type(value)) for form in reference_values)
     fits = (int, float) if isinstance(value, int) else float
-    numbers = [form for form in own if not isinstance(form, bool)]
+    numbers = [form for form in reference_values if not isinstance(form, bool)]
     return isinstance(value, (int, float)) and abs(value) <= 1e308 and any(isinstance(form, fits) for form in numbers)
 
 
@@ -82,8 +82,8 @@ def run(
     resumed = (folder / ROWS).exists()
     table = compute(experiment, parameters, folder / ROWS, each)
     with _suspecting(folder / ROWS, resumed):
-        verdict, drawn = experiment.judge(table), picture(experiment.draw(table))
-    write_bytes_atomically(folder / PICTURE, drawn, force=True)
+        verdict, figure = experiment.judge(table), picture(experiment.draw(table))
+    write_bytes_atomically(folder / PICTURE, figure, force=True)
     write_text(folder / VERDICT, strict.json_text(verdict.to_dict() | {"quick": quick}), force=True)
     readme = render("README.md.code", "experiments.papers", experiment=experiment, verdict=verdict,
                     papers=map(reference, cited(experiment.source)), files=FILES,
@@ -98,9 +98,10 @@ def compute(
     path: Path | None = None,
     each: Callable[..., None] = lambda *_: None,
 ) -> Table:
-    """The rows of all points, in their order. Rows in the file at `path` are not computed again.
+    """Compute the rows of all points, in their order; stored rows are not computed again.
 
-    parameters : as in `Experiment.full`. path : the file in which rows are kept; None to keep nothing.
+    parameters : as in `Experiment.full`.
+    path : the file of stored rows; None to store nothing.
 
     >>> from experiments.papers import EXPERIMENTS
     >>> table = compute(EXPERIMENTS["m-lemma-1-step"], {"epsilon": [0.1]})
@@ -108,11 +109,11 @@ def compute(
     (array([0.02]), array([0.2]))
     """
     points = list(experiment.points(parameters))
-    kept = Table.from_csv(read_text(path), str(path)) if path is not None and path.exists() else Table(())
+    stored = Table.from_csv(read_text(path), str(path)) if path is not None and path.exists() else Table(())
     rows: list[Row] = []
-    for point, done in zip(points, finished(kept, points), strict=True):
-        rows += done or experiment.rows_at(point)
-        if path is not None and not done:
+    for point, stored_rows in zip(points, finished(stored, points), strict=True):
+        rows += stored_rows or experiment.rows_at(point)
+        if path is not None and not stored_rows:
             write_text(path, Table(tuple(rows)).to_csv(), force=True)
         each()
     table = Table(tuple(rows))
@@ -122,7 +123,7 @@ def compute(
 
 
 def finished(table: Table, points: list[Row]) -> list[list[Row]]:
-    """The rows of the table with the cells of each point."""
+    """List the rows of the table with the cells of each point."""
     kinds: dict[tuple[str, ...], dict[tuple[Cell, ...], list[Row]]] = {
         tuple(point): defaultdict(list) for point in points
     }
@@ -146,7 +147,7 @@ def _suspecting(path: Path, resumed: bool) -> Iterator[None]:
 
 
 def verdict_in(folder: Path) -> dict[str, Any] | None:
-    """The verdict that a run left in a folder, or None. `InvalidInput` for a file that is not a verdict."""
+    """Read the verdict of a run in a folder, or return None."""
     path = folder / VERDICT
     if not path.exists():
         return None
@@ -167,7 +168,7 @@ def _toml(experiment: Experiment) -> str:
 
 
 def main(script: str) -> None:
-    """The program of ``run.py`` in an experiment's folder: runs there, or with ``--quick`` in a temporary folder."""
+    """Run ``run.py`` in an experiment's folder, or with ``--quick`` in a temporary folder."""
     import argparse
     from tempfile import TemporaryDirectory
 
@@ -176,8 +177,8 @@ def main(script: str) -> None:
     parser = argparse.ArgumentParser(description=experiment.claim)
     parser.add_argument("--quick", action="store_true", help="the short form; only the verdict is shown")
     if parser.parse_args().quick:
-        with TemporaryDirectory() as away:
-            verdict = run(experiment, Path(away), quick=True)
+        with TemporaryDirectory() as temporary:
+            verdict = run(experiment, Path(temporary), quick=True)
     else:
         verdict = run(experiment, folder)
     print(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")
@@ -191,20 +192,20 @@ CLAUSES = {
 COLOURS = {"holds": "#00664b", "holds loosely": "#7a5200", "fails": "#a62a00", "vacuous": "#4b4b8f"}
 
 
-def index_page(folder: Path, beside: Path | None = None) -> str:
-    """The index page of `folder`, about all experiments that have run there, with the pictures from their folders.
+def index_page(folder: Path, page_folder: Path | None = None) -> str:
+    """Build the index page of all experiments that have run in `folder`, with their figures.
 
-    beside : the folder in which the page will stand, by default `folder` itself.
+    page_folder : the folder of the page, by default `folder` itself.
 
     >>> "Of 0 claims" in index_page(Path("nowhere"))
     True
     """
-    held = ((claim, verdict_in(folder / claim.name)) for claim in EXPERIMENTS.values())
-    verdicts = [(claim, verdict) for claim, verdict in held if verdict is not None]
+    claim_verdicts = ((claim, verdict_in(folder / claim.name)) for claim in EXPERIMENTS.values())
+    verdicts = [(claim, verdict) for claim, verdict in claim_verdicts if verdict is not None]
     counts = Counter(verdict["outcome"] for _, verdict in verdicts)
     return render(
         "index.html", "experiments.papers", title="The papers, recomputed", verdicts=verdicts, colours=COLOURS,
-        place="" if beside is None else f"{folder.relative_to(beside).as_posix()}/".removeprefix("./"),
+        place="" if page_folder is None else f"{folder.relative_to(page_folder).as_posix()}/".removeprefix("./"),
         counts=", ".join(f"{counts[outcome]} {verbs[counts[outcome] > 1]}" for outcome, verbs in CLAUSES.items()
                          if counts[outcome]),
         papers=dict.fromkeys(reference(key) for claim, _ in verdicts for key in cited(claim.source)), files=FILES,

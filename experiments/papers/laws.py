@@ -23,22 +23,23 @@ from ldpopt.numbers.tolerances import SEARCHED_PAIR
 from ldpopt.values.distribution import Array
 
 
-def random_law(rng: np.random.Generator, size: int, concentration: float = 1.0, least: float = 1e-4) -> Array:
-    """A random Dirichlet law on `size` outcomes, float64 (size,), with no mass below about `least`."""
-    law = rng.dirichlet(np.full(size, concentration)) + least
+def random_law(rng: np.random.Generator, size: int, concentration: float = 1.0, min_mass: float = 1e-4) -> Array:
+    """Draw a random Dirichlet distribution on `size` outcomes, float64 (size,)."""
+    # No mass is below about `min_mass`.
+    law = rng.dirichlet(np.full(size, concentration)) + min_mass
     return np.asarray(law / law.sum(), dtype=np.float64)
 
 
 def tilted(rng: np.random.Generator, law: Array, spread: float) -> Array:
-    """A random law near another: masses are multiplied by exp of normal numbers with this spread, and normalised."""
+    """Draw a distribution near another: masses times exp of normal numbers, normalized."""
     moved = law * np.exp(spread * rng.normal(size=len(law)))
     return np.asarray(moved / moved.sum(), dtype=np.float64)
 
 
 def random_chain(steps: int, size: int, seed: int) -> list[Array]:
-    """steps + 1 laws on `size` outcomes, each a neighbour of the next, along a straight or a bent line of log odds."""
+    """Draw steps + 1 distributions, each a neighbor of the next, along a line of log odds."""
     rng = np.random.default_rng([53, steps, size, seed])
-    laws, direction = [random_law(rng, size, least=0.01)], rng.normal(size=size)
+    laws, direction = [random_law(rng, size, min_mass=0.01)], rng.normal(size=size)
     spread = (0.02, 0.3, 1.0)[seed % 3]
     for _ in range(steps):
         turn = direction if seed % 2 else direction + 0.5 * rng.normal(size=size)
@@ -48,12 +49,12 @@ def random_chain(steps: int, size: int, seed: int) -> list[Array]:
 
 
 def kl(p: Array, q: Array) -> float:
-    """KL(p || q) in nats, for laws of full support."""
+    """Compute KL(p || q) in nats, for distributions of full support."""
     return float(np.sum(p * np.log(p / q)))
 
 
 def renyi(p: Array, q: Array, order: float) -> float:
-    """The Rényi divergence D_order(p || q) in nats [M, Def 3], for a finite order of at least 1."""
+    """Compute the Rényi divergence D_order(p || q) in nats [M, Def 3], for finite order >= 1."""
     used = p > 0
     losses = np.log(p[used] / q[used])
     if order == 1:
@@ -63,13 +64,13 @@ def renyi(p: Array, q: Array, order: float) -> float:
 
 
 def rr(epsilon: float) -> Array:
-    """The rows of binary randomized response, float64 (2, 2)."""
+    """Return the rows of binary randomized response, float64 (2, 2)."""
     high = 1 / (1 + math.exp(-epsilon))
     return np.array([[high, 1 - high], [1 - high, high]])
 
 
 def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, steps: int, seed: int = 1) -> Row:
-    """The largest `ratio` that Nelder and Mead's search finds among pairs of distributions on k points, and the pair.
+    """Search the pair of distributions on k points with the largest `ratio`, by Nelder and Mead.
 
     It begins at the `starts` best of forty times as many random pairs, and evaluates each start `steps` times.
     """
@@ -86,13 +87,14 @@ def worst_pair(ratio: Callable[[Array, Array], float], k: int, starts: int, step
         key=lambda end: float(end.fun),
     )
     p0, p1 = _pairs(best.x.reshape(2, k), 12)
-    return {"ratio": -float(best.fun), "p0": _shown(p0), "p1": _shown(p1)}
+    return {"ratio": -float(best.fun), "p0": _formatted(p0), "p1": _formatted(p1)}
 
 
 def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, steps: int, seed: int = 1) -> Row:
-    """As `worst_pair`, for a `ratio` that takes many pairs (n, k) at once; it begins with thousands of random pairs.
+    """Search as `worst_pair`, for a `ratio` that takes many pairs (n, k) at once.
 
-    The ratio is that of the pair rounded to twelve digits, as it is in the row.
+    The search begins with thousands of random pairs. The ratio is that of the pair rounded to twelve digits, as in the
+    row.
     """
     rng = np.random.default_rng([seed, k])
     count = 500 * starts
@@ -101,32 +103,32 @@ def deepest_pair(ratio: Callable[[Array, Array], Array], k: int, starts: int, st
 
     def loss(logits: Array) -> Array:
         p0, p1 = _pairs(logits, 14)
-        far = np.abs(p0 - p1).sum(axis=-1) / 2 >= SEARCHED_PAIR
-        return np.asarray(np.where(far, -ratio(p0, p1), 0.0))
+        is_distant = np.abs(p0 - p1).sum(axis=-1) / 2 >= SEARCHED_PAIR
+        return np.asarray(np.where(is_distant, -ratio(p0, p1), 0.0))
 
     options = {"maxfev": steps, "xatol": 1e-7, "fatol": 1e-12, "adaptive": True}
-    best, least = tried[0].ravel(), np.inf
+    best, smallest_loss = tried[0].ravel(), np.inf
     for start in np.argsort(loss(tried), kind="stable")[:starts]:
         x = tried[start].ravel()
         for _ in range(2):  # restarted once, since the simplex may have collapsed
             end = minimize(lambda y: float(loss(y.reshape(2, -1))), x, method="Nelder-Mead", options=options)
             x = end.x
-        if float(end.fun) < least:
-            best, least = x, float(end.fun)
+        if float(end.fun) < smallest_loss:
+            best, smallest_loss = x, float(end.fun)
     p0, p1 = np.round(_pairs(best.reshape(2, -1), 14), 12)
     p0, p1 = p0 / p0.sum(), p1 / p1.sum()
-    return {"ratio": float(ratio(p0, p1)), "p0": _shown(p0, 12), "p1": _shown(p1, 12)}
+    return {"ratio": float(ratio(p0, p1)), "p0": _formatted(p0, 12), "p1": _formatted(p1, 12)}
 
 
 def read_pair(row: Row) -> tuple[Array, Array]:
-    """The pair that a search left in a row."""
+    """Read the pair that a search stored in a row."""
     p0, p1 = (np.array([float(part) for part in str(row[name]).split()]) for name in ("p0", "p1"))
     return p0 / p0.sum(), p1 / p1.sum()
 
 
 def few_digits(row: Row) -> str:
-    """The pair of a row with few digits, for use in a sentence."""
-    return ", ".join(f"P{i} = ({_shown(p, 4)})" for i, p in enumerate(read_pair(row)))
+    """Format the pair of a row with few digits, for use in a sentence."""
+    return ", ".join(f"P{i} = ({_formatted(p, 4)})" for i, p in enumerate(read_pair(row)))
 
 
 def _pairs(logits: Array, limit: float) -> tuple[Array, Array]:
@@ -136,7 +138,7 @@ def _pairs(logits: Array, limit: float) -> tuple[Array, Array]:
     return laws[..., 0, :], laws[..., 1, :]
 
 
-def _shown(p: Array, digits: int = 4) -> str:
+def _formatted(p: Array, digits: int = 4) -> str:
     return " ".join(f"{value:.{digits}g}" for value in p)
 
 
@@ -145,7 +147,7 @@ def _partitions(k: int) -> tuple[Array, Array, Array]:
     """Intervals as indicator rows (intervals, k), partitions as rows of intervals, and each partition's block count."""
     intervals = [(i, j) for i in range(k) for j in range(i + 1, k + 1)]
     place = {interval: index for index, interval in enumerate(intervals)}
-    inside = np.array([[i <= x < j for x in range(k)] for i, j in intervals], dtype=np.float64)
+    indicators = np.array([[i <= x < j for x in range(k)] for i, j in intervals], dtype=np.float64)
     rows = []
     for cuts in range(2 ** (k - 1)):
         ends = [0, *(x + 1 for x in range(k - 1) if cuts >> x & 1), k]
@@ -153,11 +155,13 @@ def _partitions(k: int) -> tuple[Array, Array, Array]:
         row[[place[pair] for pair in pairwise(ends)]] = 1
         rows.append(row)
     partitions = np.array(rows)
-    return inside, partitions, partitions.sum(axis=1)
+    return indicators, partitions, partitions.sum(axis=1)
 
 
 def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """(..., k) V_m of [SPR] for m = 1..k: the largest utility of m blocks times e^epsilon + m - 1, for pairs (..., k).
+    """Compute V_m of [SPR] for m = 1..k, (..., k), for pairs (..., k).
+
+    V_m is the largest utility of m blocks times e^epsilon + m - 1.
 
     >>> from ldpopt.divergences import KL
     >>> v = block_values(KL, np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.3, 0.6]), 2.0)
@@ -167,14 +171,14 @@ def block_values(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
     order = np.argsort(-p0 / p1, axis=-1, kind="stable")
     a, b = (np.take_along_axis(p, order, -1) for p in (p0, p1))
     k, gain = a.shape[-1], np.expm1(epsilon)
-    inside, partitions, counts = _partitions(k)
-    blocks = f.excess(1 + gain * (a @ inside.T), 1 + gain * (b @ inside.T))
+    indicators, partitions, counts = _partitions(k)
+    blocks = f.excess(1 + gain * (a @ indicators.T), 1 + gain * (b @ indicators.T))
     values = blocks @ partitions.T
     return np.stack([values[..., counts == m].max(axis=-1) for m in range(1, k + 1)], axis=-1)
 
 
 def binary_value(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """The utility of the binary mechanism for pairs (..., k). It reports whether P0 >= P1 by randomized response."""
+    """Compute the utility of the binary mechanism for pairs (..., k)."""
     gain, likelier = np.expm1(epsilon), p0 >= p1
     total = np.zeros(p0.shape[:-1])
     for side in (likelier, ~likelier):
@@ -183,13 +187,13 @@ def binary_value(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
 
 
 def optimum(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """The optimum under epsilon-LDP of pairs (..., k)."""
+    """Compute the optimum under epsilon-LDP of pairs (..., k)."""
     values = block_values(f, p0, p1, epsilon)
     return np.asarray((values / (np.exp(epsilon) + np.arange(values.shape[-1]))).max(axis=-1))
 
 
 def integrated(noise: str, shift: float, order: float) -> float:
-    """D_order of noise of scale 1 against itself moved by `shift`, by quadrature; order 1 is KL."""
+    """Compute D_order of noise of scale 1 against itself moved by `shift`, by quadrature."""
 
     def density(u: float) -> float:
         return -abs(u) - math.log(2) if noise == "Laplace" else -u * u / 2 - math.log(2 * math.pi) / 2
@@ -214,11 +218,11 @@ TAIL = {"Laplace": 45.0, "Gaussian": 13.0}
 
 
 def polynomial_value(noise: str, degree: int, order: float) -> float:
-    """The Rényi divergence restricted to polynomials of a degree, between answers 0 and 1 under noise of scale 1.
+    """Compute the Rényi divergence restricted to polynomials, between answers 0 and 1.
 
-    With A = order/(order - 1), the divergence is minus log min E_q |h|^A over polynomials h with E_p h = 1 [CIM, eq.
-    3]. This is a smooth convex program in at most `degree` unknowns, on Gauss-Legendre nodes. Both directions are
-    equal, by reflection at 1/2. It shares no code with the package's own programs.
+    The noise has scale 1. With A = order/(order - 1), the divergence is minus log min E_q |h|^A over polynomials h with
+    E_p h = 1 [CIM, eq. 3]. This is a smooth convex program in at most `degree` unknowns, on Gauss-Legendre nodes. Both
+    directions are equal, by reflection at 1/2. It shares no code with the programs of the package.
     """
     tail = TAIL[noise]
     edges = np.concatenate([np.linspace(-tail, 0, 121), np.linspace(0, 1, 13)[1:], np.linspace(1, 1 + tail, 121)[1:]])

@@ -21,25 +21,25 @@ from ldpopt.values.distribution import Array
 
 
 def outcome_of(*ratios: Array, tolerance: float = CLAIM_ATTAINED) -> Outcome:
-    """The outcome for a claim that `ratios` (claimed / exact, for bounds from above) are at least 1.
+    """Return the outcome for a claim that `ratios` (claimed / exact) are at least 1.
 
     It fails if a ratio is below 1, holds if each array of ratios attains 1, and holds loosely otherwise.
     """
     arrays = [np.ravel(part) for part in ratios]
-    every = np.concatenate(arrays)
-    if not len(every) or np.isnan(every).any() or every.min() < 1 - tolerance:
+    all_ratios = np.concatenate(arrays)
+    if not len(all_ratios) or np.isnan(all_ratios).any() or all_ratios.min() < 1 - tolerance:
         return Outcome.FAILS
     attained = all(part.min(initial=np.inf) <= 1 + tolerance for part in arrays)
     return Outcome.HOLDS if attained else Outcome.LOOSELY
 
 
 def holds_if(condition: object) -> Outcome:
-    """`Outcome.HOLDS` or `Outcome.FAILS`."""
+    """Return `Outcome.HOLDS` or `Outcome.FAILS`."""
     return Outcome.HOLDS if condition else Outcome.FAILS
 
 
 def off_by(values: Array) -> float:
-    """How far ratios are from 1 at the most."""
+    """Return the largest distance of ratios from 1."""
     return float(np.abs(values - 1).max())
 
 
@@ -65,18 +65,18 @@ Quantities: TypeAlias = Mapping[str, Quantity] | Callable[[Table], Mapping[str, 
 
 
 def positive(table: Table) -> Table:
-    """The rows whose exact value is above 0."""
+    """Select the rows whose exact value is above 0."""
     return table.having(lambda row: row["exact"] > 0)
 
 
-def among(what: Quantity, **where: Any) -> Callable[[Table], Any]:
-    """A quantity of the rows with these cells, as in `Table.where`."""
-    return lambda table: _value(table.where(**where), what)
+def among(quantity: Quantity, **where: Any) -> Callable[[Table], Any]:
+    """Return a quantity of the rows with these cells, as in `Table.where`."""
+    return lambda table: _value(table.where(**where), quantity)
 
 
-def equal(what: str, tolerance: float, **where: Any) -> Callable[[Table], Array]:
-    """For `bounded`: 1 where a ratio among the rows with these cells is 1 up to a tolerance, 0 elsewhere."""
-    return lambda table: np.where(np.abs(among(what, **where)(table) - 1) < tolerance, 1.0, 0.0)
+def equal(quantity: str, tolerance: float, **where: Any) -> Callable[[Table], Array]:
+    """Return 1 where a ratio among the rows with these cells is 1 up to a tolerance, else 0."""
+    return lambda table: np.where(np.abs(among(quantity, **where)(table) - 1) < tolerance, 1.0, 0.0)
 
 
 class _Sentence(Formatter):
@@ -88,52 +88,54 @@ class _Sentence(Formatter):
 
 
 def verdict(outcome: Outcome, detail: str, values: Mapping[str, Any]) -> Verdict:
-    """The verdict whose sentence names numbers in braces, as for `str.format`; those named ``_...`` are not recorded.
+    """Build the verdict whose sentence names numbers in braces, as for `str.format`.
 
-    An array is shown and recorded as `Ends`.
+    Numbers named ``_...`` are not recorded. An array is shown and recorded as `Ends`.
     """
-    shown = {name: Ends(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+    printable = {name: Ends(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
     figures: dict[str, float] = {}
-    for name, value in shown.items():
+    for name, value in printable.items():
         ends = (
             {f"{name}, smallest": value.low, f"{name}, largest": value.high}
             if isinstance(value, Ends)
             else {name: value}
         )
         figures |= {} if name.startswith("_") else ends
-    return Verdict(outcome, _Sentence().vformat(detail, (), shown), figures)
+    return Verdict(outcome, _Sentence().vformat(detail, (), printable), figures)
 
 
-def computed(table: Table, asked: Quantities | None) -> dict[str, Any]:
-    """The quantities of a table by name."""
-    if asked is None or callable(asked):
-        return {} if asked is None else dict(asked(table))
-    return {name: _value(table, what) for name, what in asked.items()}
+def computed(table: Table, quantities: Quantities | None) -> dict[str, Any]:
+    """Compute the quantities of a table by name."""
+    if quantities is None or callable(quantities):
+        return {} if quantities is None else dict(quantities(table))
+    return {name: _value(table, quantity) for name, quantity in quantities.items()}
 
 
-def _value(table: Table, what: Quantity) -> Any:
-    return table.values(what) if isinstance(what, str) else what(table) if callable(what) else what
+def _value(table: Table, quantity: Quantity) -> Any:
+    return table.values(quantity) if isinstance(quantity, str) else quantity(table) if callable(quantity) else quantity
 
 
 def bounded(
     detail: str, ratios: Quantities, figures: Quantities | None = None, tolerance: float = CLAIM_ATTAINED
 ) -> Callable[[Table], Verdict]:  # fmt: skip
-    """The `judge` of a claim that `ratios` are at least 1, as in `outcome_of`. `detail`, `figures`: as in `verdict`.
+    """Return the `judge` of a claim that `ratios` are at least 1, as in `outcome_of`.
 
-    In the sentence ``_all`` stands for all ratios, each after its name.
+    `detail`, `figures` : as in `verdict`. In the sentence ``_all`` is replaced by all ratios, each after its name.
     """
 
     def judge(table: Table) -> Verdict:
         values = computed(table, ratios)
-        told = ", ".join(f"{name} {Ends(value):.4g|.3g}" for name, value in values.items() if not name.startswith("_"))
+        summary = ", ".join(
+            f"{name} {Ends(value):.4g|.3g}" for name, value in values.items() if not name.startswith("_")
+        )
         outcome = outcome_of(*values.values(), tolerance=tolerance)
-        return verdict(outcome, detail, {**values, "_all": told, **computed(table, figures)})
+        return verdict(outcome, detail, {**values, "_all": summary, **computed(table, figures)})
 
     return judge
 
 
 def decided(detail: str, figures: Quantities, holds: Callable[[dict[str, Any]], Any]) -> Callable[[Table], Verdict]:
-    """The `judge` of a claim that holds if `holds` is true of the figures. `detail`, `figures`: as in `verdict`."""
+    """Return the `judge` of a claim that holds if `holds` is true of the figures."""
 
     def judge(table: Table) -> Verdict:
         values = computed(table, figures)
@@ -145,7 +147,7 @@ def decided(detail: str, figures: Quantities, holds: Callable[[dict[str, Any]], 
 def refuted(
     detail: str, figures: Quantities, wrong: Callable[[dict[str, Any]], Any], otherwise: Outcome = Outcome.LOOSELY
 ) -> Callable[[Table], Verdict]:  # fmt: skip
-    """The `judge` of a claim that fails if `wrong` is true of the figures, as it should at some of the points."""
+    """Return the `judge` of a claim that fails if `wrong` is true of the figures."""
 
     def judge(table: Table) -> Verdict:
         values = computed(table, figures)
@@ -158,9 +160,10 @@ def refuted(
 def vacuous(
     detail: str, figures: Quantities, contradictory: Callable[[dict[str, Any]], Any]
 ) -> Callable[[Table], Verdict]:  # fmt: skip
-    """The `judge` of a claim whose hypotheses contradict each other if `contradictory` is true of the figures.
+    """Return the `judge` of a claim whose hypotheses may contradict each other.
 
-    Without a contradiction the outcome is `Outcome.FAILS`: this judge sees no inequality that could hold.
+    They do if `contradictory` is true of the figures. Without a contradiction the outcome is `Outcome.FAILS`: this
+    judge sees no inequality that could hold.
     """
 
     def judge(table: Table) -> Verdict:
@@ -176,8 +179,10 @@ def vacuous(
 class Part:
     """One inequality of an experiment: `exact` is at most `claimed` in the rows whose ``part`` is `name`.
 
-    subject : its role in the paper. equal, lower : whether an equality, or a bound from below, is claimed.
-    cells : those that a sentence about a violation names. tolerance : relative to the larger side or to `floor`.
+    subject : its role in the paper.
+    equal, lower : True if an equality, or a bound from below, is claimed.
+    cells : the cells that a sentence about a violation names.
+    tolerance : relative to the larger side or to `floor`.
     """
 
     name: str
@@ -193,16 +198,16 @@ class Part:
         return {"part": self.name, **cells, "exact": exact, "claimed": claimed}
 
     def of(self, table: Table) -> Table:
-        """The rows of this inequality."""
+        """Select the rows of this inequality."""
         return table.where(part=self.name)
 
     def sides(self, rows: Table) -> tuple[Array, Array]:
-        """The side that is claimed to be smaller, and the side that is claimed to be larger."""
+        """Return the side that is claimed to be smaller, and the other side."""
         exact, claimed = rows.column("exact"), rows.column("claimed")
         return (claimed, exact) if self.lower else (exact, claimed)
 
     def excess(self, rows: Table) -> Array:
-        """The violation of the inequality by each row, relative to its larger side. NaN and infinity violate it."""
+        """Compute the relative violation of the inequality by each row; NaN and infinity violate it."""
         exact, claimed = self.sides(rows)
         size = np.maximum(np.maximum(np.abs(exact), np.abs(claimed)), self.floor)
         with np.errstate(invalid="ignore"):
@@ -211,54 +216,55 @@ class Part:
         return np.where(np.isnan(excess), np.inf, excess)
 
     def holds(self, rows: Table) -> bool:
-        """Whether there are rows and none violates the inequality."""
+        """Return True if there are rows and none violates the inequality."""
         return bool(len(rows.rows)) and bool((self.excess(rows) <= self.tolerance).all())
 
     def nearest(self, rows: Table) -> float:
-        """The largest violation (negative if there is none) among rows that are not 0 on both sides."""
+        """Return the largest violation (negative if none) among rows not 0 on both sides."""
         smaller, larger = self.sides(rows)
         return float(self.excess(rows)[(smaller != 0) | (larger != 0)].max(initial=-1.0))
 
     def attained(self, rows: Table) -> bool:
-        """Whether some row attains the bound. Equalities count as attained."""
+        """Return True if some row attains the bound. Equalities count as attained."""
         return self.equal or self.nearest(rows) >= -CLAIM_ATTAINED
 
     def words(self, rows: Table) -> str:
-        """The sentence of the verdict."""
-        said = self.name if self.subject is Subject.STATEMENT else f"{self.name} ({self.subject.value})"
-        said = said[0].upper() + said[1:] if said[0].isascii() else said
+        """Format the sentence of the verdict."""
+        subject_text = self.name if self.subject is Subject.STATEMENT else f"{self.name} ({self.subject.value})"
+        subject_text = subject_text[0].upper() + subject_text[1:] if subject_text[0].isascii() else subject_text
         excess = self.excess(rows)
         cases, share = f"{len(excess)} case{'s' * (len(excess) != 1)}", f"{1 + self.nearest(rows):.4f}"
         if not len(excess):
-            return f"{said}: not computed"
+            return f"{subject_text}: not computed"
         if not self.holds(rows):
             top = rows.top(excess)
-            where = ", ".join(f"{name} = {_shown(top[name])}" for name in self.cells if name in top)
+            where = ", ".join(f"{name} = {_formatted(top[name])}" for name in self.cells if name in top)
             printed = f"{float(top['claimed']):.6g}"
             against = f"equality with {printed} is printed" if self.equal else f"the printed bound is {printed}"
             return (
-                f"{said}: fails in {int((excess > self.tolerance).sum())} of {cases}; the exact value is "
+                f"{subject_text}: fails in {int((excess > self.tolerance).sum())} of {cases}; the exact value is "
                 f"{float(top['exact']):.6g}{f' at {where}' if where else ''}, where {against}"
             )
         if self.equal:
-            return f"{said}: holds, an equality to {excess.max():.1g} in {cases}"
+            return f"{subject_text}: holds, an equality to {excess.max():.1g} in {cases}"
         if self.attained(rows):
-            return f"{said}: holds in {cases}, and is attained"
+            return f"{subject_text}: holds in {cases}, and is attained"
         reached = f"the bound is at most {share} of the exact value" if self.lower else f"at most {share} of the bound"
-        return f"{said}: holds in {cases}, where {reached}{'' if self.lower else ' is reached'}"
+        return f"{subject_text}: holds in {cases}, where {reached}{'' if self.lower else ' is reached'}"
 
 
 def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[[Table], Verdict]:
-    """The `judge` of an experiment with these parts. It fails if one part fails, and holds if all are attained."""
+    """Return the `judge` of an experiment with these parts."""
 
+    # It fails if one part fails, and holds if all are attained.
     def judge(table: Table) -> Verdict:
         rows = {part: part.of(table) for part in parts}
-        held = all(part.holds(cases) for part, cases in rows.items())
-        attained = held and all(part.attained(cases) for part, cases in rows.items())
+        all_hold = all(part.holds(cases) for part, cases in rows.items())
+        attained = all_hold and all(part.attained(cases) for part, cases in rows.items())
         last = ending(table) if callable(ending) else ending
         detail = ". ".join(part.words(cases) for part, cases in rows.items()) + "." + (f" {last}" if last else "")
         return Verdict(
-            (Outcome.HOLDS if attained else Outcome.LOOSELY) if held else Outcome.FAILS, detail,
+            (Outcome.HOLDS if attained else Outcome.LOOSELY) if all_hold else Outcome.FAILS, detail,
             {f"{part.name}, largest excess over the bound": float(part.excess(cases).max(initial=-np.inf))
              for part, cases in rows.items()},
         )  # fmt: skip
@@ -267,16 +273,16 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
 
 
 def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
-    """The `draw` of such an experiment: a row for each inequality, with the distance of every case from its bound."""
+    """Return the `draw` of such an experiment: the distance of every case from its bound."""
 
     def draw(table: Table) -> Any:
         (ax,) = frames(1, 8.0, 1.3 + 0.55 * len(parts))
         for row, part in enumerate(parts):
             excess = part.excess(part.of(table))
-            wrong = excess > part.tolerance
+            is_violated = excess > part.tolerance
             place = row + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # points are spread, so that many remain visible
-            ax.plot(excess[~wrong], place[~wrong], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")
-            ax.plot(excess[wrong], place[wrong], "D", ms=4, color=COLOURS[1], ls="")
+            ax.plot(excess[~is_violated], place[~is_violated], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")
+            ax.plot(excess[is_violated], place[is_violated], "D", ms=4, color=COLOURS[1], ls="")
         ax.plot([], [], "o", ms=3.5, mfc="none", color=COLOURS[0], label="as claimed")
         ax.plot([], [], "D", ms=4, color=COLOURS[1], label="violated")
         ax.axvline(0, color="0.3", lw=1)
@@ -291,7 +297,7 @@ def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
     return draw
 
 
-def _shown(cell: float | str) -> str:
+def _formatted(cell: float | str) -> str:
     return cell if isinstance(cell, str) else f"{cell:.4g}"
 
 
@@ -299,11 +305,14 @@ def claim(
     name: str, source: str, *parts: Part, title: str = "", ending: str | Callable[[Table], str] = "",
     judge: Callable[[Table], Verdict] | None = None, draw: Callable[[Table], Any] | None = None, **named: Any,
 ) -> Callable[[Callable[..., Row | Iterable[Row]]], Experiment]:  # fmt: skip
-    """Make an `Experiment` of the function that measures a claim; its docstring is the sentence that is claimed.
+    """Build an `Experiment` of the function that measures a claim.
 
-    parts : the inequalities that are claimed; they are `judged` and `drawn` unless `judge` and `draw` are given.
-    title : of the picture. ending : a last sentence of the verdict, or a function from the rows to it. named : the
-        other fields of `Experiment`.
+    The docstring of the function is the sentence of the claim.
+
+    parts : the claimed inequalities; they are `judged` and `drawn` unless `judge` and `draw` are given.
+    title : the title of the figure.
+    ending : a last sentence of the verdict, or a function from the rows to it.
+    named : the other fields of `Experiment`.
     """
 
     def experiment(measure: Callable[..., Row | Iterable[Row]]) -> Experiment:

@@ -1,6 +1,6 @@
-"""Published bounds on how much of a divergence any private channel can keep, with one small function for each.
+"""Published bounds on the divergence that any private channel can preserve, with one small function for each.
 
-`compare` shows the exact optimum beside all of them; `chernoff`, `stein` and `respondents_to_decide` bound decisions.
+`compare` shows the exact optimum next to all of them; `chernoff`, `stein` and `respondents_to_decide` bound decisions.
 """
 
 from ldpopt.extras import offering

@@ -1,4 +1,4 @@
-"""Two populations -> the exact optimum beside every published bound and textbook mechanism [GI, section VII]."""
+"""Two populations: the exact optimum next to every published bound and textbook mechanism [GI, section VII]."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ BIT = math.log(2)
 
 @dataclass(frozen=True, eq=False)
 class BoundRow(Result):
-    """One bound beside the optimum that it bounds, both in the same unit.
+    """One bound and the optimum that it bounds, both in the same unit.
 
-    epsilon, eta : the limits, epsilon in nats; eta is tanh(epsilon/2) where it limits nothing. optimum, upper_bound,
-        certified : the value and the proved upper bound of the designed channel, between which the true optimum lies,
-        and whether they are close.
-    reference : where the bound is from, or the name of a mechanism. above : True if the bound lies above the optimum,
-        False if it lies below, as what a mechanism keeps. value : the bound, rounded to its own side, possibly inf.
+    epsilon, eta : the privacy constraints, epsilon in nats; eta is tanh(epsilon/2) where it adds no constraint.
+    optimum, upper_bound : the value and the proved upper bound of the designed channel; the true optimum lies between.
+    certified : True if they are close.
+    reference : the source of the bound, or the name of a mechanism.
+    above : True if the bound lies above the optimum, False if it lies below, as the value of a mechanism does.
+    value : the bound, rounded to its side, possibly inf.
     unit : "nats" or "bits" of a divergence with a logarithm; "" of others, which are pure numbers.
 
     >>> from ldpopt.bounds import compare
@@ -73,9 +74,9 @@ class BoundRow(Result):
 
     @property
     def looseness(self) -> float | None:
-        """The factor by which the bound is off: value / optimum, or optimum / value for a lower bound; 1 is tight.
+        """The ratio value / optimum, or optimum / value for a lower bound; 1 is tight.
 
-        None where there is no such factor: the bound is infinite, the optimum is 0, or the mechanism keeps nothing.
+        None without such a ratio: the bound is infinite, the optimum is 0, or the mechanism preserves nothing.
         """
         if self.value == self.optimum:
             return 1.0
@@ -85,12 +86,12 @@ class BoundRow(Result):
 
     @property
     def exact(self) -> bool:
-        """Whether the bound is the certified optimum itself, as far as that is known."""
+        """True if the bound equals the certified optimum, to its tolerance."""
         return self.certified and self.looseness is not None and abs(self.looseness - 1) <= CERTIFIED_GAP
 
     @property
     def _off(self) -> str:
-        """The factor as people read it."""
+        """The ratio as text."""
         if self.looseness is None:
             return "no bound" if self.above else "nothing"
         return "exact" if self.exact else f"{self.looseness:.4g} times"
@@ -98,13 +99,14 @@ class BoundRow(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Rows[BoundRow], Pictured):
-    """The rows of `compare`, the tightest first for each divergence and limits, with the designs behind them.
+    """The rows of `compare`, sorted by tightness for each divergence and constraints, with the designs.
 
-    rows : upper bounds, then lower bounds. designs : one for each divergence and limits. points : the (epsilon, eta) as
-    they were asked for, of which several may share their rows; eta is 1 for no limit.
+    rows : upper bounds, then lower bounds.
+    designs : one for each divergence and constraints.
+    points : the requested (epsilon, eta), several of which may share their rows; eta is 1 for no limit.
 
-    Printed, one block for each divergence, or of a question over several limits one line for each, with what was
-    tightest how often. `to_csv` has every row.
+    Printed, it has one block for each divergence. For one question over several constraints it has one line for each,
+    and counts how often each bound was tightest. `to_csv` has every row.
 
     >>> len(compare([0.9, 0.1], [0.4, 0.6], 1.0))
     67
@@ -123,7 +125,7 @@ class Comparison(Rows[BoundRow], Pictured):
         return list(dict.fromkeys((row.epsilon, row.eta) for row in self.rows))
 
     def at(self, epsilon: float, eta: float) -> tuple[BoundRow, ...]:
-        """The rows at these limits; eta from tanh(epsilon/2) on limits nothing."""
+        """Return the rows at these constraints; any eta from tanh(epsilon/2) on has the same rows."""
         eta = min(eta, math.tanh(epsilon / 2))
         return tuple(row for row in self.rows if (row.epsilon, row.eta) == (epsilon, eta))
 
@@ -163,36 +165,36 @@ class Comparison(Rows[BoundRow], Pictured):
             first = block[0]
             proved = "" if first.certified else f" (at most {first.upper_bound:.6g})"
             lines.append(f"{name}: optimum {first.optimum:.6g}{' ' * bool(unit)}{unit}{proved}")
-            told = [row for row in block if math.isfinite(row.value) or not row.above]
-            lines += [f"  {'<=' if r.above else '>='} {r.value:<12.6g}{r._off:>13}  {r.reference}" for r in told]
-            if silent := [row.reference for row in block if row not in told]:
-                lines.append(f"  infinite: {'; '.join(silent)}")
+            finite_rows = [row for row in block if math.isfinite(row.value) or not row.above]
+            lines += [f"  {'<=' if r.above else '>='} {r.value:<12.6g}{r._off:>13}  {r.reference}" for r in finite_rows]
+            if infinite_references := [row.reference for row in block if row not in finite_rows]:
+                lines.append(f"  infinite: {'; '.join(infinite_references)}")
         return lines
 
     def _by_limits(self) -> list[str]:
-        """A line for each limits, and how often each bound and mechanism was the tightest."""
+        """One line for each pair of constraints, and how often each bound and mechanism was the tightest."""
         unit = self.rows[0].unit
         tables: tuple[dict[str, list[BoundRow]], dict[str, list[BoundRow]]] = ({}, {})
         best = dict[str, int]()
         lines = [f"{self.rows[0].divergence}{f' ({unit})' if unit else ''}, tightest bound and best mechanism:"]
         lines.append(f"{'epsilon':>9}{'eta':>11}{'optimum':>12}  {'bound':>12}  {'mechanism':>13}")
-        shown = self.limits[:SHOWN_LIMITS]
+        printed_limits = self.limits[:SHOWN_LIMITS]
         for limits in self.limits:
             block = self.at(*limits)
-            tightest = [next((row for row in block if row.above is above), None) for above in (True, False)]
+            tightest = [next((row for row in block if row.above is is_upper), None) for is_upper in (True, False)]
             for row in block:
                 tables[not row.above].setdefault(row.reference, []).append(row)
-                ahead = tightest[not row.above]
-                same = ahead is not None and math.isclose(row.value, ahead.value, rel_tol=CERTIFIED_GAP)
+                leader = tightest[not row.above]
+                same = leader is not None and math.isclose(row.value, leader.value, rel_tol=CERTIFIED_GAP)
                 best[row.reference] = best.get(row.reference, 0) + same
-            if limits in shown:
+            if limits in printed_limits:
                 binding = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
-                off = ["" if row is None else row._off for row in tightest]
+                looseness_texts = ["" if row is None else row._off for row in tightest]
                 optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
                 ends = f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}"
-                lines.append(f"{ends}{binding}{optimum}  {off[0]:>12}  {off[1]:>13}")
-        if len(self.limits) > len(shown):
-            lines.append(f"... {len(self.limits) - len(shown)} more limits")
+                lines.append(f"{ends}{binding}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
+        if len(self.limits) > len(printed_limits):
+            lines.append(f"... {len(self.limits) - len(printed_limits)} more limits")
         lines.append("+ and every larger eta" + ("" if all(r.certified for r in self.rows) else "; * not certified"))
         for title, table in zip(("bound", "mechanism, erased to eta"), tables, strict=True):
             lines += ["", f"{'tightest':>9}{'times off':>20}  {title}"]
@@ -208,7 +210,7 @@ SHOWN_LIMITS = 20
 
 
 def _spread(factors: list[float]) -> str:
-    """The least and the largest of some factors, as people read them."""
+    """The smallest and the largest of some ratios, as text."""
     if not factors:
         return "none finite"
     low, high = (max(end(factors), 1.0) for end in (min, max))
@@ -223,7 +225,7 @@ def _cap_in_words(epsilon: float, eta: float) -> str:
 
 
 def _short(key: str) -> str:
-    """A line of the legend: who, what and when."""
+    """A line of the legend: authors, title and year."""
     paper = REFERENCES[key]
     names = [name.split()[-1] for name in paper.authors.split(", ")]
     who = ", ".join(names) if len(names) <= 3 else f"{names[0]} and others"
@@ -247,19 +249,21 @@ def compare(
     *, unit: str = "nats", time_limit: float | None = None, progress: Progress = False,
 ) -> Comparison: ...  # fmt: skip
 def compare(
-    *asked: Any, unit: str = "nats", time_limit: float | None = None, progress: Progress = False, **named: Any
+    *questions: Any, unit: str = "nats", time_limit: float | None = None, progress: Progress = False, **named: Any
 ) -> Comparison:
-    """The exact optimum beside every bound of this package, over (epsilon, eta) or for every divergence with a bound.
+    """Compute the exact optimum and every published bound, over (epsilon, eta) or divergences.
 
-    With a question, a `Divergence` of two finite populations (its f may be your own): at every (epsilon, eta), its
-    optimum, the textbook mechanisms, erased until they are eta-TV, and every bound that applies. With p0 and p1,
-    distributions of shape (k,): the bounds at one (epsilon, eta), for every divergence that has one.
+    A question is a `Divergence` of two finite populations; its f may be custom. The rows are, at every (epsilon, eta),
+    its optimum, the textbook mechanisms, erased until they are eta-TV, and every bound that applies. With p0 and p1,
+    distributions of shape (k,), the rows are the bounds at one (epsilon, eta), for every divergence that has one.
 
-    epsilon, epsilons : nats. eta, etas : limits on the total variation, in [0, 1], or None for no limit; a value above
-        tanh(epsilon/2) limits nothing [GI, Prop 2], and all such values share one block.
+    epsilon, epsilons : nats.
+    eta, etas : limits on the total variation, in [0, 1], or None for no limit; a value above tanh(epsilon/2) adds no
+        constraint [GI, Prop 2], and all such values share one block.
     unit : "nats" or "bits", of divergences with a logarithm and their bounds (epsilon is in nats); `InvalidInput` for
         bits of a question without one.
-    time_limit : in seconds, for all optima together. progress : as for `optimal_channel`.
+    time_limit : in seconds, for all optima together.
+    progress : as for `optimal_channel`.
 
     Bounds that use only epsilon or only eta are compared with the optimum under both limits, which they bound, too. The
     optima are designed one after another, in less than a second each for k up to a few hundred. Raises `InvalidInput`
@@ -275,9 +279,9 @@ def compare(
     """
     if unit not in UNITS:
         raise invalid("unit", f"one of {', '.join(UNITS)}", unit)
-    each = _over_limits if asked and isinstance(asked[0], Divergence) else _over_divergences
+    tabulate = _over_limits if questions and isinstance(questions[0], Divergence) else _over_divergences
     with watched(time_limit, progress) as deadline:
-        return each(deadline, unit, *asked, **named)
+        return tabulate(deadline, unit, *questions, **named)
 
 
 def _over_divergences(
@@ -285,8 +289,8 @@ def _over_divergences(
 ) -> Comparison:
     """The bounds at one (epsilon, eta) for every divergence that has one."""
     epsilon, eta = positive_epsilon(epsilon), 1.0 if eta is None else unit_interval(eta, "eta")
-    asked = [(Divergence(f, p0, p1), epsilon, eta) for f in (TOTAL_VARIATION, *CONTRACTED)]
-    return _compared(deadline, asked, False, unit)
+    points = [(Divergence(f, p0, p1), epsilon, eta) for f in (TOTAL_VARIATION, *CONTRACTED)]
+    return _compared(deadline, points, False, unit)
 
 
 def _over_limits(deadline: Deadline, unit: str, question: Divergence, epsilons: Any, etas: Any = None) -> Comparison:
@@ -308,27 +312,32 @@ def _over_limits(deadline: Deadline, unit: str, question: Divergence, epsilons: 
 def _compared(
     deadline: Deadline, grid: list[tuple[Divergence, float, float]], mechanisms: bool, unit: str
 ) -> Comparison:
-    """The rows of questions at (epsilon, eta), with those of mechanisms or without. What depends on epsilon alone, the
-    optimum without a cap and the mechanisms, is computed once for each.
-    """
+    """The rows of questions at (epsilon, eta), with those of mechanisms or without."""
+    # The optimum without a cap and the mechanisms depend on epsilon alone and are computed once for each.
     rows: list[BoundRow] = []
     designs: list[Design] = []
     pure: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
     capped = [(question, epsilon, min(eta, math.tanh(epsilon / 2))) for question, epsilon, eta in grid]
-    asked = list(dict.fromkeys(capped))
-    for number, (question, epsilon, eta) in enumerate(asked):
-        turn, limits = deadline.turn(number, len(asked)), limits_of(epsilon, eta)
+    points = list(dict.fromkeys(capped))
+    for number, (question, epsilon, eta) in enumerate(points):
+        turn, limits = deadline.turn(number, len(points)), limits_of(epsilon, eta)
         designs.append(optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
         design, binds = designs[-1], len(limits) > 1
         if (question, epsilon) not in pure:
-            alone = design
+            pure_design = design
             if binds:
-                alone = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
-            pure[question, epsilon] = alone.value, list(textbook(question, epsilon)) if mechanisms else []
-        value, kept = pure[question, epsilon]
+                pure_design = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
+            pure[question, epsilon] = pure_design.value, list(textbook(question, epsilon)) if mechanisms else []
+        value, mechanism_values = pure[question, epsilon]
         bounds = list(published_bounds(question, epsilon, eta if binds else 1.0, value))
-        for name, those in groupby(kept, lambda each: each.name):
-            bounds.append((name, False, max(each.under(eta) if binds else each.value for each in those)))
+        for name, those in groupby(mechanism_values, lambda mechanism_value: mechanism_value.name):
+            bounds.append(
+                (
+                    name,
+                    False,
+                    max(mechanism_value.under(eta) if binds else mechanism_value.value for mechanism_value in those),
+                )
+            )
         bounds.sort(key=lambda bound: (not bound[1], bound[2] if bound[1] else -bound[2]))
         rows += [_row(question, epsilon, eta, bound, design, unit) for bound in bounds]
     return Comparison(tuple(rows), tuple(designs), tuple(dict.fromkeys((e, eta) for _, e, eta in grid)))
@@ -337,17 +346,21 @@ def _compared(
 def _row(
     question: Divergence, epsilon: float, eta: float, bound: tuple[str, bool, float], design: Design, unit: str
 ) -> BoundRow:
-    """A bound beside its design, in the unit."""
-    (reference, above, value), own = bound, unit if question.f.in_nats else ""
-    optimum, most = design.value, design.upper_bound
-    if own == "bits":
-        value, optimum, most = (up if above else down)(value / BIT), down(optimum / BIT), up(most / BIT)
-    named = (epsilon, eta, question.f.name, reference, above, value)
-    return BoundRow(*named, optimum, most, design.certified, own)
+    """A bound and its design, in the unit."""
+    (reference, is_upper, value), row_unit = bound, unit if question.f.in_nats else ""
+    optimum, upper_bound = design.value, design.upper_bound
+    if row_unit == "bits":
+        value, optimum, upper_bound = (
+            (up if is_upper else down)(value / BIT),
+            down(optimum / BIT),
+            up(upper_bound / BIT),
+        )
+    named = (epsilon, eta, question.f.name, reference, is_upper, value)
+    return BoundRow(*named, optimum, upper_bound, design.certified, row_unit)
 
 
 def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
-    """The constraints of epsilon and eta; a cap that epsilon implies [GI, Prop 2], or none, is left out."""
+    """Build the constraints of epsilon and eta; an implied or missing cap is omitted."""
     pure = LocalDP(positive_epsilon(epsilon))
     if eta is None or unit_interval(eta, "eta") >= math.tanh(pure.epsilon / 2):
         return [pure]
@@ -360,13 +373,15 @@ def _share_of(reached: float, share: float) -> float:
 
 
 def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: float) -> Iterator[tuple[str, bool, float]]:
-    """Evaluate every published bound on the optimum of `utility` at one (epsilon, eta), without designing a channel.
+    """Evaluate every published bound on the optimum of `utility` at one (epsilon, eta).
 
-    utility : a finite `Divergence`. epsilon : in nats. eta : in [0, 1]; above tanh(epsilon/2) it limits nothing
-    [GI, Prop 2]. pure : the optimum under epsilon alone, from which [GI, Thm 8] follows.
+    utility : a finite `Divergence`.
+    epsilon : in nats.
+    eta : in [0, 1]; above tanh(epsilon/2) it adds no constraint [GI, Prop 2].
+    pure : the optimum under epsilon alone, which implies [GI, Thm 8].
 
-    Yields (reference, True where the bound lies above the optimum, value). `compare` shows them with the optimum.
-    Raises `InvalidInput` for values out of range.
+    No channel is designed. Yields (reference, True where the bound lies above the optimum, value). `compare` shows them
+    with the optimum. Raises `InvalidInput` for values out of range.
 
     >>> from ldpopt.divergences import TOTAL_VARIATION
     >>> question = Divergence(TOTAL_VARIATION, [0.9, 0.1], [0.4, 0.6])

@@ -1,8 +1,8 @@
-"""Published bounds on what a private channel keeps of the distance between P0 and P1, and what simple ones reach.
+"""Published bounds on the divergence between P0 and P1 that a private channel or a simple mechanism preserves.
 
-M0 and M1 are the laws of the report if the answer has the law P0 or P1. Upper bounds are rounded up, shares and other
-lower bounds down, so that rounding breaks none. The bounds on the symmetrised divergence J(M0, M1) = KL(M0 || M1) +
-KL(M1 || M0), in nats, are not attained. At large epsilon they overflow to inf, which is still a bound.
+M0 and M1 are the distributions of the report if the answer has the distribution P0 or P1. Upper bounds are rounded up,
+fractions and other lower bounds down, so that rounding breaks none. The bounds on the symmetrized divergence J(M0, M1)
+= KL(M0 || M1) + KL(M1 || M0), in nats, are not attained. At large epsilon they overflow to inf, which is still a bound.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ldpopt.values.distribution import distribution, positive, positive_epsilon,
 
 
 def _upper(bound: Enclosure) -> float:
-    """The upper end; infinite where nothing is known, as where an overflow meets a zero."""
+    """The upper end; infinite without information, as where an overflow meets a zero."""
     return float(bound.upper)
 
 
@@ -53,7 +53,7 @@ def _reach(epsilon: float, eta: float) -> Enclosure:
 
 
 def reach(epsilon: float, eta: float) -> float:
-    """The largest total variation between two rows of an epsilon-LDP, eta-TV channel, rounded up [GI, Prop 2].
+    """Bound the total variation between two rows of an epsilon-LDP, eta-TV channel [GI, Prop 2].
 
     >>> round(reach(1.0, 1.0), 6), reach(1.0, 0.2)
     (0.462117, 0.2)
@@ -62,22 +62,24 @@ def reach(epsilon: float, eta: float) -> float:
 
 
 def _laws(p0: Any, p1: Any) -> LawPair:
-    """The two populations as exact laws, enclosed; equal ones are exactly 0 apart."""
+    """The two populations as exact distributions, enclosed; equal ones have distance exactly 0."""
     (first, second), _ = labeled_distributions((("p0", p0), ("p1", p1)), None, min_entries=1)
     laws = LawPair.of(first, second, FLOAT)
     return replace(laws, difference=FLOAT.zeros(first.shape)) if np.array_equal(first, second) else laws
 
 
-def _whole(divergence: FDivergence, p0: Any, p1: Any) -> Enclosure:
-    """D_f(P0 || P1), enclosed."""
+def _enclosed_divergence(divergence: FDivergence, p0: Any, p1: Any) -> Enclosure:
+    """The divergence D_f(P0 || P1), enclosed."""
     laws = _laws(p0, p1)
     return enclosed_excess(f_divergence(divergence, "f"), laws.difference, laws.p1, laws.p0).sum()
 
 
 def binary_share_kairouz(epsilon: float) -> float:
-    """The binary mechanism keeps at least a share 1 / (2 (e^epsilon + 1)^2) of the KL optimum [KOV14, Thm 7].
+    """Bound the fraction of the KL optimum of the binary mechanism [KOV14, Thm 7].
 
     epsilon : nats.
+
+    The mechanism preserves at least the fraction 1 / (2 (e^epsilon + 1)^2).
 
     >>> round(binary_share_kairouz(1.0), 9)
     0.036164744
@@ -87,11 +89,11 @@ def binary_share_kairouz(epsilon: float) -> float:
 
 
 def binary_share_ghazi_issa(epsilon: float) -> float:
-    """The binary mechanism keeps at least 1 / (min{2, e^epsilon} (e^epsilon + 1)) of the KL optimum [GI, VII-B1].
+    """Bound the fraction of the KL optimum of the binary mechanism [GI, VII-B1].
 
     epsilon : nats.
 
-    This share is larger than `binary_share_kairouz`.
+    It is 1 / (min{2, e^epsilon} (e^epsilon + 1)), larger than `binary_share_kairouz`.
 
     >>> round(binary_share_ghazi_issa(1.0), 9)
     0.134470711
@@ -101,13 +103,13 @@ def binary_share_ghazi_issa(epsilon: float) -> float:
 
 
 def binary_share(epsilon: float) -> float:
-    """The least share of the optimum that the binary mechanism keeps: 4/(e+1)^2 / max(1/e, 2/(e+2)), e = e^epsilon.
+    """Compute the smallest fraction of the optimum that the binary mechanism preserves.
 
     epsilon : nats.
 
-    It holds for every operator convex divergence, which the eight of [AZ, Thm 1] are (KL, chi-squared, Hellinger and
-    their relatives), for all P0 and P1, and nothing larger does; its proof by [SPR] is on the page "How little the
-    binary mechanism keeps".
+    It is 4/(e+1)^2 / max(1/e, 2/(e+2)), e = e^epsilon. It holds for every operator convex divergence, such as the eight
+    of [AZ, Thm 1] (KL, chi-squared, Hellinger and their relatives), for all P0 and P1. No larger fraction does. The
+    proof by [SPR] is on the page "How little the binary mechanism keeps".
 
     >>> round(binary_share(1.0), 9)
     0.682541819
@@ -117,11 +119,12 @@ def binary_share(epsilon: float) -> float:
 
 
 def jeffreys_of_total_variation(p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
-    """J <= (e-1) TV(P0, P1)^2 min{2 eta, (e-1) max(2/(e+2), 1/e)} for epsilon-LDP, eta-TV channels [SPR].
+    """Bound J by (e-1) TV(P0, P1)^2 min{2 eta, (e-1) max(2/(e+2), 1/e)} [SPR].
 
     p0, p1 : distributions, shape (k,). epsilon : nats, e = e^epsilon. eta : in [0, 1].
 
-    It is `ghazi_issa` without the factor min{2, e^epsilon}, and the best constant for every epsilon alone.
+    The bound holds for epsilon-LDP, eta-TV channels. It is `ghazi_issa` without the factor min{2, e^epsilon}, and the
+    best constant for every epsilon alone.
 
     >>> round(jeffreys_of_total_variation([0.9, 0.1], [0.4, 0.6], 0.5, 0.1), 6)
     0.032436
@@ -132,7 +135,7 @@ def jeffreys_of_total_variation(p0: Any, p1: Any, epsilon: float, eta: float = 1
 
 
 def kept_by_binary(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> float:
-    """The f-divergence that the binary mechanism keeps, rounded up [KOV14; GI, eq. 23-24].
+    """Bound the f-divergence that the binary mechanism preserves from above [KOV14; GI, eq. 23-24].
 
     divergence : an `FDivergence`. p0, p1 : distributions, shape (k,). epsilon : nats.
 
@@ -149,12 +152,13 @@ def kept_by_binary(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) ->
 
 
 def erased_share(epsilon: float, eta: float) -> float:
-    """The share of the epsilon-LDP optimum that erasing to eta leaves: min{1, eta / tanh(epsilon/2)} [GI, Thm 8].
+    """Return the fraction of the epsilon-LDP optimum after erasing to eta [GI, Thm 8].
 
     epsilon : nats. eta : in [0, 1].
 
-    If the reports of the optimal epsilon-LDP channel are erased with probability 1 - share, whatever the answer is, the
-    channel is eta-TV and keeps this share of every f-divergence. So OPT(epsilon, eta) >= share * OPT(epsilon).
+    It is share = min{1, eta / tanh(epsilon/2)}. If the reports of the optimal epsilon-LDP channel are erased with
+    probability 1 - share, for every answer, the channel is eta-TV and preserves this fraction of every f-divergence. So
+    OPT(epsilon, eta) >= share * OPT(epsilon).
 
     >>> round(erased_share(1.0, 0.2), 9), erased_share(1.0, 0.9)
     (0.432790683, 1.0)
@@ -170,15 +174,16 @@ CONTRACTED = (
 
 
 def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> float:
-    """No epsilon-LDP channel keeps more than tanh(epsilon/2)^2 D(P0 || P1) of a divergence D [AZ, Thm 1].
+    """Bound an operator convex divergence under epsilon-LDP by tanh(epsilon/2)^2 D(P0 || P1).
 
-    divergence : one with an operator convex f (`FDivergence.operator_convex`), as KL, chi-squared and squared
-        Hellinger have; `InvalidInput` for any other. The total variation, for example, shrinks only by tanh(epsilon/2).
-    p0, p1 : distributions, shape (k,). epsilon : nats.
+    divergence : one with an operator convex f (`FDivergence.operator_convex`), such as KL, chi-squared and squared
+        Hellinger; `InvalidInput` for any other. The total variation, for example, shrinks only by tanh(epsilon/2).
+    p0, p1 : distributions, shape (k,).
+    epsilon : nats.
 
-    Binary randomized response attains the bound for chi-squared if P1 is uniform on two inputs, and for the others in
-    the limit of close P0 and P1. The bound may be inf. Under a cap on the total variation, too, `contraction` is
-    never above it.
+    The bound is [AZ, Thm 1]. Binary randomized response attains the bound for chi-squared if P1 is uniform on two
+    inputs, and for the others in the limit of close P0 and P1. The bound may be inf. Under a cap on the total
+    variation, too, `contraction` is never above it.
 
     >>> from ldpopt.divergences import KL
     >>> round(asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0), 9)
@@ -188,62 +193,70 @@ def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> 
 
 
 def contraction(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
-    """No epsilon-LDP, eta-TV channel keeps more than eta tanh(epsilon/2) D(P0 || P1) [GI, eq. 7; OP; CRS].
+    """Bound an operator convex divergence by eta tanh(epsilon/2) D(P0 || P1) [GI, eq. 7; OP; CRS].
 
     divergence : one with an operator convex f (`FDivergence.operator_convex`); `InvalidInput` for any other.
-    p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon
-    implies, is lowered to it [GI, Prop 2].
+    p0, p1 : distributions, shape (k,).
+    epsilon : nats.
+    eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
 
-    Such divergences contract like chi-squared [CRS], whose coefficient two inputs attain [OP]. Any two rows are a
-    post-processing of randomized response erased to eta, whose coefficient is eta tanh(epsilon/2). The bound may be
-    inf; for eta = 0 it is 0.
+    No epsilon-LDP, eta-TV channel preserves more. Such divergences contract like chi-squared [CRS], whose coefficient
+    two inputs attain [OP]. Any two rows are a post-processing of randomized response erased to eta, whose coefficient
+    is eta tanh(epsilon/2). The bound may be inf; for eta = 0 it is 0.
 
     >>> from ldpopt.divergences import KL
     >>> round(contraction(KL, [0.9, 0.1], [0.4, 0.6], 1.0, 0.2), 9)
     0.050894002
     """
     if not isinstance(divergence, FDivergence) or not divergence.operator_convex:
-        names = ", ".join(known.name for known in CONTRACTED)
+        names = ", ".join(contracted.name for contracted in CONTRACTED)
         raise invalid("divergence", f"one of {names}, alpha-divergences of order -1 to 2", divergence)
     reach = _reach(epsilon, eta)
     if float(reach.upper) == 0:
         return 0.0
-    return _upper(reach * tanh_of_half(FLOAT.of(epsilon)) * _whole(divergence, p0, p1))
+    return _upper(reach * tanh_of_half(FLOAT.of(epsilon)) * _enclosed_divergence(divergence, p0, p1))
 
 
 def asoodeh_diaz_calmon(gamma: float, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
-    """E_gamma(M0 || M1) <= eta (e - g)/(e - 1) E_gamma(P0 || P1), e = e^epsilon, g = max(gamma, 1/gamma) [ADC; KOV15].
+    """Bound E_gamma(M0 || M1) by eta (e - g)/(e - 1) E_gamma(P0 || P1) [ADC; KOV15].
 
-    gamma : of the hockey-stick divergence, positive. p0, p1 : distributions, shape (k,). epsilon : nats. eta : in
-    [0, 1]; a value above tanh(epsilon/2) is lowered to it [GI, Prop 2].
+    gamma : of the hockey-stick divergence, positive.
+    p0, p1 : distributions, shape (k,).
+    epsilon : nats.
+    eta : in [0, 1]; a value above tanh(epsilon/2) is lowered to it [GI, Prop 2].
 
-    A channel contracts E_gamma, gamma >= 1, by the largest E_gamma of two of its rows [ADC], which randomized response
-    erased to eta has. For gamma < 1, E_gamma(P0 || P1) is gamma E_(1/gamma)(P1 || P0). Disjoint P0 and P1 attain it;
-    `bound_by_tests` is exact for all.
+    e = e^epsilon and g = max(gamma, 1/gamma). A channel contracts E_gamma, gamma >= 1, by the largest E_gamma of two of
+    its rows [ADC]. Randomized response erased to eta attains this. For gamma < 1, E_gamma(P0 || P1) is gamma
+    E_(1/gamma)(P1 || P0). Disjoint P0 and P1 attain it; `bound_by_tests` is exact for all.
 
     >>> round(asoodeh_diaz_calmon(1.5, [0.9, 0.1], [0.2, 0.8], 1.0, 0.3), 6)
     0.127622
     """
     gamma, growth, reach = positive(gamma, "gamma"), _growth(epsilon), _reach(epsilon, eta)
     beyond = FLOAT.of(gamma) - 1 if gamma >= 1 else 1 / FLOAT.of(gamma) - 1
-    kept = (1 - beyond / growth).positive()
-    return max(_upper(reach * kept * _whole(hockey_stick(gamma), p0, p1)), 0.0)
+    remaining = (1 - beyond / growth).positive()
+    return max(_upper(reach * remaining * _enclosed_divergence(hockey_stick(gamma), p0, p1)), 0.0)
 
 
 def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
-    """The f-divergence of two laws that the best test tells apart exactly as well as the best channel for it allows.
+    """Bound an f-divergence by the divergence of the best test for every ratio.
 
-    divergence : any `FDivergence`, your own too. p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1]; a
-    value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
+    The bound is the f-divergence of two distributions whose best tests are exactly as powerful as the best channel for
+    each test allows.
+
+    divergence : any `FDivergence`, also a custom one.
+    p0, p1 : distributions, shape (k,).
+    epsilon : nats.
+    eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
 
     It is finite, never above `dobrushin`, and exact for two inputs and for every hockey-stick divergence, total
     variation among them. Let c = 1/(e^epsilon - 1). A test accepts a report with a probability in [l, u] after each
-    input, u <= e^epsilon l and u - l <= eta, so that E_gamma(M0 || M1) <= (u - l) E_gamma(P0 || P1) - l (gamma - 1) <=
-    eta (E_gamma(P0 || P1) - c (gamma - 1))_+ for gamma >= 1; a binary report attains it. An f-divergence is an average
-    of these and of those with M0 and M1 exchanged [ADC]. So it is at most eta times the sum of mu(p0, p1) = p1 f(p0/p1)
-    over the inputs, where the inputs A of the largest ratios have become one, mu(P0(A) + c, P1(A) + c), and those of
-    the least ratios another one. A holds the inputs of ratios not below the largest (P0(B) + c)/(P1(B) + c) of any
-    set B.
+    input, u <= e^epsilon l and u - l <= eta. So E_gamma(M0 || M1) <= (u - l) E_gamma(P0 || P1) - l (gamma - 1) <= eta
+    (E_gamma(P0 || P1) - c (gamma - 1))_+ for gamma >= 1. A binary report attains it. An f-divergence is an average of
+    these and of those with M0 and M1 exchanged [ADC]. So it is at most eta times the sum of mu(p0, p1) = p1 f(p0/p1)
+    over the inputs. In this sum the inputs A of the largest ratios are merged into one, mu(P0(A) + c, P1(A) + c), and
+    those of the smallest ratios into another. A holds the inputs with ratios not below the largest (P0(B) + c)/(P1(B) +
+    c) of any set B.
 
     >>> from ldpopt.divergences import KL
     >>> round(bound_by_tests(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5], 1.0, 0.3), 6)
@@ -252,30 +265,32 @@ def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, et
     f, laws, reach = f_divergence(divergence, "f"), _laws(p0, p1), _reach(epsilon, eta)
     if float(reach.upper) == 0:
         return 0.0
-    share, alone, total = 1 / _growth(epsilon), np.ones(laws.p0.shape, dtype=np.bool_), FLOAT.of(0.0)
-    for one in (laws, LawPair(laws.p1, laws.p0, -laws.difference)):
-        end = _merged(one, share)
-        alone &= ~end
+    share, unmerged, total = 1 / _growth(epsilon), np.ones(laws.p0.shape, dtype=np.bool_), FLOAT.of(0.0)
+    for ordered_laws in (laws, LawPair(laws.p1, laws.p0, -laws.difference)):
+        end = _merged(ordered_laws, share)
+        unmerged &= ~end
         merged = laws.difference[end].sum(), laws.p1[end].sum() + share, laws.p0[end].sum() + share
         total = total + enclosed_excess(f, *merged)
-    total = total + enclosed_excess(f, laws.difference[alone], laws.p1[alone], laws.p0[alone]).sum()
+    total = total + enclosed_excess(f, laws.difference[unmerged], laws.p1[unmerged], laws.p0[unmerged]).sum()
     return max(_upper(reach * total), 0.0)
 
 
 def _merged(laws: LawPair, share: Enclosure) -> npt.NDArray[np.bool_]:
     """The inputs A of `bound_by_tests`, whose ratios are at least 1 + x, where sum (p0 - (1 + x) p1)_+ <= share x.
 
-    More inputs could break the bound, so that x, found in floats, is raised until this is proved; fewer only weaken it.
+    More inputs could break the bound. So x, computed in floats, is raised until this is proved; fewer only weaken it.
     """
-    above = np.asarray(laws.p1.upper) > 0
-    odds = laws.difference / FLOAT.where(above, laws.p1, 1.0)
-    ratios = np.where(above, np.asarray(odds.midpoint), np.where(np.asarray(laws.difference.lower) > 0, np.inf, 0.0))
+    is_positive = np.asarray(laws.p1.upper) > 0
+    odds = laws.difference / FLOAT.where(is_positive, laws.p1, 1.0)
+    ratios = np.where(
+        is_positive, np.asarray(odds.midpoint), np.where(np.asarray(laws.difference.lower) > 0, np.inf, 0.0)
+    )
     order = np.argsort(-ratios, kind="stable")
-    apart, mass = (np.cumsum(np.asarray(part.midpoint)[order]) for part in (laws.difference, laws.p1))
+    difference, mass = (np.cumsum(np.asarray(part.midpoint)[order]) for part in (laws.difference, laws.p1))
     with np.errstate(all="ignore"):
-        found = float(np.max(apart / (mass + float(share.midpoint))))
+        largest_ratio = float(np.max(difference / (mass + float(share.midpoint))))
     for power in (-44, -40, -30, -20):
-        x = FLOAT.of(found * (1 + 2.0**power)) if 0 < found < 1e300 else FLOAT.of(np.inf)
+        x = FLOAT.of(largest_ratio * (1 + 2.0**power)) if 0 < largest_ratio < 1e300 else FLOAT.of(np.inf)
         left = (laws.difference - x * laws.p1).positive().sum()
         if float(left.upper) <= float((share * x).lower) < np.inf:
             return np.asarray((laws.difference - x * laws.p1).lower >= 0) & (np.asarray(laws.difference.lower) > 0)
@@ -283,7 +298,7 @@ def _merged(laws: LawPair, share: Enclosure) -> npt.NDArray[np.bool_]:
 
 
 def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
-    """No eta-TV channel keeps more than eta D_f(P0 || P1) of an f-divergence [Dobrushin].
+    """Bound an f-divergence under eta-TV by eta D_f(P0 || P1) [Dobrushin].
 
     p0, p1 : distributions, shape (k,). eta : in [0, 1].
 
@@ -293,20 +308,21 @@ def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
     >>> round(dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5), 9)
     0.520833333
     """
-    eta, whole = unit_interval(eta, "eta"), _whole(divergence, p0, p1)
-    return _upper(whole * eta) if eta > 0 else 0.0
+    eta, distance = unit_interval(eta, "eta"), _enclosed_divergence(divergence, p0, p1)
+    return _upper(distance * eta) if eta > 0 else 0.0
 
 
 def information_capacity(epsilon: float) -> float:
-    """The most mutual information I(X; Y) under epsilon-LDP, for any law of X, in nats, rounded up [KOV14, Thm 4].
+    """Bound the mutual information I(X; Y) under epsilon-LDP, in nats [KOV14, Thm 4].
 
     epsilon : nats.
 
-    It is t - 1 - log t with t = epsilon/(1 - e^-epsilon). An optimal report is e^epsilon times as likely under the
-    answers of a set as under all others. If the set has the probability a, the information per unit of the report's
-    probability is h(a) = (E epsilon a - m log m)/m, with m = 1 + (E - 1) a and E = e^epsilon. The bound is the largest
-    h(a). It is attained if sets of probability `capacity_mass(epsilon)` cover all answers evenly, and nearly attained
-    if no answer has much more probability than that.
+    The bound, rounded up, holds for any distribution of X. It is t - 1 - log t with t = epsilon/(1 - e^-epsilon). An
+    optimal report is e^epsilon times as likely under the answers of a set as under all others. Let the set have the
+    probability a. The information per unit of the report's probability is h(a) = (E epsilon a - m log m)/m, with m = 1
+    + (E - 1) a and E = e^epsilon. The bound is the largest h(a). It is attained if sets of probability
+    `capacity_mass(epsilon)` cover all answers evenly, and nearly attained if no answer has much more probability than
+    that.
 
     >>> round(information_capacity(1.0), 8), round(information_capacity(3.0), 8)
     (0.12330156, 1.00750562)
@@ -317,13 +333,13 @@ def information_capacity(epsilon: float) -> float:
 
 
 def capacity_mass(epsilon: float) -> float:
-    """The probability of the set of answers that the most informative report favours [KOV14, section 4].
+    """Compute the probability of the set of answers that the most informative report favors.
 
     epsilon : nats.
 
-    It is (t - 1)/(e^epsilon - 1) with t = epsilon/(1 - e^-epsilon): 1/2 for small epsilon, about epsilon e^-epsilon for
-    large epsilon. A report that favours a set of answers of this probability carries `information_capacity(epsilon)` on
-    average.
+    See [KOV14, section 4]. It is (t - 1)/(e^epsilon - 1) with t = epsilon/(1 - e^-epsilon): 1/2 for small epsilon,
+    about epsilon e^-epsilon for large epsilon. A report that favours a set of answers of this probability carries
+    `information_capacity(epsilon)` on average.
 
     >>> round(capacity_mass(1.0), 3), round(capacity_mass(3.0), 3)
     (0.339, 0.113)
@@ -332,14 +348,16 @@ def capacity_mass(epsilon: float) -> float:
 
 
 def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
-    """A bound on I(X; Y) under epsilon-LDP with total variation at most eta, in nats, rounded up [Dobrushin; OP].
+    """Bound I(X; Y) under epsilon-LDP with total variation at most eta, in nats.
 
-    prior : the law P of X, shape (k,). epsilon : nats. eta : in [0, 1].
+    prior : the distribution P of X, shape (k,).
+    epsilon : nats.
+    eta : in [0, 1].
 
-    It is the least of three bounds: `information_capacity(epsilon)`, eta tanh(epsilon/2) H(X), and c + eta n
-    (1 - sum P_x^2) for the best n >= 0. Here c is the largest (h(a) - n a (1 - a))/(t + a) over 0 <= a <= 1, with
-    t = 1/(e^epsilon - 1). The third averages the limits on all pairs of answers with the weights P_x P_x'. For eta = 0
-    the bound is 0.
+    It is rounded up, and the smallest of three bounds [Dobrushin; OP]: `information_capacity(epsilon)`, eta
+    tanh(epsilon/2) H(X), and c + eta n (1 - sum P_x^2) for the best n >= 0. Here c is the largest (h(a) - n a (1 -
+    a))/(t + a) over 0 <= a <= 1, with t = 1/(e^epsilon - 1). The third averages the limits on all pairs of answers with
+    the weights P_x P_x'. For eta = 0 the bound is 0.
 
     >>> round(information_under_cap([0.01] * 100, 1.0, 0.2), 4), information_under_cap([0.5, 0.5], 1.0, 0.0)
     (0.1062, 0.0)
@@ -355,16 +373,19 @@ def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
     bounds = [information_capacity(epsilon), Contraction(utility, caps, nothing).bound]
     if 0 < eta < math.tanh(epsilon / 2):
         program = SharesProgram(np.zeros(0), 1.0, 1 - float((p**2).sum()), level_of(epsilon), eta)
-        solved = program.solve()
+        solution = program.solve()
         none = np.zeros(0, dtype=np.intp)
-        bounds.append(InformationDual(utility, caps, nothing, none, solved.rows, solved.pairs).bound)
+        bounds.append(InformationDual(utility, caps, nothing, none, solution.rows, solution.pairs).bound)
     return min(bounds)
 
 
 def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
-    """J <= min{4, e^(2 epsilon)} (e^epsilon - 1)^2 TV(P0, P1)^2 for epsilon-LDP channels [DJW, Thm 1; GI, Thm 6].
+    """Bound J by min{4, e^(2 epsilon)} (e^epsilon - 1)^2 TV(P0, P1)^2 under epsilon-LDP.
 
-    p0, p1 : distributions, shape (k,). epsilon : nats.
+    p0, p1 : distributions, shape (k,).
+    epsilon : nats.
+
+    See [DJW, Thm 1; GI, Thm 6].
 
     >>> round(duchi_jordan_wainwright([0.9, 0.1], [0.4, 0.6], 0.5), 6)
     0.28599
@@ -374,7 +395,7 @@ def duchi_jordan_wainwright(p0: Any, p1: Any, epsilon: float) -> float:
 
 
 def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
-    """J <= 2 eta min{2, e^epsilon} (e^epsilon - 1) TV(P0, P1)^2 for epsilon-LDP, eta-TV channels [GI, Thm 7].
+    """Bound J by 2 eta min{2, e^epsilon} (e^epsilon - 1) TV(P0, P1)^2 [GI, Thm 7].
 
     p0, p1 : distributions, shape (k,). epsilon : nats. eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon
     implies, is lowered to it [GI, Prop 2].
@@ -387,11 +408,11 @@ def ghazi_issa(p0: Any, p1: Any, epsilon: float, eta: float) -> float:
 
 
 def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
-    """J <= 2 min{2, e^epsilon} (e^epsilon - 1)^2 / (e^epsilon + 1) TV^2 for epsilon-LDP channels [GI, Cor 2].
+    """Bound J by 2 min{2, e^epsilon} (e^epsilon - 1)^2 / (e^epsilon + 1) TV^2 [GI, Cor 2].
 
     p0, p1 : distributions, shape (k,). epsilon : nats.
 
-    It is never above `duchi_jordan_wainwright` [GI, eq 45].
+    The bound holds for epsilon-LDP channels. It is never above `duchi_jordan_wainwright` [GI, eq 45].
 
     >>> round(ghazi_issa_corollary([0.9, 0.1], [0.4, 0.6], 0.5), 6)
     0.130978
@@ -400,25 +421,25 @@ def ghazi_issa_corollary(p0: Any, p1: Any, epsilon: float) -> float:
 
 
 def _times_squared_tv(factor: Enclosure, p0: Any, p1: Any) -> float:
-    distance = _whole(TOTAL_VARIATION, p0, p1)
+    distance = _enclosed_divergence(TOTAL_VARIATION, p0, p1)
     return _upper(factor * distance * distance) if float(distance.upper) > 0 else 0.0
 
 
 def kairouz_oh_viswanath(p0: Any, p1: Any, epsilon: float) -> float:
-    """The most total variation that an epsilon-LDP channel keeps: tanh(epsilon/2) TV(P0, P1) [KOV14, Thm 6; GI, Thm 4].
+    """Bound the total variation under epsilon-LDP by tanh(epsilon/2) TV(P0, P1).
 
     p0, p1 : distributions, shape (k,). epsilon : nats.
 
-    The binary mechanism attains the bound, for every P0 and P1.
+    The bound is [KOV14, Thm 6; GI, Thm 4]. The binary mechanism attains it, for every P0 and P1.
 
     >>> round(kairouz_oh_viswanath([0.9, 0.1], [0.4, 0.6], 1.0), 9)
     0.231058579
     """
-    return _upper(_reach(epsilon, 1.0) * _whole(TOTAL_VARIATION, p0, p1))
+    return _upper(_reach(epsilon, 1.0) * _enclosed_divergence(TOTAL_VARIATION, p0, p1))
 
 
 def ghazi_issa_total_variation(p0: Any, p1: Any, eta: float) -> float:
-    """The most that an eta-TV channel keeps of the total variation: eta TV(P0, P1) [GI, Thm 5].
+    """Bound the total variation under eta-TV by eta TV(P0, P1) [GI, Thm 5].
 
     p0, p1 : distributions, shape (k,). eta : in [0, 1].
 

@@ -1,25 +1,26 @@
-"""Several populations and limits of privacy -> how fast they are all told apart, and the channel that does it.
+"""Several populations and privacy constraints: the best decision rate, and the channel that attains it.
 
-With M hypotheses the largest error falls like exp(-n C), C the least Chernoff information of two of them [Chernoff].
-For two laws of a report let G(s) = 1 - sum_y M_i(y)^s M_j(y)^(1-s), a sum over the columns of the channel, so that C is
-the least over pairs of the largest -log(1 - G_ij(s)), 0 <= s <= 1. Each column's part h(s) is concave in s, and for a
-fixed s convex and homogeneous in the column: staircase columns suffice, and with their weights G is linear.
+With M hypotheses the largest error falls like exp(-n C), where C is the smallest Chernoff information of two of them
+[Chernoff]. For two distributions of a report let G(s) = 1 - sum_y M_i(y)^s M_j(y)^(1-s), a sum over the columns of the
+channel. So C is the minimum over pairs of the maximum of -log(1 - G_ij(s)), 0 <= s <= 1. Each column's part h(s) is
+concave in s, and for a fixed s convex and homogeneous in the column. So staircase columns suffice, and G is linear in
+their weights.
 
 *Branch and bound.* For the best channel let s* be the orders at which its G_ij are largest. In a box of orders that
-holds s*, with ends a, b for a pair, G'(a) >= 0 >= G'(b), and by concavity the largest value is at most
-G(a) + (b - a) G'(a) and at most G(b) - (b - a) G'(b): all of it is linear in the weights, so that a linear program
-bounds the least G of the best channel, with an error of second order in the widths. Boxes are cut where it is largest.
-The orders that can be s* lie between the largest points of the single columns, all near 1/2.
+holds s*, with ends a, b for a pair, G'(a) >= 0 >= G'(b). By concavity the largest value is at most G(a) + (b - a) G'(a)
+and at most G(b) - (b - a) G'(b). Both are linear in the weights, so a linear program bounds the smallest G of the best
+channel, with an error of second order in the widths. Boxes are cut where the error is largest. The orders that can be
+s* lie between the maximizers of the single columns, all near 1/2.
 
-*What is proved.* The multipliers of the program prove its bound: with any numbers, rounded outward, raised until every
-column pays for what it is worth.
+*Proof.* The dual variables of the program prove its bound. Any numbers do, rounded outward and raised until every
+column's reduced cost is nonnegative.
 
-*Beyond `LISTED_INPUTS` answers* the columns are not listed. Choosing between channels by a public coin averages
-H = G(1/2), so that the best least H is the value of a game: weights on the pairs against channels, each answer an
+*Beyond `LISTED_INPUTS` answers* the columns are not listed. Choosing between channels by a public coin averages H =
+G(1/2). So the best minimum of H is the value of a game of weights on the pairs against channels; each reply is an
 optimum of a weighted sum. No report is more than e^epsilon times likelier under one hypothesis than under another. For
-such laws G(s) <= kappa H for every s: with f_s(t) = s t + 1 - s - t^s, 0 and flat at t = 1, the quotient of the
-second derivatives of f_s and f_(1/2) is 4 s (1 - s) t^(s - 1/2), monotone in t, and so is f_s/f_(1/2). At t = e^epsilon
-it is largest, because f_s is concave in s, where t^s log t = t - 1. So C <= -log(1 - kappa H).
+such distributions G(s) <= kappa H for every s. Let f_s(t) = s t + 1 - s - t^s, which is 0 and flat at t = 1. The
+quotient of the second derivatives of f_s and f_(1/2) is 4 s (1 - s) t^(s - 1/2), monotone in t, and so is f_s/f_(1/2).
+At t = e^epsilon it is largest, because f_s is concave in s, where t^s log t = t - 1. So C <= -log(1 - kappa H).
 """
 
 from __future__ import annotations
@@ -50,21 +51,22 @@ from ldpopt.values.labels import vectors
 from ldpopt.values.results import Result
 
 LISTED_INPUTS = 10
-"""The most answers whose staircase columns are all listed."""
+"""Largest number of answers whose staircase columns are all listed."""
 
-_BOXES = 2000
-_ROUNDS = 60
-_POLISHED = 12
-_BEYOND = 1e-4
-"""How far the range of orders is widened, so that slopes at its ends are more than rounding; it costs 1e-7 at most."""
+_MAX_BOXES = 2000
+_MAX_GAME_ROUNDS = 60
+_MAX_POLISHING_STEPS = 12
+_ORDER_MARGIN = 1e-4
+"""Widening of the range of orders, so that slopes at its ends exceed rounding; it costs 1e-7 at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class SeveralExponent(Result):
-    """The rate at which all hypotheses are told apart by the best channel, in nats a respondent.
+    """The rate of distinguishing all hypotheses with the best channel, in nats per respondent.
 
-    lower, upper : the best rate of a channel, chosen with or without a public coin, lies between them. channel : one
-    that reaches `lower`. guarantees : its own epsilon and eta, measured.
+    lower, upper : bounds on the best rate of a channel, chosen with or without a public coin.
+    channel : a channel that reaches `lower`.
+    guarantees : its measured epsilon and eta.
     """
 
     lower: float
@@ -81,18 +83,21 @@ def chernoff_of_several(
     tolerance: float = 1e-4,
     time_limit: float | None = None,
 ) -> SeveralExponent:
-    """The best Chernoff exponent of a decision between several populations: that of the two hardest to tell [Chernoff].
+    """Bound the best Chernoff exponent of a decision between several populations [Chernoff].
 
-    hypotheses : 2 or more distributions of the answers, shape (M, k). epsilon : nats. eta : cap on the total variation,
-    in [0, 1]. tolerance : of upper over lower, relative. time_limit : in seconds; the bracket that is known then is
-    returned.
+    hypotheses : 2 or more distributions of the answers, shape (M, k).
+    epsilon : nats.
+    eta : cap on the total variation, in [0, 1].
+    tolerance : of upper over lower, relative.
+    time_limit : in seconds; the bounds reached by then are returned.
 
-    Up to 10 answers it is enclosed as closely as is asked for, by branch and bound over the orders of the pairs: three
-    or four hypotheses take less than a second. Beyond, the two ends differ by a factor of about kappa: 1.007,
-    1.03, 1.06 at epsilon = 1, 2, 3. Every respondent uses one channel, fixed in advance.
+    The exponent is that of the two hypotheses that are hardest to distinguish. Up to 10 answers it is enclosed to the
+    tolerance, by branch and bound over the orders of the pairs: three or four hypotheses take less than a second.
+    Beyond, the two bounds differ by a factor of about kappa: 1.007, 1.03, 1.06 at epsilon = 1, 2, 3. Every respondent
+    uses one channel, fixed in advance.
 
-    >>> found = chernoff_of_several([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1.0)
-    >>> round(found.lower, 5), round(found.upper, 5)
+    >>> exponent = chernoff_of_several([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1.0)
+    >>> round(exponent.lower, 5), round(exponent.upper, 5)
     (0.04557, 0.04557)
     """
     laws = vectors(hypotheses)
@@ -105,11 +110,11 @@ def chernoff_of_several(
     parts = [Divergence(_HELLINGER, p, q) for p, q in itertools.combinations(laws, 2)]
     with watched(time_limit, False) as deadline:
         if parts[0].size <= LISTED_INPUTS:
-            channel, most = _by_boxes(parts, limits, slack, deadline)
+            channel, largest_affinity_gap = _by_boxes(parts, limits, slack, deadline)
         else:
-            channel, most = _by_averages(parts, limits, slack, deadline)
+            channel, largest_affinity_gap = _by_averages(parts, limits, slack, deadline)
     lower = min(_information(part, channel) for part in parts)
-    upper = -math.log1p(-most) * (1 + 1e-15) if most < 1 else math.inf
+    upper = -math.log1p(-largest_affinity_gap) * (1 + 1e-15) if largest_affinity_gap < 1 else math.inf
     return SeveralExponent(lower, max(lower, upper), channel, (local_dp(channel), total_variation(channel)))
 
 
@@ -121,7 +126,7 @@ _HELLINGER = alpha_divergence(0.5)
 
 
 class _Columns:
-    """All staircase columns, share + 1 on a set A, share = 1/(e^epsilon - 1), and what they are worth to each pair."""
+    """All staircase columns, share + 1 on a set A, share = 1/(e^epsilon - 1), and their value for each pair."""
 
     def __init__(self, parts: Sequence[Divergence], epsilon: float, eta: float) -> None:
         k = parts[0].size
@@ -130,16 +135,19 @@ class _Columns:
         self.masses = []
         for part in parts:
             laws = part.laws(FLOAT)
-            apart, p1, p0 = (FLOAT.of(self.sets) @ law for law in (laws.difference, laws.p1, laws.p0))
-            self.masses.append((apart, p1 + self.share, p0 + self.share))
+            difference, p1, p0 = (FLOAT.of(self.sets) @ law for law in (laws.difference, laws.p1, laws.p0))
+            self.masses.append((difference, p1 + self.share, p0 + self.share))
         self._mass = np.array([np.asarray(b.midpoint) for _, b, _ in self.masses])
         self._logs = np.array([np.asarray((d / b).log1p().midpoint) for d, b, _ in self.masses])
         first, second = np.array(list(itertools.permutations(range(k), 2))).T
-        self.apart = self.sets[:, first] * (1 - self.sets[:, second])  # (columns, pairs of inputs): what a cap charges
+        self.apart = self.sets[:, first] * (
+            1 - self.sets[:, second]
+        )  # (columns, pairs of inputs): the coefficients of a cap
         self._worth: dict[tuple[int, float], tuple[Enclosure, Enclosure]] = {}
 
     def worth(self, pair: int, s: float) -> tuple[Enclosure, Enclosure]:
-        """h(s) and h'(s) of every column: s a + (1 - s) b - a^s b^(1-s), and a - b - a^s b^(1-s) log(a/b)."""
+        """Compute h(s) and h'(s) of every column."""
+        # h = s a + (1 - s) b - a^s b^(1-s), and h' = a - b - a^s b^(1-s) log(a/b).
         if (pair, s) not in self._worth:
             d, b, a = self.masses[pair]
             height = enclosed_excess(alpha_divergence(s), d, b, a) * FLOAT.of(s) * (1 - FLOAT.of(s))
@@ -149,7 +157,7 @@ class _Columns:
         return self._worth[pair, s]
 
     def reached(self, weights: Array) -> tuple[Array, Array]:
-        """The largest G of each pair for these weights of the columns, in floats, and the orders where it is."""
+        """Compute the largest G of each pair for these weights, in floats, and the orders there."""
         low, high = np.zeros(len(self.masses)), np.ones(len(self.masses))
         ratios, mass, growth = self._logs, self._mass, np.expm1(self._logs)
         for _ in range(50):
@@ -160,16 +168,17 @@ class _Columns:
         return (mass * (s[:, None] * growth - np.expm1(ratios * s[:, None]))) @ weights, s
 
     def range(self, pair: int) -> tuple[float, float]:
-        """Orders between which G is largest for every channel: all columns rise before the first and fall after.
+        """Bound the orders with the largest G, for every channel.
 
-        With x = log(a/b) a column is largest at K(x)/x, K(x) = log((e^x - 1)/x) the cumulant function of a uniform
-        variable on [0, 1]: convex and 0 at 0, so that K(x)/x rises with x.
+        All columns rise before the first order and fall after the last. With x = log(a/b) a column is largest at
+        K(x)/x. Here K(x) = log((e^x - 1)/x) is the cumulant function of a uniform variable on [0, 1]. It is convex and
+        0 at 0, so K(x)/x rises with x.
         """
         d, b, _ = self.masses[pair]
         x = (d / b).log1p()
         ends = float(np.asarray(x.lower).min()), float(np.asarray(x.upper).max())
         low, high = (0.5 + t / 24 if abs(t) < 1e-3 else math.log(math.expm1(t) / t) / t for t in ends)
-        return max(low - _BEYOND, 0.0), min(high + _BEYOND, 1.0)
+        return max(low - _ORDER_MARGIN, 0.0), min(high + _ORDER_MARGIN, 1.0)
 
 
 @dataclass(frozen=True)
@@ -182,18 +191,19 @@ class _Solved:
     weights: Array
 
 
-def _solved(columns: _Columns, box: Sequence[tuple[float, float]], wherever: bool = False) -> _Solved:
-    """Solve and prove the linear program of a box. wherever : leave out that the orders of the channel lie in it."""
+def _solve_box(columns: _Columns, box: Sequence[tuple[float, float]], wherever: bool = False) -> _Solved:
+    """Solve and prove the linear program of a box. wherever : omit the condition that the orders lie in it."""
     n, pairs, k = len(columns.sets), len(box), columns.sets.shape[1]
-    above, slopes = list[Enclosure](), list[Enclosure]()
+    bounds, slopes = list[Enclosure](), list[Enclosure]()
     for pair, (low, high) in enumerate(box):
         (height, rise), (top, fall) = columns.worth(pair, low), columns.worth(pair, high)
         width = FLOAT.of(high) - low
-        above += [height + width * rise, top - width * fall]
+        bounds += [height + width * rise, top - width * fall]
         slopes += [rise, -fall]
-    worths = FLOAT.concatenate([one[None] for one in above])
-    turns = FLOAT.concatenate([one[None] for one in slopes])
-    # Variables: the mass of the columns with entries scaled to at most 1, erasure, v. One row, and what others differ.
+    worths = FLOAT.concatenate([bound_row[None] for bound_row in bounds])
+    turns = FLOAT.concatenate([bound_row[None] for bound_row in slopes])
+    # Variables: the mass of the columns with entries scaled to at most 1, erasure, v. One row, and the differences of
+    # the others from it.
     unit = float(columns.share.midpoint) + 1
     # In the unit of the pair that is worth least; rows of pairs that are worth far more are scaled down.
     most_worth = np.abs(np.asarray(worths.midpoint)).max(axis=1)
@@ -207,14 +217,17 @@ def _solved(columns: _Columns, box: Sequence[tuple[float, float]], wherever: boo
     limits += [] if wherever else [np.hstack([-falls, np.zeros((2 * pairs, 2))])]
     capped = columns.eta < 1
     limits += [np.hstack([columns.apart.T, np.zeros((columns.apart.shape[1], 2))])] if capped else []
-    most = np.concatenate([np.full(len(one), columns.eta * unit if turn == len(limits) - 1 and capped else 0.0)
-                           for turn, one in enumerate(limits)])  # fmt: skip
+    limit_bounds = np.concatenate([np.zeros(len(block)) for block in limits])
+    if capped:
+        limit_bounds[-len(limits[-1]) :] = columns.eta * unit
     rows = np.zeros((k, n + 2))
     rows[0, :n] = (columns.sets[:, 0] + (unit - 1)) / unit
     rows[0, n] = 1.0
     rows[1:, :n] = (columns.sets[:, 1:] - columns.sets[:, :1]).T
-    wanted, right = np.append(np.zeros(n + 1), 1.0), np.append(1.0, np.zeros(k - 1))
-    weights, _, prices, charges = solve_linear(wanted, rows, right, np.vstack(limits), most, "the exponent of several")
+    objective, right = np.append(np.zeros(n + 1), 1.0), np.append(1.0, np.zeros(k - 1))
+    weights, _, prices, charges = solve_linear(
+        objective, rows, right, np.vstack(limits), limit_bounds, "the exponent of several"
+    )
     charges = np.maximum(charges, 0.0)
     mix, charges = charges[: 2 * pairs] / lowered, charges[2 * pairs :]
     signs, caps = (
@@ -228,10 +241,11 @@ def _solved(columns: _Columns, box: Sequence[tuple[float, float]], wherever: boo
 def _proved(
     columns: _Columns, worths: Enclosure, turns: Enclosure, mix: Array, signs: Array, prices: Array, caps: Array
 ) -> float:
-    """The bound that any multipliers prove, rounded up. mix : of the bounds, signs : of the slopes, caps : of the total
-    variation, all >= 0; prices : of the first row, and of the differences of the others from it. What a column is worth
-    beyond what it pays is added to the prices of all rows.
-    """
+    """The bound that any dual variables prove, rounded up.
+
+    mix : of the bounds, signs : of the slopes, caps : of the total variation, all >= 0. prices : of the first row, and
+        of
+    the differences of the others from it. The largest negative reduced cost is added to the prices of all rows."""
     if not mix.sum() > 0:
         return math.inf
     worth = FLOAT.of(mix) @ worths
@@ -239,15 +253,15 @@ def _proved(
         worth = worth + FLOAT.of(signs) @ turns
     worth = worth / FLOAT.of(mix).sum()
     total = FLOAT.of(prices[0])
-    paid = (columns.share + columns.sets[:, 0]) * total
-    paid = paid + (columns.sets[:, 1:] - columns.sets[:, :1]) @ FLOAT.of(prices[1:])
+    price = (columns.share + columns.sets[:, 0]) * total
+    price = price + (columns.sets[:, 1:] - columns.sets[:, :1]) @ FLOAT.of(prices[1:])
     if caps.size:
-        paid, total = paid + columns.apart @ FLOAT.of(caps), total + FLOAT.of(caps).sum() * columns.eta
+        price, total = price + columns.apart @ FLOAT.of(caps), total + FLOAT.of(caps).sum() * columns.eta
     k = columns.sets.shape[1]
-    short = (worth - paid) / (columns.share * k + columns.sets.sum(axis=1))
+    deficits = (worth - price) / (columns.share * k + columns.sets.sum(axis=1))
     free = -FLOAT.of(prices[0]) / k  # erasure is worth nothing
-    more = short.max().maximum(free).positive()
-    bound = float((total + more * k).upper)
+    shortfall = deficits.max().maximum(free).positive()
+    bound = float((total + shortfall * k).upper)
     return bound if bound >= 0 else math.inf
 
 
@@ -257,26 +271,26 @@ Box = tuple[tuple[float, float], ...]
 def _by_boxes(
     parts: Sequence[Divergence], limits: Sequence[Constraint], slack: float, deadline: Deadline
 ) -> tuple[Channel, float]:
-    """A channel, and a number that no channel's least G exceeds."""
+    """A channel, and an upper bound on the smallest G of every channel."""
     epsilon = float(limits[0].bound)
     eta = float(limits[1].bound) if len(limits) > 1 else 1.0
     columns, pairs = _Columns(parts, epsilon, eta), range(len(parts))
-    half = _solved(columns, ((0.5, 0.5),) * len(parts), wherever=True)
-    above = upper = half.bound * _kappa(epsilon) * (1 + 1e-15)
+    half = _solve_box(columns, ((0.5, 0.5),) * len(parts), wherever=True)
+    upper_limit = upper = half.bound * _kappa(epsilon) * (1 + 1e-15)
     best, value = _polished(columns, half.weights)
     boxes: list[tuple[float, int, Box]] = [(-math.inf, 0, tuple(columns.range(pair) for pair in pairs))]
     closed, counted = 0.0, itertools.count(1)
-    for _ in deadline.rounds(range(_BOXES)):
+    for _ in deadline.rounds(range(_MAX_BOXES)):
         _, _, box = heapq.heappop(boxes)
-        solved = _solved(columns, box)
-        if float(columns.reached(solved.weights)[0].min()) > value:
-            best, value = _polished(columns, solved.weights)
-        if solved.bound <= value * (1 + slack / 2):
-            closed = max(closed, solved.bound)
+        solution = _solve_box(columns, box)
+        if float(columns.reached(solution.weights)[0].min()) > value:
+            best, value = _polished(columns, solution.weights)
+        if solution.bound <= value * (1 + slack / 2):
+            closed = max(closed, solution.bound)
         else:
-            for half_box in _halves(columns, box, solved):
-                heapq.heappush(boxes, (-solved.bound, next(counted), half_box))
-        upper = min(above, max(closed, -boxes[0][0] if boxes else 0.0))
+            for half_box in _halves(columns, box, solution):
+                heapq.heappush(boxes, (-solution.bound, next(counted), half_box))
+        upper = min(upper_limit, max(closed, -boxes[0][0] if boxes else 0.0))
         if not boxes or upper <= value * (1 + slack / 2):
             break
     return _as_channel(columns, best, epsilon, eta), upper
@@ -286,8 +300,8 @@ def _polished(columns: _Columns, weights: Array) -> tuple[Array, float]:
     """Weights of the columns, and their least G, improved while that helps: the best ones for the orders reached."""
     reached, orders = columns.reached(weights)
     value = float(reached.min())
-    for _ in range(_POLISHED):
-        other = _solved(columns, tuple((s, s) for s in orders.tolist()), wherever=True).weights
+    for _ in range(_MAX_POLISHING_STEPS):
+        other = _solve_box(columns, tuple((s, s) for s in orders.tolist()), wherever=True).weights
         reached, orders = columns.reached(other)
         if not float(reached.min()) > value * (1 + 1e-9):
             break
@@ -295,36 +309,36 @@ def _polished(columns: _Columns, weights: Array) -> tuple[Array, float]:
     return weights, value
 
 
-def _halves(columns: _Columns, box: Box, solved: _Solved) -> tuple[Box, Box]:
-    """The box cut in two: across the pair whose bound is farthest above what its weights reach, where they reach it."""
-    reached, orders = columns.reached(solved.weights)
-    loose = []
+def _halves(columns: _Columns, box: Box, solution: _Solved) -> tuple[Box, Box]:
+    """The box cut in two across the pair with the loosest bound, at the order that its weights reach."""
+    reached, orders = columns.reached(solution.weights)
+    gaps = []
     for pair, (low, high) in enumerate(box):
         (height, rise), (top, fall) = columns.worth(pair, low), columns.worth(pair, high)
         ends = ((height, rise, high - low), (top, fall, low - high))
-        bounds = [float(solved.weights @ np.asarray((h + w * slope).midpoint)) for h, slope, w in ends]
-        loose.append(min(*bounds, solved.bound) - float(reached[pair]) if high > low else -math.inf)
-    pair = int(np.argmax(loose))
+        bounds = [float(solution.weights @ np.asarray((h + w * slope).midpoint)) for h, slope, w in ends]
+        gaps.append(min(*bounds, solution.bound) - float(reached[pair]) if high > low else -math.inf)
+    pair = int(np.argmax(gaps))
     low, high = box[pair]
-    at = min(max(float(orders[pair]), low + 0.2 * (high - low)), high - 0.2 * (high - low))
-    return (*box[:pair], (low, at), *box[pair + 1 :]), (*box[:pair], (at, high), *box[pair + 1 :])
+    cut = min(max(float(orders[pair]), low + 0.2 * (high - low)), high - 0.2 * (high - low))
+    return (*box[:pair], (low, cut), *box[pair + 1 :]), (*box[:pair], (cut, high), *box[pair + 1 :])
 
 
 def _as_channel(columns: _Columns, weights: Array, epsilon: float, eta: float) -> Channel:
-    """The channel of the columns with these weights, erased as little as makes it private, whatever rounding did."""
+    """The channel of the columns with these weights, erased as little as makes it private after rounding."""
     used = weights > 1e-12 * float(weights.max())
     sets, share = columns.sets[used], 1 / math.expm1(toward_privacy(epsilon))
     matrix = (sets + share).T * weights[used]
     matrix /= max(float(matrix.sum(axis=1).max()), 1.0)
-    lost = 1e-9
+    erasure = 1e-9
     while True:
-        erased = matrix * (1 - lost)
+        erased = matrix * (1 - erasure)
         channel = Channel(np.hstack([erased, 1 - erased.sum(axis=1, keepdims=True)]))
         if local_dp(channel).value <= epsilon and total_variation(channel).value <= eta:
             return channel
-        if lost >= 1:
+        if erasure >= 1:
             return Channel(np.ones((sets.shape[1], 1)))
-        lost = min(4 * lost, 1.0)
+        erasure = min(4 * erasure, 1.0)
 
 
 # --- Averages of channels, by a game ----------------------------------------------------------------------------------
@@ -333,9 +347,9 @@ def _as_channel(columns: _Columns, weights: Array, epsilon: float, eta: float) -
 def _by_averages(
     parts: Sequence[Divergence], limits: Sequence[Constraint], slack: float, deadline: Deadline
 ) -> tuple[Channel, float]:
-    """A channel, and a number that no channel's least G exceeds: kappa times the value of the game of H."""
+    """A channel, and kappa times the value of the game of H, an upper bound on the smallest G of every channel."""
     weights, upper, channels, values = np.full(len(parts), 1 / len(parts)), math.inf, [], []
-    for _ in deadline.rounds(range(_ROUNDS)):
+    for _ in deadline.rounds(range(_MAX_GAME_ROUNDS)):
         design = optimal_channel(WeightedSum(weights.tolist(), parts), limits)
         upper = min(upper, design.upper_bound)
         channels.append(design.channel)
@@ -357,21 +371,21 @@ def _kappa(epsilon: float) -> float:
 
 
 def _mixed(gains: Array) -> Array:
-    """The probabilities of the rows, in a game of which they want much, that do best against the worst column."""
+    """The best mixed strategy of the rows, who maximize, against the worst column of a game."""
     n, columns = gains.shape
-    above = np.hstack([-gains.T / max(float(np.abs(gains).max()), 1e-300), np.ones((columns, 1))])
-    wanted, total = np.append(np.zeros(n), 1.0), np.append(np.ones(n), 0.0)[None]
-    weights, *_ = solve_linear(wanted, total, np.ones(1), above, np.zeros(columns), "the game of hypotheses")
+    bounds = np.hstack([-gains.T / max(float(np.abs(gains).max()), 1e-300), np.ones((columns, 1))])
+    objective, total = np.append(np.zeros(n), 1.0), np.append(np.ones(n), 0.0)[None]
+    weights, *_ = solve_linear(objective, total, np.ones(1), bounds, np.zeros(columns), "the game of hypotheses")
     shares = np.maximum(weights[:n], 0.0)
     return np.asarray(shares / shares.sum())
 
 
 def _by_coin(channels: list[Channel], coin: Array) -> Channel:
     """The channel that announces which channel a coin chose, and its report."""
-    kept = [(number, c) for number, c in enumerate(coin.tolist()) if c > 1e-12]
-    total = math.fsum(c for _, c in kept)
-    matrix = np.hstack([channels[number].matrix * (c / total) for number, c in kept])
-    outputs = tuple((turn, y) for turn, (number, _) in enumerate(kept) for y in channels[number].outputs)
+    chosen = [(number, c) for number, c in enumerate(coin.tolist()) if c > 1e-12]
+    total = math.fsum(c for _, c in chosen)
+    matrix = np.hstack([channels[number].matrix * (c / total) for number, c in chosen])
+    outputs = tuple((turn, y) for turn, (number, _) in enumerate(chosen) for y in channels[number].outputs)
     return Channel(matrix, channels[0].inputs, outputs)
 
 
@@ -380,8 +394,8 @@ def _information(part: Divergence, channel: Channel) -> float:
 
     def rate(s: float) -> float:
         enclosed = Divergence(alpha_divergence(s), part.p0, part.p1).enclosed_value(channel, FLOAT) * FLOAT.of(s)
-        kept = float(np.asarray((enclosed * (1 - FLOAT.of(s))).lower))
-        return -math.log1p(-kept) if 0 < kept < 1 else (0.0 if kept <= 0 else math.inf)
+        information = float(np.asarray((enclosed * (1 - FLOAT.of(s))).lower))
+        return -math.log1p(-information) if 0 < information < 1 else (0.0 if information <= 0 else math.inf)
 
     best = minimize_scalar(lambda s: -rate(float(s)), bounds=(0.02, 0.98), method="bounded", options={"xatol": 1e-5})
     return max(rate(float(best.x)), rate(0.5)) * (1 - 1e-15)

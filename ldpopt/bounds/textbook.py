@@ -1,4 +1,4 @@
-"""What the textbook mechanisms of this package keep of a divergence, as lower bounds on the optimum."""
+"""Divergences preserved by the textbook mechanisms of this package, as lower bounds on the optimum."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ LISTED_REPORTS = 4096
 
 
 class Kept(NamedTuple):
-    """What a textbook mechanism keeps, rounded down, and its total variation, rounded up."""
+    """The divergence that a textbook mechanism preserves, rounded down, and its total variation, rounded up."""
 
     name: str
     value: float
     total_variation: float
 
     def under(self, eta: float) -> float:
-        """What it keeps once it is erased until it is eta-TV: the share min(1, eta / total variation), rounded down."""
+        """Return its value after erasure to eta-TV, rounded down."""
+        # Erasure preserves the fraction min(1, eta / total variation).
         return self.value if eta >= self.total_variation else down(self.value * (eta / self.total_variation))
 
 
 def textbook(question: Divergence, epsilon: float) -> Iterator[Kept]:
-    """The textbook mechanisms at `epsilon` nats, those of one name together.
+    """Iterate over the textbook mechanisms at `epsilon` nats, those of one name together.
 
-    Left out are those with more than `LISTED_REPORTS` reports, and those that do not exist at this epsilon. Hashing
-    takes the least prime that its hash functions allow.
+    Mechanisms with more than `LISTED_REPORTS` reports, and those that do not exist at this epsilon, are omitted.
+    Hashing takes the smallest prime that its hash functions allow.
     """
     for name, makers in _named(question, epsilon).items():
         for make in makers:
@@ -61,12 +62,12 @@ def textbook(question: Divergence, epsilon: float) -> Iterator[Kept]:
                 channel = Channel(make().matrix)  # without the mechanism's own labels of the answers
             except InvalidInput:  # there is none at this size or epsilon
                 continue
-            kept = float(np.asarray(question.enclosed_value(channel, FLOAT).lower))
-            yield Kept(name, max(kept, 0.0), total_variation(channel).value)
+            value = float(np.asarray(question.enclosed_value(channel, FLOAT).lower))
+            yield Kept(name, max(value, 0.0), total_variation(channel).value)
 
 
 def _named(question: Divergence, epsilon: float) -> dict[str, list[Callable[[], Channel]]]:
-    """What makes the mechanisms, by the names that tables show. Each maker may raise `InvalidInput`."""
+    """Functions that build the mechanisms, by the names in tables. Each may raise `InvalidInput`."""
     k = question.size
     sizes = [size for size in range(1, k) if math.comb(k, size) <= LISTED_REPORTS]
     named: dict[str, list[Callable[[], Channel]]] = {
@@ -96,7 +97,7 @@ def _bits(encoding: Callable[[int, float], UnaryEncoding], k: int, epsilon: floa
 
 
 def _hashed(k: int, epsilon: float, buckets: int = 2) -> Channel:
-    """Local hashing with the least prime, as a table."""
+    """Local hashing with the smallest prime, as a table."""
     _check_reports(float(max(k, buckets)) ** 2 * buckets)
     prime = next(n for n in count(max(k, buckets)) if is_prime(n))
     _check_reports(float(prime) ** 2 * buckets)

@@ -1,7 +1,7 @@
 """The command line: `main` is the program ``ldpopt``, `app` its commands.
 
-The other names are what commands are made of, those of applications too: an application registers a `typer.Typer` as an
-entry point of the group ``ldpopt.commands``.
+The other names are the parts of commands, also of applications: an application registers a `typer.Typer` as an entry
+point of the group ``ldpopt.commands``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["main", *_MODULES]
 def main() -> int:
     """Run the command in `sys.argv` and return its exit code.
 
-    0: done. 1: no usable answer, or the reader of the output went away. 2: bad input; nothing is written, and one line
-    on standard error says what is wrong. 130: interrupted.
+    0: done. 1: no usable answer, or the reader of the output went away. 2: bad input. Nothing is written, and one line
+    on standard error states the error. 130: interrupted.
     """
     # Matrices are small here: more threads for each product take up to four times the processor's time for nothing.
     for threads in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(threads, "1")
-    # Of a program's rounding and overflows, the terminal gets what the result says of them, and no lines of source.
+    # Results state their rounding and overflows themselves, so the terminal shows no lines of source about them.
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     try:
         from ldpopt.cli.program import app

@@ -38,7 +38,7 @@ def design(
     save_design: Path | None = None, picture: Path | None = None, json: bool = False, time_limit: str = "",
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Design the channel that best tells two populations apart within a privacy limit, and prove that it is optimal.
+    """Design the channel that best distinguishes two populations within a privacy limit, and prove it optimal.
 
     Required: two populations, by FILE or by --p0 and --p1, and at least one of --epsilon, --eta, --rho and --renyi.
 
@@ -73,15 +73,15 @@ def design(
     else:
         _as_text(optimal, people.names, paths, save_design)
         if once := seen_once(people):
-            shown = ", ".join(map(str, once[:8])) + (", ..." if len(once) > 8 else "")
-            say(f"\nSeen once in the file: {shown}. Is it a slip, or does it give somebody away?")
+            labels = ", ".join(map(str, once[:8])) + (", ..." if len(once) > 8 else "")
+            say(f"\nSeen once in the file: {labels}. Is it an error, or does it identify a person?")
 
 
 class Limited(Command):
-    """A command that takes, beside its own options, every number that a constraint asks for (`command_options`)."""
+    """A command that takes, in addition to its options, every number that a constraint needs (`command_options`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options; those of constraints are looked up when the command is used, since that loads numpy."""
+        """List the options; those of constraints load numpy, and so only when the command is used."""
         return super().get_params(ctx) + self._others
 
     def invoke(self, ctx: Any) -> Any:
@@ -94,49 +94,51 @@ class Limited(Command):
         from ldpopt.design import constraints
         from ldpopt.design.registry import command_options
 
-        asked = {
-            name: of
-            for name, of in command_options(constraints).items()
-            if name not in {own.name for own in self.params}
+        needed = {
+            name: entries
+            for name, entries in command_options(constraints).items()
+            if name not in {parameter.name for parameter in self.params}
         }
-        lines = (f"{name}: --{name} {_units(of)} | {of[-1].help}" for name, of in asked.items())
-        types: dict[str, Any] = {name: int | None if of[-1].type is int else str for name, of in asked.items()}
+        lines = (f"{name}: --{name} {_units(entries)} | {entries[-1].help}" for name, entries in needed.items())
+        types: dict[str, Any] = {
+            name: int | None if entries[-1].type is int else str for name, entries in needed.items()
+        }
         return declared("\n".join(["# Other limits", *lines]), types)
 
 
-def _units(asked: tuple[Parameter, ...]) -> str:
+def _units(entries: tuple[Parameter, ...]) -> str:
     """The value of an option in the help: ``ORDER:NATS`` where it joins several numbers."""
-    return ":".join(part.unit for part in asked)
+    return ":".join(part.unit for part in entries)
 
 
-def _limits(**given: str | int | None) -> list[Constraint]:
+def _limits(**texts: str | int | None) -> list[Constraint]:
     """The constraints that the options stand for; at least one of them must be a limit of privacy."""
     from ldpopt.design import constraints
     from ldpopt.design.registry import command_options, types_with_parameters
 
     values: dict[str, float] = {}
-    for name, asked in command_options(constraints).items():
-        if given[name] in ("", None):
+    for name, entries in command_options(constraints).items():
+        if texts[name] in ("", None):
             continue
-        parts = str(given[name]).split(":")
-        if len(parts) != len(asked):
-            raise InvalidInput(f"--{name}: expected {_units(asked)}, got {given[name]!r}")
-        values |= {limit.name: limit.type(number(part, limit.name)) for limit, part in zip(asked, parts, strict=True)}
+        parts = str(texts[name]).split(":")
+        if len(parts) != len(entries):
+            raise InvalidInput(f"--{name}: expected {_units(entries)}, got {texts[name]!r}")
+        values |= {limit.name: limit.type(number(part, limit.name)) for limit, part in zip(entries, parts, strict=True)}
     kinds: Any = types_with_parameters(constraints, values)
     if not any(kind.private or kind is constraints.TotalVariation for kind in kinds):
         raise InvalidInput("limits: expected --eta, --epsilon, --rho or --renyi, got none of them")
-    return [_made(kind, values) for kind in kinds]
+    return [_build_constraint(kind, values) for kind in kinds]
 
 
-def _made(kind: Any, values: Mapping[str, Any]) -> Constraint:
+def _build_constraint(kind: Any, values: Mapping[str, Any]) -> Constraint:
     """A constraint with the values of its options; an error names the option instead of the field."""
     try:
-        made: Constraint = kind.from_values(values)
+        constraint: Constraint = kind.from_values(values)
     except InvalidInput as error:
         field, colon, rest = str(error).partition(":")
-        option = next((asked.name for asked in kind.asks if asked.field == field), None)
+        option = next((entry.name for entry in kind.asks if entry.field == field), None)
         raise InvalidInput(f"--{option}{colon}{rest}" if option else str(error)) from None
-    return made
+    return constraint
 
 
 def _as_json(design: Design, paths: list[Path]) -> None:
@@ -166,16 +168,20 @@ def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: P
 
     k, m = design.channel.shape
     say(f"{k} answers -> {m} reports, {design.method}")
-    whole = design.utility.value_without_privacy
-    share = f", {design.value / whole:.2%} of {whole:.6g} without privacy" if 0 < whole < math.inf else ""
+    without_privacy = design.utility.value_without_privacy
+    share = (
+        f", {design.value / without_privacy:.2%} of {without_privacy:.6g} without privacy"
+        if 0 < without_privacy < math.inf
+        else ""
+    )
     say(f"{utility_name(design.utility)} kept: {design.value:.6g}{share}")
     proved = "" if design.certificate is None else f"{verdict(design)} ({design.certificate.argument})"
     say(f"At most {ceil_digits(design.upper_bound)} is possible: {proved}" if proved else "")
     say(*([f"Note: {design.note}."] if design.note else []), "")
     say(*(f"{guarantee}{promise(guarantee)}" for guarantee in design.guarantees), "")
     for label, likely, evidence in reports_in_words(design.channel, design.utility.p0, design.utility.p1, names):
-        shown = ", ".join(likely[:6]) + (f" and {len(likely) - 6} more" if len(likely) > 6 else "")
-        say(f"report {label}: {evidence}" + (f"; likeliest after {shown}" if likely else ""))
+        answers = ", ".join(likely[:6]) + (f" and {len(likely) - 6} more" if len(likely) > 6 else "")
+        say(f"report {label}: {evidence}" + (f"; likeliest after {answers}" if likely else ""))
     say("")
     for path in paths:
         say(f"wrote {path}" + (f"; ldpopt verify {path} checks the proof" if path == proof else ""))
@@ -186,16 +192,16 @@ def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: P
     eta: --eta -t ETA,... | Caps on the total variation, each in [0, 1]. [default: 0 to 1 in steps of 0.05]
     out: --out -o | File for the table (CSV).
     picture: --picture | File for the picture (png, svg, pdf, pgf). [default: beside the table]
-    compared: --bounds | A line for every published bound and textbook mechanism at every point, too, in one process.
+    with_bounds: --bounds | Also tabulate every published bound and textbook mechanism at each grid point (one process).
     jobs: --jobs -j N | Number of processes; -1 for one on each core.
-    resume: --resume FOLDER | Keep finished parts in FOLDER, and continue from them when the same command is run again.
+    resume: --resume FOLDER | Store finished parts in FOLDER, and resume from them when the command is repeated.
     """)
 def frontier(
     pair: PairFlags, epsilon: str = "0.5,1,2", eta: str = ",".join(f"{i / 20:g}" for i in range(21)),
-    out: Path = Path("frontier.csv"), picture: Path | None = None, compared: bool = False, jobs: int = 1,
+    out: Path = Path("frontier.csv"), picture: Path | None = None, with_bounds: bool = False, jobs: int = 1,
     resume: Path | None = None, time_limit: str = "", force: bool = False,
 ) -> None:  # fmt: skip
-    """Tabulate and draw the utility of the optimal channel and of textbook mechanisms, over epsilon and eta.
+    """Compute the utility of the optimal channel and of textbook mechanisms over epsilon and eta.
 
     ldpopt frontier --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1,2
     """
@@ -211,15 +217,15 @@ def frontier(
     limit = seconds(time_limit)
     epsilons = [positive_epsilon(value) for value in numbers(epsilon, "epsilon")]
     etas = [unit_interval(value, "eta") for value in numbers(eta, "eta")]
-    if compared and (jobs != 1 or resume is not None):
+    if with_bounds and (jobs != 1 or resume is not None):
         raise InvalidInput("--bounds: expected neither --jobs nor --resume beside it, got one")
-    posed = pair.utility(pair.read())
+    utility = pair.utility(pair.read())
     with progress("designing", shares=True) as step:
         table: Comparison | Frontier
-        if compared:
-            table = compare(posed, epsilons, etas, time_limit=limit, progress=step)
+        if with_bounds:
+            table = compare(utility, epsilons, etas, time_limit=limit, progress=step)
         else:
-            table = tabulate(posed, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
+            table = tabulate(utility, epsilons, etas, jobs=jobs, resume=resume, time_limit=limit, progress=step)
         files = {out: table.to_csv().encode(), picture: plots.picture(table.plot(), kind)}
     write_all(files, force)
     say(repr(table), *(f"wrote {path}" for path in files))
@@ -227,15 +233,15 @@ def frontier(
 
 @options("""
     channel: CHANNEL | Channel file, or any matrix whose rows sum to 1: CSV, or JSON.
-    every: --all | Measure every notion of privacy. It is slow from about 100 inputs on.
-    shuffled: --shuffled RESPONDENTS 1.. | Also what is guaranteed if a shuffler hides which of so many respondents sent
-      which report.
+    measure_all: --all | Measure every privacy definition (slow from about 100 inputs on).
+    shuffled: --shuffled RESPONDENTS 1.. | Also state the central guarantee if a shuffler hides the senders
+          of the reports of RESPONDENTS people.
     delta: --delta DELTA | Delta of that guarantee, in [0, 1].
     """)
 def check(
-    channel: Path, every: bool = False, shuffled: int | None = None, delta: str = "1e-6", json: bool = False
+    channel: Path, measure_all: bool = False, shuffled: int | None = None, delta: str = "1e-6", json: bool = False
 ) -> None:
-    """Measure the guarantees of a channel, whatever its file claims.
+    """Measure the guarantees of a channel, independently of the claims in its file.
 
     For an exact channel the proof is computed again from its integers. If the integers do not prove the claims of the
     file, the exit code is 1.
@@ -247,13 +253,13 @@ def check(
     with progress("measuring"):
         loaded = read_channel(channel)
         if isinstance(loaded, ExactChannel):
-            if every:
+            if measure_all:
                 raise invalid("--all", "a channel of floats (an exact one proves epsilon and eta)", Phrase(loaded))
             guarantees, report = proved(loaded), None
         else:
-            guarantees, report = (local_dp(loaded), total_variation(loaded)), audit(loaded) if every else None
+            guarantees, report = (local_dp(loaded), total_variation(loaded)), audit(loaded) if measure_all else None
         central = []
-        if shuffled is not None:  # what computes it loads SciPy, which most checks do without
+        if shuffled is not None:  # this computation loads SciPy, which most checks do not need
             from ldpopt.composition import shuffled as after_shuffling
 
             central = [after_shuffling(loaded, shuffled).epsilon_at(number(delta, "--delta"))]
@@ -261,12 +267,16 @@ def check(
         k, m = loaded.shape
         exact = {}
         if isinstance(loaded, ExactChannel):
-            whole = loaded.denominator
-            exact = {"proved_bits": loaded.bits} if whole & (whole - 1) == 0 else {"proved_denominator": whole}
-        shown = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in guarantees]}
-        shown |= {} if report is None else report.to_dict()
-        shown |= {"shuffled": central[0].to_dict()} if central else {}
-        print(strict.json_text(shown), end="")
+            denominator = loaded.denominator
+            exact = (
+                {"proved_bits": loaded.bits}
+                if denominator & (denominator - 1) == 0
+                else {"proved_denominator": denominator}
+            )
+        result = {"inputs": k, "outputs": m, **exact, "guarantees": [guarantee.to_dict() for guarantee in guarantees]}
+        result |= {} if report is None else report.to_dict()
+        result |= {"shuffled": central[0].to_dict()} if central else {}
+        print(strict.json_text(result), end="")
         return
     say(f"{channel}: {loaded!r}")
     if isinstance(loaded, ExactChannel):
@@ -278,14 +288,14 @@ def check(
 
 @options("""
     file: FILE | Design file (`Design.save`, --save-design), or proof of the respondents needed (`survey plan --proof`).
-    exact: --exact | Compute in balls of 256 bits what float64, rounded outward, does not settle alone.
-    budget: --budget TIMES | How many times ten seconds and 2 GB the check may take, as computed before it begins.
+    exact: --exact | Use 256-bit ball arithmetic where outward-rounded float64 is not decisive.
+    budget: --budget TIMES | Refuse checks estimated to need more than TIMES x (10 s, 2 GB).
     """)
 def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = False) -> None:
     """Check the proof in a design file: recompute every claim, without any solver.
 
     Exit code 0: proved, every claim holds. 1: refuted, a claim does not hold. 2: not a design file.
-    3: not checked, as the budget or the arithmetic does not allow it, or the file has no proof. The output says which.
+    3: not checked; the output states the reason (budget, arithmetic, or a file without a proof).
     """
     from ldpopt.design.design import Design
     from ldpopt.design.kernel.certificate import unchecked_verification
@@ -303,16 +313,18 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
         print(strict.json_text(claims), end="") if json else say(*verification.unchecked)
     elif not isinstance(design, Design):
         if json:
-            recomputed = {"bound": _plain(verification.bound)}
+            recomputed = {"bound": _json_number(verification.bound)}
             print(strict.json_text(claims | {"least": design.least, "recomputed": recomputed}), end="")
         else:
             say(design.sentence, *(f"- {line}" for line in verification.reasons), f"Computed in {ARITHMETIC[exact]}.")
     elif json:
         print(strict.json_text(_verification(design, verification, recomputed_in(design, exact))), end="")
     else:
-        said = "Every claim was recomputed in {}, and the proof holds." if verification.proved else "Computed in {}."
+        sentence = (
+            "Every claim was recomputed in {}, and the proof holds." if verification.proved else "Computed in {}."
+        )
         lines = [f"- {line}" if line in verification.reasons else line for line in proof_in_words(design, verification)]
-        say(*lines, said.format(recomputed_in(design, exact)) + unchecked_in_words(design))
+        say(*lines, sentence.format(recomputed_in(design, exact)) + unchecked_in_words(design))
     if code := EXIT_CODES[verification.outcome]:
         raise typer.Exit(code)
 
@@ -337,14 +349,14 @@ def _verification(design: Design, outcome: Verification, arithmetic: str) -> dic
         **_outcome(outcome, arithmetic),
         "unchecked_parts": list(design.unchecked_parts),
         "utility": design.utility.name,
-        **{name: _plain(getattr(design, name)) for name in names},
+        **{name: _json_number(getattr(design, name)) for name in names},
         "certified": design.certified,
-        "recomputed": {"value": _plain(outcome.value), "bound": _plain(outcome.bound)},
+        "recomputed": {"value": _json_number(outcome.value), "bound": _json_number(outcome.bound)},
         "guarantees": [guarantee.to_dict() for guarantee in outcome.guarantees],
         "argument": None if design.certificate is None else design.certificate.argument,
     }
 
 
-def _plain(value: float) -> float | str | None:
+def _json_number(value: float) -> float | str | None:
     """A number for JSON; null if nothing was computed."""
     return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"

@@ -1,7 +1,7 @@
-"""What commands give: text and tables on standard output, progress on standard error, and files, whole or not at all.
+"""Outputs of commands: text and tables on standard output, progress on standard error, and files, written atomically.
 
-Bad paths are refused before the work begins; writing comes after all work succeeded. The groups of commands are the one
-place that turns an error into a line on standard error and an exit code.
+Bad paths are rejected before the work begins, and files are written after all work has succeeded. Only the groups of
+commands turn an error into a line on standard error and an exit code.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    """Text for a terminal, with the names of standard streams."""
+    """Replace the names of standard streams, and escape text for a terminal."""
     return for_terminal(MESSAGES.named(text))
 
 
 def progress(
-    what: str, steps: int | None = None, *, shares: bool = False
+    label: str, steps: int | None = None, *, shares: bool = False
 ) -> AbstractContextManager[Callable[..., None]]:
-    """The bar of every command, on standard error; the arguments are those of `ldpopt.values.deadline.bar`."""
+    """Show the bar of a command, on standard error."""
+    # The arguments are those of `ldpopt.values.deadline.bar`.
     if MESSAGES.quiet:
         return nullcontext(lambda *_: None)
     from ldpopt.values.deadline import bar  # it loads numpy, which help and errors do without
 
-    return bar(what, steps, shares=shares)
+    return bar(label, steps, shares=shares)
 
 
-def say(*what: Any) -> None:
+def say(*lines: Any) -> None:
     """Print lines, or tables, on standard output, or on standard error where that is asked for a file.
 
     Lines are not wrapped unless it is a terminal.
@@ -54,22 +55,22 @@ def say(*what: Any) -> None:
     if MESSAGES.quiet:
         return
     stream = sys.stderr if MESSAGES.aside else sys.stdout
-    shown = [text for text in what if not (MESSAGES.aside and isinstance(text, str) and text.startswith("wrote "))]
-    if not stream.isatty() and all(isinstance(text, str) for text in shown):
-        stream.writelines(f"{visible(text)}\n" for text in shown)  # without Rich, which takes long to load
+    printed = [text for text in lines if not (MESSAGES.aside and isinstance(text, str) and text.startswith("wrote "))]
+    if not stream.isatty() and all(isinstance(text, str) for text in printed):
+        stream.writelines(f"{visible(text)}\n" for text in printed)  # without Rich, which takes long to load
         return
     from rich.console import Console
     from rich.segment import Segment, Segments
 
     console = Console(highlight=False, stderr=MESSAGES.aside)
     width = None if console.is_terminal else max(console.width, 160)
-    wide = Console(highlight=False, stderr=MESSAGES.aside, width=width)
-    for text in shown:
+    printer = Console(highlight=False, stderr=MESSAGES.aside, width=width)
+    for text in printed:
         if isinstance(text, str):
-            wide.print(visible(text), markup=False)
+            printer.print(visible(text), markup=False)
         else:
-            parts = (Segment(visible(part.text), part.style, part.control) for part in wide.render(text))
-            wide.print(Segments(parts), end="")
+            parts = (Segment(visible(part.text), part.style, part.control) for part in printer.render(text))
+            printer.print(Segments(parts), end="")
 
 
 def note(line: str) -> None:
@@ -79,7 +80,7 @@ def note(line: str) -> None:
 
 
 def promise(guarantee: Guarantee) -> str:
-    """The indented sentence below a printed guarantee; empty for a notion without a sentence."""
+    """Format the indented sentence below a printed guarantee; empty without a sentence."""
     from ldpopt.words import guarantee_in_words
 
     sentence = guarantee_in_words(guarantee)
@@ -104,7 +105,7 @@ def claim(paths: list[Path], force: bool | None) -> None:
 
 
 def kind_of(path: Path) -> str:
-    """The format of a picture by its suffix; refused before anything is drawn."""
+    """Return the format of a figure by its suffix, or raise `InvalidInput` before any work."""
     from ldpopt.plots.figure import FORMATS, refuse_without_latex
 
     kind = path.suffix.lower().removeprefix(".")
@@ -130,7 +131,7 @@ def write_all(files: Mapping[Path, bytes], force: bool) -> None:
 
 
 def free_folder(name: str) -> Path:
-    """`name`, or the first of ``name-2``, ``name-3``, ... that does not exist yet."""
+    """Find `name`, or the first of ``name-2``, ``name-3``, ... that does not exist yet."""
     path, number = Path(name), 1
     while os.path.lexists(path):
         number += 1
@@ -151,9 +152,9 @@ def write_folder(folder: Path, files: Mapping[str, bytes], force: bool) -> None:
         write_all({folder / name: data for name, data in files.items()}, force)
         return
     try:
-        with folder_aside(folder) as made:
+        with folder_aside(folder) as temporary:
             for name, data in files.items():
-                write_bytes_atomically(made / name, data, force=False)
+                write_bytes_atomically(temporary / name, data, force=False)
     except OSError as error:
         reason = Phrase((error.strerror or type(error).__name__).lower())
         raise invalid(str(folder), "a folder that can be made", reason) from None
@@ -164,16 +165,16 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def from_arrow(error: Exception) -> bool:
-    """Whether an error comes from pyarrow. Pyarrow is not imported for this question."""
+    """Return True if an error comes from pyarrow, which is not imported here."""
     arrow = sys.modules.get("pyarrow")
     return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
 class ShortHelp:
-    """Commands whose help shows no type beside flags that take no value."""
+    """Commands whose help shows no type for flags without a value."""
 
     def get_params(self, context: Any) -> list[Any]:
-        """All parameters, `--help` among them."""
+        """List all parameters, `--help` among them."""
         params: list[Any] = super().get_params(context)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_bool_flag", False) and param.metavar is None:
@@ -186,7 +187,7 @@ class Command(ShortHelp, TyperCommand):
 
 
 class _Reported:
-    """What ends with one line on standard error and an exit code, whatever goes wrong that somebody may expect."""
+    """Commands that turn every expected error into one line on standard error and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run, and exit with the code, or return the code if not `standalone_mode`."""
@@ -197,10 +198,10 @@ class _Reported:
         except BrokenPipeError:
             raise  # the reader of the output went away, which `ldpopt.cli.main` handles
         except Exception as error:
-            told = _told(error)
-            if told is None:
+            reported = _line_and_code(error)
+            if reported is None:
                 raise
-            message, code = told
+            message, code = reported
             if message:
                 print(f"ldpopt: error: {visible(' '.join(message.split()))}", file=sys.stderr, flush=True)
         code = code if isinstance(code, int) else 0
@@ -227,12 +228,12 @@ class Program(_Reported, ShortHelp, TyperGroup):
     listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands, the library's own first."""
-        own = super().list_commands(ctx)
-        return [*own, *(name for name in _registered() if name not in own)]
+        """List the names of all commands, those of the library first."""
+        library_commands = super().list_commands(ctx)
+        return [*library_commands, *(name for name in _registered() if name not in library_commands)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; `MissingExtra` for one of an application that is not installed."""
+        """Return the command of a name; `MissingExtra` for one of a missing application."""
         command = super().get_command(ctx, cmd_name)
         if command is None and (entry := _registered().get(cmd_name)):
             if self.listing and (sentence := _sentence(entry.module)):
@@ -272,7 +273,7 @@ def _sentence(module: str) -> str:
     return (ast.get_docstring(ast.parse(source or "")) or "").split("\n\n")[0]
 
 
-def _told(error: Exception) -> tuple[str, int] | None:
+def _line_and_code(error: Exception) -> tuple[str, int] | None:
     """The line and the exit code for an error; None for one that nobody expects."""
     if isinstance(error, USAGE_ERROR):
         usage: Any = error

@@ -71,10 +71,10 @@ _SHARED = _declared("""
 
 
 def options(text: str = "") -> Callable[[Declarable], Declarable]:
-    """Declare the parameters of a command, or the fields of a group of options, by lines as in `_declared`.
+    """Declare the parameters of a command, or the fields of a group of options, by lines.
 
-    A command whose parameter is a group takes the fields of the group: its arguments where the group stands, its
-    options after the command's own.
+    The lines are those of `_declared`. A command whose parameter is a group takes the fields of the group: its
+    arguments where the group stands, its options after the command's own.
     """
     declared = _SHARED | _declared(text)
 
@@ -84,39 +84,39 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
             target.__annotations__ = {name: Annotated[hint, declared[name]] for name, hint in hints.items()}
             return target
         groups: dict[str, tuple[type, list[str]]] = {}
-        own: list[inspect.Parameter] = []
+        own_parameters: list[inspect.Parameter] = []
         late: list[inspect.Parameter] = []
         for parameter in inspect.signature(target, eval_str=True).parameters.values():
             group = parameter.annotation
             if group is typer.Context:
-                own.append(parameter)
+                own_parameters.append(parameter)
                 continue
             if not (isinstance(group, type) and is_dataclass(group)):
-                own.append(parameter.replace(annotation=Annotated[group, declared[parameter.name]]))
+                own_parameters.append(parameter.replace(annotation=Annotated[group, declared[parameter.name]]))
                 continue
             hints = get_type_hints(group, include_extras=True)
             flags = [flag.replace(annotation=hints[flag.name]) for flag in inspect.signature(group).parameters.values()]
             groups[parameter.name] = group, [flag.name for flag in flags]
             for flag in flags:
                 is_argument = isinstance(flag.annotation.__metadata__[0], typer.models.ArgumentInfo)
-                (own if is_argument else late).append(flag)
+                (own_parameters if is_argument else late).append(flag)
 
         @functools.wraps(target)
-        def command(**given: Any) -> None:
-            for name, value in given.items():
+        def command(**arguments: Any) -> None:
+            for name, value in arguments.items():
                 _refuse_nan(name, value)
                 _refuse_nameless(name, value)
-            with standard_streams(given, defaults) as values:
+            with standard_streams(arguments, defaults) as values:
                 grouped = {
                     name: group(**{flag: values.pop(flag) for flag in flags}) for name, (group, flags) in groups.items()
                 }
                 target(**values, **grouped)
 
-        shown = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *late)]
-        defaults = {parameter.name: parameter.default for parameter in shown}
-        vars(command)["__signature__"] = inspect.Signature(shown)
+        parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own_parameters, *late)]
+        defaults = {parameter.name: parameter.default for parameter in parameters}
+        vars(command)["__signature__"] = inspect.Signature(parameters)
         command.__doc__ = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(target.__doc__ or ""))
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return command
 
     return declare
@@ -124,9 +124,9 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
 
 def _refuse_nan(name: str, value: Any) -> None:
     """`InvalidInput` for NaN, which no range of an option keeps out."""
-    for one in value if isinstance(value, (list, tuple)) else (value,):
-        if isinstance(one, float) and math.isnan(one):
-            raise invalid(f"--{name.replace('_', '-')}", "a number", one)
+    for item in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(item, float) and math.isnan(item):
+            raise invalid(f"--{name.replace('_', '-')}", "a number", item)
 
 
 _FILES = (*OUTPUTS, "ledger", "key", "token")
@@ -140,18 +140,18 @@ def _refuse_nameless(name: str, value: Any) -> None:
 
 
 def declared(text: str, types: Mapping[str, Any]) -> list[Any]:
-    """Options that a command has beside its parameters, by lines as in `_declared`, with the types of their values."""
+    """List options of a command in addition to its parameters, by lines, with their types."""
 
     def command(**given: Any) -> None:
-        """No command: only its options are asked for."""
+        """Provide the options of this command; it is never run."""
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    parts = [inspect.Parameter(name, keyword, default="" if of is str else None, annotation=of)
-             for name, of in types.items()]  # fmt: skip
+    parts = [inspect.Parameter(name, keyword, default="" if value_type is str else None, annotation=value_type)
+             for name, value_type in types.items()]  # fmt: skip
     vars(command)["__signature__"] = inspect.Signature(parts)
-    alone = typer.Typer(add_completion=False)
-    alone.command()(options(text)(command))
-    return typer.main.get_command(alone).params
+    application = typer.Typer(add_completion=False)
+    application.command()(options(text)(command))
+    return typer.main.get_command(application).params
 
 
 @options("""
@@ -177,7 +177,7 @@ class FileFlags:
     bins: str = ""
 
     def read(self) -> Populations:
-        """The populations: a table of probabilities or counts, or a line for each respondent."""
+        """Read the populations: a table of probabilities or counts, or one row per respondent."""
         from ldpopt.io import read_microdata, read_pair
 
         assert self.file is not None
@@ -215,7 +215,7 @@ class FileFlags:
     """)
 @dataclass(frozen=True)
 class PairFlags(FileFlags):
-    """Two populations from a file or from options, and the divergence by which they are told apart."""
+    """Two populations from a file or from options, and the divergence that distinguishes them."""
 
     p0: str = ""
     p1: str = ""
@@ -223,7 +223,7 @@ class PairFlags(FileFlags):
     f: str = "kl"
 
     def read(self) -> Populations:
-        """The populations from exactly one source."""
+        """Read the populations from exactly one source."""
         if self.file is not None:
             if self.p0 or self.p1 or self.labels:
                 raise InvalidInput("populations: expected FILE, or --p0 and --p1 (with --labels), got both")
@@ -236,7 +236,7 @@ class PairFlags(FileFlags):
         return _inline(self.p0, self.p1, self.labels)
 
     def utility(self, pair: Populations) -> Divergence:
-        """The utility of a channel: the divergence between the reports of the two populations."""
+        """Build the utility of a channel: the divergence between the reports of the populations."""
         from ldpopt.design import Divergence
         from ldpopt.divergences.base import parse_divergence
 
@@ -244,7 +244,7 @@ class PairFlags(FileFlags):
 
 
 def seconds(text: str) -> float | None:
-    """The number of a --time-limit; None where it is not given."""
+    """Parse the number of a --time-limit; None if it is missing."""
     from ldpopt.values.deadline import checked
 
     return checked(number(text, "--time-limit")) if text else None
@@ -273,20 +273,20 @@ def _inline(p0: str, p1: str, labels: str) -> Populations:
     return Populations(names, first, second)
 
 
-def numbers(text: str, what: str) -> list[float]:
-    """Numbers separated by commas."""
+def numbers(text: str, name: str) -> list[float]:
+    """Parse numbers separated by commas."""
     parts = enumerate(text.split(","))
-    return [number(part.strip(), what, "numbers separated by commas", f"entry {place}") for place, part in parts]
+    return [number(part.strip(), name, "numbers separated by commas", f"entry {place}") for place, part in parts]
 
 
-def number(text: str, what: str, expected: str = "a number", where: str = "") -> float:
-    """One number."""
+def number(text: str, name: str, expected: str = "a number", where: str = "") -> float:
+    """Parse one number."""
     try:
         return float(text)
     except ValueError:
-        raise invalid(what, expected, text, where) from None
+        raise invalid(name, expected, text, where) from None
 
 
-def bins(text: str, what: str) -> int | list[float]:
-    """The number of bins, or their edges."""
-    return int(text) if text.isdecimal() and len(text) < 4 else numbers(text, what)
+def bins(text: str, name: str) -> int | list[float]:
+    """Parse the number of bins, or their edges."""
+    return int(text) if text.isdecimal() and len(text) < 4 else numbers(text, name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     force: --force | Write into a folder that already exists.
     """)
 def demo(out: Path | None = None, force: bool = False) -> None:
-    """Show designs, proofs, pictures and a report for privatized incomes and parties of the voters of 1996."""
+    """Write designs, proofs, figures and a report for privatized incomes and parties of the voters of 1996."""
     folder = free_folder("ldpopt-demo") if out is None else out
     claim_folder(folder, force)
     with progress("designing", 1) as _:
@@ -42,14 +42,14 @@ def _summary(answered: Answered) -> Table:
     from ldpopt.words import verdict
 
     title = f"{answered.title}: {answered.names[0]} against {answered.names[1]}, {len(answered.utility.p0)} answers"
-    shown = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left")
     for name in ("ε", "cap η", "kept (nats)"):
-        shown.add_column(name, justify="right")
-    shown.add_column("verdict")
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
     for (epsilon, eta), optimum in answered.designs.items():
         cap = "none" if eta is None else ceil_digits(eta)
-        shown.add_row(ceil_digits(epsilon), cap, f"{optimum.value:.4g}", verdict(optimum))
-    return shown
+        table.add_row(ceil_digits(epsilon), cap, f"{optimum.value:.4g}", verdict(optimum))
+    return table
 
 
 app = typer.Typer(
@@ -72,8 +72,8 @@ ldpopt designs and certifies locally private mechanisms. Four commands to begin 
 ldpopt --help lists all commands, and each of them has --help."""
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(show_version: bool) -> None:
+    if show_version:
         print(f"ldpopt {__version__}")
         raise typer.Exit
 

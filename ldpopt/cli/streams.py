@@ -1,7 +1,7 @@
-"""Where a command says ``-``: its input is standard input, or its output goes to standard output.
+"""Standard streams of commands: a path ``-`` is standard input or standard output.
 
-Both pass through a private temporary file, whose name no message shows. Reports that are drawn for standard output wait
-in a file beside their plan instead, so that none is lost if nobody reads them.
+Both pass through a private temporary file, whose name no message shows. Reports drawn for standard output wait in a
+file next to their plan instead, so that none is lost without a reader.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _KINDS = {b"{": ".json", b"[": ".json", b"PAR1": ".parquet", b"PK\x03\x04": ".xl
 
 @dataclass
 class Messages:
-    """Whether the program's messages are left out, or go to standard error, and what they call temporary files."""
+    """The destination of the program's messages, and the names that they show for temporary files."""
 
     quiet: bool = False
     aside: bool = False
     names: dict[str, str] = field(default_factory=dict)
 
     def named(self, text: str) -> str:
-        """The text with "standard input" and "standard output" in the place of the files that stand for them."""
+        """Replace the paths of standard streams in a text by "standard input" and "standard output"."""
         for path, name in self.names.items():
             text = text.replace(path, name)
         return text
@@ -48,33 +48,34 @@ MESSAGES = Messages()
 
 
 def refuse_stream(path: Path, expected: str) -> None:
-    """`InvalidInput` for a path that stands for a standard stream, where one cannot be used."""
+    """Raise `InvalidInput` for a path that represents a standard stream."""
+    # `expected` is usable instead.
     if name := MESSAGES.names.get(str(path)):
         raise invalid("-", expected, Phrase(name))
 
 
 @contextmanager
-def standard_streams(given: dict[str, Any], defaults: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The arguments `given` to a command, with a file in the place of each ``-``.
+def standard_streams(arguments: dict[str, Any], defaults: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Replace each ``-`` in the arguments of a command by a temporary file.
 
-    defaults : the parameters' own values; the ending of an output's is that of what standard output gets.
+    defaults : the default values of the parameters; the suffix of an output's default is that of standard output.
     """
-    outputs = [name for name in OUTPUTS if str(given.get(name)) == "-"]
-    inputs = [name for name, value in given.items() if name not in OUTPUTS and _is_dash(value)]
+    outputs = [name for name in OUTPUTS if str(arguments.get(name)) == "-"]
+    inputs = [name for name, value in arguments.items() if name not in OUTPUTS and _is_dash(value)]
     if not outputs and not inputs:
-        yield given
+        yield arguments
         return
-    if len(outputs) > 1 or len(inputs) > 1 or (outputs and given.get("json")):
+    if len(outputs) > 1 or len(inputs) > 1 or (outputs and arguments.get("json")):
         raise InvalidInput("-: expected one input and one output on the standard streams, got several")
     with TemporaryDirectory(prefix="ldpopt-") as folder:
-        replaced = dict(given)
+        replaced = dict(arguments)
         for name in inputs:
-            path, value = _read(Path(folder)), given[name]
+            path, value = _read(Path(folder)), arguments[name]
             single = not isinstance(value, list)
             files = [type(option)(path) if _is_dash(option) else option for option in ([value] if single else value)]
             replaced[name] = files[0] if single else files
         for name in outputs:
-            replaced[name] = _output(Path(folder), name, given, defaults[name])
+            replaced[name] = _output(Path(folder), name, arguments, defaults[name])
         MESSAGES.aside = bool(outputs)
         try:
             yield replaced
@@ -98,12 +99,12 @@ def _copy_out(path: Path) -> None:
     path.unlink()
 
 
-def _output(folder: Path, name: str, given: dict[str, Any], default: Any) -> Path | None:
+def _output(folder: Path, name: str, arguments: dict[str, Any], default: Any) -> Path | None:
     """The file that is copied to standard output; None for tables, which go there by themselves."""
-    if "format" in given:
+    if "format" in arguments:
         return None
     if default is Parameter.empty:
-        path = Path(f"{given['plan']}{REPORTS}")
+        path = Path(f"{arguments['plan']}{REPORTS}")
         if path.exists():
             raise invalid(str(path), "no reports that an earlier pipe did not take", Phrase("some"))
     else:

@@ -13,11 +13,11 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
 from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_loss, variation
-from ldpopt.composition.lattice import CELLS, COARSE_CELLS, EXACT, Rounding
+from ldpopt.composition.lattice import COARSE_CELLS, EXACT, WINDOW_CELLS, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
 from ldpopt.composition.parametric import MAX_USES, any_loss, rare_error, tally, union
 from ldpopt.errors import invalid
-from ldpopt.mechanisms.continuous_pair import MERGED, ContinuousPair
+from ldpopt.mechanisms.continuous_pair import MERGED_MASS_RTOL, ContinuousPair
 from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.numbers.rounding import ULP, down, up
 from ldpopt.numbers.tolerances import ATTAINED_GAP
@@ -43,20 +43,20 @@ def _summed_renyi(parts: Parts, order: float) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComposedPair(Pictured):
-    """The composition of pairs of distributions: its whole (epsilon, delta) curve, for both directions of the pairs.
+    """The composition of pairs of distributions: its full (epsilon, delta) curve, for both directions of the pairs.
 
-    parts : the pairs with their counts. attained : whether an adaptive strategy attains the curve; False if the pairs
-    only dominate the mechanisms.
+    parts : the pairs with their counts.
+    attained : True if an adaptive strategy attains the curve; False if the pairs only dominate the mechanisms.
 
     Guarantees and numbers are rounded so that they hold. The curve is exact up to rounding if there are few outcomes,
-    or if all privacy losses are multiples of one number; else it has a lower and an upper bound. See `exact`.
+    or if all privacy losses are multiples of one number. Otherwise it has a lower and an upper bound. See `exact`.
     """
 
     parts: Parts
     _forward: Direction
     _backward: Direction
     attained: bool = True
-    _below: tuple[tuple[ComposedPair, float], ...] | None = None
+    _lower_compositions: tuple[tuple[ComposedPair, float], ...] | None = None
     """Compositions that give lower bounds, each with a slack to subtract; None for this composition itself."""
     _pure: tuple[float, float] | None = None
     """Bounds on the largest total loss of the channels behind the pairs; None to compute it from the pairs."""
@@ -74,13 +74,15 @@ class ComposedPair(Pictured):
         return f"Composition of {self.count}"
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[FinitePair, int]], more: Rounding = EXACT, cells: int = CELLS) -> ComposedPair:
-        """The composition of pairs with counts; `more` and `cells` as of `Direction.of`."""
+    def of(
+        cls, pairs: Iterable[tuple[FinitePair, int]], extra_rounding: Rounding = EXACT, cells: int = WINDOW_CELLS
+    ) -> ComposedPair:
+        """Compose pairs with counts; `extra_rounding` and `cells` are those of `Direction.of`."""
         parts = counted(pairs)
-        forward = Direction.of(parts, more, cells)
+        forward = Direction.of(parts, extra_rounding, cells)
         if all(pair.symmetric for pair, _ in parts):
             return cls(parts, forward, forward)
-        return cls(parts, forward, Direction.of(_swapped(parts), more, cells))
+        return cls(parts, forward, Direction.of(_swapped(parts), extra_rounding, cells))
 
     @property
     def _directions(self) -> tuple[Direction, ...]:
@@ -88,21 +90,21 @@ class ComposedPair(Pictured):
 
     @property
     def exact(self) -> bool:
-        """Whether the curve is exact up to rounding: a strategy attains it, and no grid was needed."""
+        """True if the curve is exact up to rounding: a strategy attains it, and no grid was needed."""
         return self.attained and all(direction.spread == 0 for direction in self._directions)
 
     @property
     def count(self) -> int:
-        """How many mechanisms were composed."""
+        """The number of composed mechanisms."""
         return sum(count for _, count in self.parts)
 
     def hockey_stick(self, epsilon: Any) -> Guarantee:
         """Return the delta at `epsilon`, in nats, of any sign; it lies between `lower` and `value` of the result."""
         epsilon = any_loss(epsilon)
         if epsilon < 0:  # both directions are there, so that each is the mirror image of the other
-            found = self.hockey_stick(-epsilon)
-            low, high = mirrored(found.lower, found.value, epsilon)
-            return Guarantee("hockey_stick", high, low, None, found.exact, REFERENCE, {"epsilon": epsilon})
+            opposite = self.hockey_stick(-epsilon)
+            low, high = mirrored(opposite.lower, opposite.value, epsilon)
+            return Guarantee("hockey_stick", high, low, None, opposite.exact, REFERENCE, {"epsilon": epsilon})
         directions = self._directions
         value = min(self._variation, max(direction.upper(epsilon) for direction in directions))
         lower = min(value, self._lower(epsilon))
@@ -110,26 +112,26 @@ class ComposedPair(Pictured):
 
     @cached_property
     def _variation(self) -> float:
-        """1 - prod (1 - eta), a bound on delta; for tiny etas it is below what rounding adds to losses."""
+        """The bound 1 - prod (1 - eta) on delta; for tiny etas it is below the rounding error of the losses."""
         return union((variation(pair), count) for pair, count in self.parts)
 
     def _lower(self, epsilon: float) -> float:
-        if self._below is None:
+        if self._lower_compositions is None:
             return max(direction.lower(epsilon) for direction in self._directions)
-        below = [part._lower(epsilon) * (1 - slack) - slack for part, slack in self._below]
-        return max([0.0, *below])
+        bounds = [part._lower(epsilon) * (1 - slack) - slack for part, slack in self._lower_compositions]
+        return max([0.0, *bounds])
 
     def approximate_dp(self, delta: Any) -> Guarantee:
-        """The epsilon at `delta` in [0, 1], in nats; inf if infinite losses have more probability than `delta`."""
+        """Compute the epsilon at `delta` in [0, 1], in nats."""
         delta = unit_interval(delta, "delta")
         value = self.epsilon_at(delta)
         lower = self._lower_epsilon(delta, value)
         return Guarantee("approximate_dp", value, lower, None, self.exact, REFERENCE, {"delta": delta})
 
     def _lower_epsilon(self, delta: float, value: float) -> float:
-        """An epsilon, close below `value`, at which the true delta certainly exceeds `delta`; 0 if none is found."""
+        """An epsilon close below `value` with a true delta certainly above `delta`; 0 if none is proved."""
         if math.isinf(value):
-            return math.inf if self._below is None else 0.0
+            return math.inf if self._lower_compositions is None else 0.0
         step = 1e-12 * value
         for direction in self._directions:
             step = max(step, 2 * direction.shift(min(1.0, 0.005 * delta)) if delta > 0 else 1e-6 * value)
@@ -140,11 +142,11 @@ class ComposedPair(Pictured):
         return 0.0
 
     def delta_at(self, epsilon: Any) -> float:
-        """`hockey_stick(epsilon)` as a number, rounded up."""
+        """Return `hockey_stick(epsilon)` as a number, rounded up."""
         return self.hockey_stick(epsilon).value
 
     def epsilon_at(self, delta: Any) -> float:
-        """`approximate_dp(delta)` as a number, rounded up."""
+        """Return `approximate_dp(delta)` as a number, rounded up."""
         delta = unit_interval(delta, "delta")
         if delta == 0:
             return self.local_dp().value
@@ -153,12 +155,12 @@ class ComposedPair(Pictured):
         return max(direction.epsilon(delta) for direction in self._directions)
 
     def total_variation(self) -> Guarantee:
-        """The total variation distance of the composed pair: its delta at epsilon 0."""
+        """Compute the total variation distance of the composed pair: its delta at epsilon 0."""
         at_zero = self.hockey_stick(0.0)
         return Guarantee("total_variation", at_zero.value, at_zero.lower, None, self.exact, "[GI, Thm 2]")
 
     def local_dp(self) -> Guarantee:
-        """The pure epsilon, in nats: the sum of the largest losses in the worse direction, inf if one is infinite."""
+        """Compute the pure epsilon, in nats: the sum of the largest losses in the worse direction."""
         if self._pure is not None:
             return Guarantee("local_dp", self._pure[1], self._pure[0], None, True, "[GI, Def 6]")
         if any(direction.infinite for direction in self._directions):
@@ -167,7 +169,7 @@ class ComposedPair(Pictured):
         return Guarantee("local_dp", float(high), float(low), None, True, "[GI, Def 6]")
 
     def renyi(self, order: Any) -> Any:
-        """The sum of the Rényi divergences of `order` in [1, inf], in nats; a tuple for several orders [M, Prop 1]."""
+        """Compute the sum of the Rényi divergences of `order` in [1, inf], in nats [M, Prop 1]."""
         if np.ndim(order) == 1:
             return tuple(self.renyi(own_order) for own_order in order)
         order = renyi_order(order)
@@ -175,28 +177,28 @@ class ComposedPair(Pictured):
         # The error of log q counts once, that of log p order/(order - 1) times; near order 1 only common p matter.
         slack = 2 * math.fsum(n * rare_error(pair) for pair, n in self.parts)
         value, lower = min(up(high, 64) + slack, self.local_dp().value), max(0.0, down(low, 64) - slack)
-        if self._below is not None:
-            lower = max([0.0, *(part.renyi(order).lower for part, slack in self._below if slack == 0)])
+        if self._lower_compositions is not None:
+            lower = max([0.0, *(part.renyi(order).lower for part, slack in self._lower_compositions if slack == 0)])
         if self._uses:  # the pairs only dominate the mechanisms
             ends = [
                 (use.renyi(order) if isinstance(use, FinitePair) else use.renyi(order - 1), n) for use, n in self._uses
             ]
             bounds = [((end.lower, end.value) if isinstance(end, Guarantee) else end, n) for end, n in ends]
-            value = min(value, up(math.fsum(n * most for (_, most), n in bounds), 8))
-            lower = down(math.fsum(n * least for (least, _), n in bounds), 8) if self._same_way else 0.0
+            value = min(value, up(math.fsum(n * upper for (_, upper), n in bounds), 8))
+            lower = down(math.fsum(n * low_end for (low_end, _), n in bounds), 8) if self._same_way else 0.0
             exact = 0 < lower >= value * (1 - ATTAINED_GAP)
             return Guarantee("renyi", value, lower, None, exact, "[M, Prop 1]", {"order": order})
-        return Guarantee("renyi", value, lower, None, self._below is None, "[M, Prop 1]", {"order": order})
+        return Guarantee("renyi", value, lower, None, self._lower_compositions is None, "[M, Prop 1]", {"order": order})
 
     @property
     def _same_way(self) -> bool:
-        """Whether all mechanisms are named noise, sampled or not, whose divergence is largest from p to q."""
-        return all(isinstance(use, Mechanism) and getattr(use.own, "enclosed", False) for use, _ in self._uses)
+        """True if all mechanisms are named noise, sampled or not, with the largest divergence from p to q."""
+        return all(isinstance(use, Mechanism) and getattr(use.source, "enclosed", False) for use, _ in self._uses)
 
     def trade_off(self, points: int = 129) -> TradeOffCurve:
-        """A trade-off curve nowhere above the true one, for both directions, from delta at `points` epsilons.
+        """Build a trade-off curve nowhere above the true one, from delta at `points` epsilons.
 
-        Losses of more than 700 nats count as infinite.
+        It covers both directions. Losses of more than 700 nats count as infinite.
         """
         points = positive_integer(points, "points", minimum=2)
         infinite = max(direction.infinite for direction in self._directions)
@@ -206,7 +208,7 @@ class ComposedPair(Pictured):
         return FinitePair.through(epsilons, np.array(deltas)).trade_off()
 
     def law(self) -> tuple[Array, Array]:
-        """(finite privacy losses, their masses) of the forward direction; on a grid, losses are split."""
+        """Return (finite privacy losses, their masses) of the forward direction; a grid splits losses."""
         return self._forward.law.atoms()
 
     def __repr__(self) -> str:
@@ -214,7 +216,7 @@ class ComposedPair(Pictured):
 
 
 def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
-    """Pairs with counts, equal ones together, sorted so that the order in which they were given does not matter."""
+    """Merge equal pairs with counts, and sort them so that the result is independent of their order."""
     together = tally((pair.ordered, count) for pair, count in pairs)
     return tuple(
         sorted(together.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0]))
@@ -222,42 +224,50 @@ def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
 
 
 def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> ComposedPair:
-    """The composition of mechanisms with counts and of pairs in their own direction; exact for short lists.
+    """Compose mechanisms with counts, and pairs in their own direction; exact for short lists.
 
     Where it is too large, the pairs that dominate channels are composed, and perhaps no strategy attains the curve.
     """
     parts = counted((item if isinstance(item, FinitePair) else item.pair, count) for item, count in items)
-    noise = [(item.own, n) for item, n in items if isinstance(item, Mechanism) and isinstance(item.own, GaussianPair)]
-    others = [(item, n) for item, n in items if isinstance(item, FinitePair) or not isinstance(item.own, GaussianPair)]
+    noise = [
+        (item.source, n) for item, n in items if isinstance(item, Mechanism) and isinstance(item.source, GaussianPair)
+    ]
+    others = [
+        (item, n) for item, n in items if isinstance(item, FinitePair) or not isinstance(item.source, GaussianPair)
+    ]
     if noise and not others:
         direction = Direction(GaussianLaw.of(noise), 0.0, 0.0, math.inf)
         return ComposedPair(parts, direction, direction, _uses=tuple(items))
-    several = [(item, n) for item, n in others if isinstance(item, Mechanism) and len(item.rows) > 1]
-    single = [(item if isinstance(item, FinitePair) else item.pair, n) for item, n in others
+    channels = [(item, n) for item, n in others if isinstance(item, Mechanism) and len(item.rows) > 1]
+    pairs = [(item if isinstance(item, FinitePair) else item.pair, n) for item, n in others
               if isinstance(item, FinitePair) or len(item.rows) <= 1]  # fmt: skip
-    best = best_pair(_together(several)) if several else None
-    taken = [*single, *([(best, 1)] if best else [(item.pair, n) for item, n in several])]
-    steps = sum(n for _, n in several)
-    taken += [(GaussianLaw.of(noise).finite_pair(), 1)] if noise else []
-    dense = any(isinstance(item, Mechanism) and isinstance(item.own, ContinuousPair) for item, _ in items)
-    cells = COARSE_CELLS if dense else CELLS
-    composed = ComposedPair.of(taken, Rounding(16 * steps * ULP, 64 * steps * ULP), cells)
-    farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in several]
+    best = best_pair(_together(channels)) if channels else None
+    composed_parts = [*pairs, *([(best, 1)] if best else [(item.pair, n) for item, n in channels])]
+    steps = sum(n for _, n in channels)
+    composed_parts += [(GaussianLaw.of(noise).finite_pair(), 1)] if noise else []
+    dense = any(isinstance(item, Mechanism) and isinstance(item.source, ContinuousPair) for item, _ in items)
+    cells = COARSE_CELLS if dense else WINDOW_CELLS
+    composed = ComposedPair.of(composed_parts, Rounding(16 * steps * ULP, 64 * steps * ULP), cells)
+    farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in channels]
     if dense:
-        return replace(composed, parts=parts, attained=False, _below=_merged(items, farthest), _uses=tuple(items))
-    if not several:
+        return replace(
+            composed, parts=parts, attained=False, _lower_compositions=_merged(items, farthest), _uses=tuple(items)
+        )
+    if not channels:
         return replace(composed, parts=parts)
-    pure = _pure(several, single)
+    pure = _pure(channels, pairs)
     # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
     composed = replace(composed, _forward=composed._forward.up_to(pure[1]), _backward=composed._backward.up_to(pure[1]))
-    fixed = ComposedPair.of([*single, *farthest])
-    below = [(fixed, 0.0)]
+    fixed = ComposedPair.of([*pairs, *farthest])
+    lower_compositions = [(fixed, 0.0)]
     ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
                              for item, n in others])  # fmt: skip
     if ordered is not None:
-        below.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
-    alone = best is not None and not single and len(_together(several)) == 1
-    return replace(composed, parts=parts, attained=alone, _below=tuple(below), _pure=pure)
+        lower_compositions.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
+    is_attained = best is not None and not pairs and len(_together(channels)) == 1
+    return replace(
+        composed, parts=parts, attained=is_attained, _lower_compositions=tuple(lower_compositions), _pure=pure
+    )
 
 
 def _merged(
@@ -269,16 +279,21 @@ def _merged(
     """
     merged, steps = list(farthest), 0
     for item, n in items:
-        if isinstance(item, FinitePair) or not isinstance(item.own, ContinuousPair):
+        if isinstance(item, FinitePair) or not isinstance(item.source, ContinuousPair):
             if isinstance(item, FinitePair) or len(item.rows) <= 1:
                 merged.append((item if isinstance(item, FinitePair) else item.pair, n))
             continue
-        pair = item.own.merged_pair()
+        pair = item.source.merged_pair()
         if pair is None:
             return ()
         merged.append((pair, n))
         steps += n
-    return ((ComposedPair.of(merged, Rounding(4 * steps * MERGED, 4 * steps * MERGED), COARSE_CELLS), 0.0),)
+    return (
+        (
+            ComposedPair.of(merged, Rounding(4 * steps * MERGED_MASS_RTOL, 4 * steps * MERGED_MASS_RTOL), COARSE_CELLS),
+            0.0,
+        ),
+    )
 
 
 def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[FinitePair, int]]) -> tuple[float, float]:
@@ -302,13 +317,13 @@ def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[F
 
 
 def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
-    """The adaptive composition of a list of mechanisms, the whole list `count` times.
+    """Compose a list of mechanisms adaptively, the whole list `count` times.
 
     mechanisms : channels (or matrices), named mechanisms, claims, `FinitePair`s, or tuples (epsilon, delta, eta), in
         any mixture, as `Ledger.add` takes them.
 
-    The result holds for every choice of inputs, and of the order of the mechanisms, that depends on the reports so far;
-    for a tuple, it holds for every mechanism with these parameters [GI, Thm 2]. For a short list of small channels the
+    The result holds for every choice of inputs, and of the order of the mechanisms, that depends on the reports so far.
+    For a tuple, it holds for every mechanism with these parameters [GI, Thm 2]. For a short list of small channels the
     best such strategy is computed. For others, the pairs that dominate them are composed, which gives a bound, and
     `exact` is False. A `FinitePair` keeps its direction: its p is combined with the p of the other pairs.
 
@@ -321,7 +336,9 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     count = positive_integer(count, "count", maximum=MAX_USES)
     if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):
         raise invalid("mechanisms", "a list of mechanisms", type(mechanisms).__name__)
-    uses = [given.ordered if isinstance(given, FinitePair) else as_mechanism(given) for given in mechanisms]
+    uses = [
+        mechanism.ordered if isinstance(mechanism, FinitePair) else as_mechanism(mechanism) for mechanism in mechanisms
+    ]
     if not uses:
         raise invalid("mechanisms", "at least one mechanism", "none")
     return composition([(item, 1) for _ in range(count) for item in uses] if len(uses) * count <= 64
@@ -375,11 +392,11 @@ class SameInput(Mapping[tuple[Label, Label], ComposedPair]):
     def _worst(
         self, notion: str, measure: Callable[[ComposedPair], Guarantee], parameters: Mapping[str, float]
     ) -> Guarantee:
-        each = [(inputs, measure(pair)) for inputs, pair in self.pairs.items()]
-        if not each:
+        guarantees = [(inputs, measure(pair)) for inputs, pair in self.pairs.items()]
+        if not guarantees:
             return Guarantee(notion, 0.0, 0.0, None, True, REFERENCE, parameters)
-        inputs, worst = max(each, key=lambda item: item[1].value)
-        lower = max(guarantee.lower for _, guarantee in each)
+        inputs, worst = max(guarantees, key=lambda item: item[1].value)
+        lower = max(guarantee.lower for _, guarantee in guarantees)
         witness = Witness(inputs) if worst.value > 0 else None
         return Guarantee(notion, worst.value, lower, witness, worst.exact, worst.reference, parameters)
 
@@ -399,16 +416,16 @@ def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> SameI
     (0.392607, [(0, 1)])
     """
     count = positive_integer(count, "count", maximum=MAX_USES)
-    taken = [as_channel(channel) for channel in channels]
-    if not taken:
+    checked_channels = [as_channel(channel) for channel in channels]
+    if not checked_channels:
         raise invalid("channels", "at least one channel", "none")
-    inputs = taken[0].inputs
-    for channel in taken:
+    inputs = checked_channels[0].inputs
+    for channel in checked_channels:
         if channel.inputs != inputs:
             raise invalid("channels", f"the same inputs {inputs[:8]}", channel.inputs[:8])
     pairs = {
         (inputs[a], inputs[b]): ComposedPair.of(
-            (FinitePair(channel.matrix[a], channel.matrix[b]), count) for channel in taken
+            (FinitePair(channel.matrix[a], channel.matrix[b]), count) for channel in checked_channels
         )
         for a in range(len(inputs))
         for b in range(a + 1, len(inputs))

@@ -1,7 +1,7 @@
-"""One person's report among n - 1 independent reports of one law, order forgotten -> delta, from above and below.
+"""Bounds on delta of one person's report among n - 1 independent reports of one distribution, order forgotten.
 
-The person draws a report from p or from q, the others from w; what the others keep for themselves, 1 - sum w, nobody
-else can report. With L = (p - e^epsilon q)/w, zero for what is kept, the histograms of all n reports differ by
+The person draws a report from p or from q, the others from w. With probability 1 - sum w another person's report is
+withheld. With L = (p - e^epsilon q)/w, zero for a withheld report, the histograms of all n reports differ by
 
     delta(epsilon) = E (L_1 + ... + L_n)_+ / n + sum over w = 0 of (p - e^epsilon q)_+,    L_i independent under w,
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from ldpopt.composition.lattice import CELLS, collect
+from ldpopt.composition.lattice import WINDOW_CELLS, collect
 from ldpopt.composition.laws import LatticeLaw
 from ldpopt.numbers.rounding import ULP, down, up
 from ldpopt.numbers.tolerances import FINE_LATTICE, NEVER_SENT
@@ -28,17 +28,17 @@ from ldpopt.values.results import ByValue
 _ENTRY = 16 * ULP
 """A bound on the relative error of an entry of a row that was divided by its sum, and of a ratio of two of them."""
 
-_OUTSIDE = 1e-22
-"""A bound on the tilted probability of a sum outside a window, as of `laws.Window`."""
+_OUTSIDE_PROBABILITY = 1e-22
+"""Bound on the tilted probability of a sum outside a window, as in `laws.Window`."""
 
-_FAR = 1e15
-"""No score is further below zero than so many times the largest one."""
+_MAX_SCORE_RATIO = 1e15
+"""Largest ratio of a score's distance below zero to the largest score."""
 
-_REACH = 256.0
-"""A score is raised to this many standard deviations of the sum below zero if it is further below."""
+_MAX_DEVIATIONS = 256.0
+"""Scores farther below zero are raised to this many standard deviations of the sum below zero."""
 
-_STEPS = 2.0**16
-"""No score is more steps of the lattice away from the likeliest one."""
+_MAX_LATTICE_STEPS = 2.0**16
+"""Largest number of lattice steps between a score and the likeliest one."""
 
 MAX_EXPONENT = 700.0
 """The largest epsilon whose exponential is a float."""
@@ -55,7 +55,7 @@ class Crowd(ByValue):
 
     @classmethod
     def of(cls, p: Array, q: Array, w: Array, n: int) -> Crowd:
-        """The same with reports together that have the same ratios p/w and q/w, which nobody need tell apart."""
+        """Merge reports with the same ratios p/w and q/w, which need not be distinguished."""
         w = np.where(w < NEVER_SENT, 0.0, w)
         some = w > 0
         scale = np.where(some, w, 1.0)
@@ -66,30 +66,30 @@ class Crowd(ByValue):
         p, q, w = (collect(back, part, int(back.max()) + 1) for part in (p, q, w))
         return cls(p, q, w, n)
 
-    def lost(self, epsilon: float) -> float:
-        """The part of delta from reports that the others never send."""
+    def unmatched_delta(self, epsilon: float) -> float:
+        """Compute the part of delta from reports that the others never send."""
         only = self.w == 0
         growth = math.exp(min(epsilon, MAX_EXPONENT))
         return float(np.maximum(self.p[only] * (1 + _ENTRY) - growth * self.q[only] * (1 - _ENTRY), 0.0).sum())
 
     def scores(self, epsilon: float) -> tuple[Array, Array]:
-        """L and its masses, rounded up, with the zero of what the others keep."""
+        """Return L and its masses, rounded up, with the zero of the withheld reports."""
         some, growth = self.w > 0, math.exp(epsilon)
         masses = self.w[some]
         with np.errstate(over="ignore"):
             gain, price = self.p[some] / masses, np.minimum(growth * (self.q[some] / masses), 1e300)
         scores = gain - price + 4 * _ENTRY * (gain + price)
-        scores = np.maximum(scores, -_FAR * max(float(scores.max(initial=0.0)), 1e-100))
-        kept = 1 - math.fsum(masses)
-        return np.append(scores, 0.0), np.append(masses, max(kept, 0.0))
+        scores = np.maximum(scores, -_MAX_SCORE_RATIO * max(float(scores.max(initial=0.0)), 1e-100))
+        withheld = 1 - math.fsum(masses)
+        return np.append(scores, 0.0), np.append(masses, max(withheld, 0.0))
 
     def estimate(self, epsilon: float) -> float:
-        """log delta by the normal law of the tilted sum: good to a percent, and proved of nothing."""
+        """Estimate log delta by the normal distribution of the tilted sum, to a percent, unproved."""
         scores, masses = self.scores(epsilon)
-        lost = self.lost(epsilon)
+        unmatched = self.unmatched_delta(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt):
-            return math.log(lost) if lost > 0 else -math.inf
+            return math.log(unmatched) if unmatched > 0 else -math.inf
         cumulant, mean, variance = _cumulant(scores, masses, tilt)
         deviation, n = math.sqrt(max(variance, 1e-300) * self.n), self.n
         if tilt == 0:
@@ -101,10 +101,10 @@ class Crowd(ByValue):
             slope = tilt * deviation
             share = 1 - slope * math.sqrt(math.pi / 2) * erfcx(slope / math.sqrt(2)) if slope < 1e3 else slope**-2
             log_part = n * cumulant + math.log(deviation / n * share / math.sqrt(2 * math.pi))
-        return float(np.logaddexp(log_part, math.log(lost))) if lost > 0 else log_part
+        return float(np.logaddexp(log_part, math.log(unmatched))) if unmatched > 0 else log_part
 
-    def apart(self, epsilon: float) -> tuple[float, float]:
-        """(the tilt at which E (sum)_+ is least overestimated if phases are dropped, the variance of L there)."""
+    def best_phase_free_tilt(self, epsilon: float) -> tuple[float, float]:
+        """Find the tilt that least overestimates E (sum)_+ without phases, and the variance there."""
         scores, masses = self.scores(epsilon)
         tilt = _tilt(scores, masses)
         if not 0 < tilt < math.inf:
@@ -116,40 +116,40 @@ class Crowd(ByValue):
         return float(tilts[best]), float(cumulants[best, 2])
 
     def upper(self, epsilon: float) -> float:
-        """delta at epsilon, rounded up."""
-        lost = up(self.lost(epsilon), 64)
+        """Bound delta at epsilon from above."""
+        unmatched = up(self.unmatched_delta(epsilon), 64)
         scores, masses = self.scores(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt):
-            return min(1.0, lost)
+            return min(1.0, unmatched)
         if tilt > 0 and (bound := self._chernoff(scores, masses, tilt)) < 1e-290:
-            return min(1.0, lost + bound)
+            return min(1.0, unmatched + bound)
         spacing, anchor, position = _lattice(scores, masses, tilt, self.n)
-        below = np.floor(position)
-        share = np.minimum(position - below + 4 * ULP * (1 + np.abs(position)), 1.0)
-        places, back = np.unique(np.concatenate([below, below + 1]).astype(np.int64), return_inverse=True)
-        split = collect(back, np.concatenate([masses * (1 - share), masses * share]), len(places))
+        floors = np.floor(position)
+        upper_share = np.minimum(position - floors + 4 * ULP * (1 + np.abs(position)), 1.0)
+        places, back = np.unique(np.concatenate([floors, floors + 1]).astype(np.int64), return_inverse=True)
+        split = collect(back, np.concatenate([masses * (1 - upper_share), masses * upper_share]), len(places))
         window = LatticeLaw(spacing, ((places, split, self.n),), 0.0).window(tilt)
         values = (window.first + np.arange(len(window.masses))) * spacing + self.n * anchor
         values = values + 8 * ULP * self.n * (abs(anchor) + spacing)
         positive = values > 0
         decay = np.exp(-tilt * values[positive]) * values[positive]
         scale = math.exp(min(MAX_EXPONENT, window.cumulant + tilt * self.n * anchor))
-        rest = _OUTSIDE * min(self.n * float(scores.max()), 1 / tilt if tilt > 0 else math.inf)
+        rest = _OUTSIDE_PROBABILITY * min(self.n * float(scores.max()), 1 / tilt if tilt > 0 else math.inf)
         total = float(window.masses[positive] @ decay) + window.error * float(decay.sum()) + rest
-        return min(1.0, lost + up(scale * total * (1 + self._slack) / self.n, 64) + 1e-300)
+        return min(1.0, unmatched + up(scale * total * (1 + self._slack) / self.n, 64) + 1e-300)
 
     def lower(self, epsilon: float) -> float:
-        """delta at epsilon, rounded down, of the best test by a sum on a lattice; w must sum to 1."""
+        """Bound delta at epsilon from below by the best test by a sum on a lattice; w must sum to 1."""
         some, growth = self.w > 0, math.exp(epsilon)
         p, q = self.p[some], growth * self.q[some]
         only = self.w == 0
-        seen = np.maximum(self.p[only] * (1 - _ENTRY) - growth * self.q[only] * (1 + _ENTRY), 0.0)
-        lost = max(0.0, down(math.fsum(seen), 64) - growth * self.n * len(self.w) * NEVER_SENT)
+        visible_excess = np.maximum(self.p[only] * (1 - _ENTRY) - growth * self.q[only] * (1 + _ENTRY), 0.0)
+        unmatched = max(0.0, down(math.fsum(visible_excess), 64) - growth * self.n * len(self.w) * NEVER_SENT)
         scores, masses = (part[:-1] for part in self.scores(epsilon))
         tilt = _tilt(scores, masses)
         if math.isinf(tilt) or self.n == 1:
-            return lost
+            return unmatched
         spacing, _, positions = _lattice(scores, masses, tilt, self.n)
         cells = np.rint(positions).astype(np.int64)
         places, back = np.unique(cells, return_inverse=True)
@@ -161,10 +161,11 @@ class Crowd(ByValue):
         scale = math.exp(min(MAX_EXPONENT, window.cumulant - tilt * spacing * (window.first + center)))
         tails, unsure = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (window.masses * decay, decay))
         reach = cells.max() - cells
-        beyond = _OUTSIDE * growth * float(decay[-1])
+        beyond = _OUTSIDE_PROBABILITY * growth * float(decay[-1])
 
         def gained(starts: Array) -> Array:
-            """What the tests gain that reject if the others' sum is at least `starts` less the person's position."""
+            """Compute the gains of the tests that reject if the others' sum reaches a threshold."""
+            # The threshold is `starts` less the person's position.
             first = np.clip(starts.astype(np.int64)[:, None] + reach, 0, len(decay))
             with np.errstate(over="ignore", invalid="ignore"):  # a test of such a size gains nothing
                 size = tails[first] @ (p + q)
@@ -179,7 +180,7 @@ class Crowd(ByValue):
             starts = np.rint(best + np.linspace(-width, width, 65))
             best = float(starts[np.argmax(gained(starts))])
             width /= 16
-        return down(lost + max(0.0, scale * float(gained(np.array([best]))[0])), 64)
+        return down(unmatched + max(0.0, scale * float(gained(np.array([best]))[0])), 64)
 
     @property
     def _slack(self) -> float:
@@ -192,15 +193,15 @@ class Crowd(ByValue):
         return math.exp(min(MAX_EXPONENT, exponent + self._slack + 1e-9)) * (1 + self._slack)
 
     def surely_at_most(self, epsilon: float, delta: float) -> bool:
-        """Whether Chernoff's bound already shows that delta at epsilon is at most `delta`."""
+        """Return True if Chernoff's bound shows that delta at epsilon is at most `delta`."""
         scores, masses = self.scores(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt) or tilt == 0:
-            return math.isinf(tilt) and up(self.lost(epsilon), 64) <= delta
-        return up(self.lost(epsilon), 64) + self._chernoff(scores, masses, tilt) <= delta
+            return math.isinf(tilt) and up(self.unmatched_delta(epsilon), 64) <= delta
+        return up(self.unmatched_delta(epsilon), 64) + self._chernoff(scores, masses, tilt) <= delta
 
     def epsilon(self, delta: float, top: float) -> float:
-        """The epsilon in [0, top] at which the estimate of delta is `delta`, in (0, 1)."""
+        """Find the epsilon in [0, top] with an estimated delta of `delta`, in (0, 1)."""
         from scipy.optimize import brentq
 
         target = math.log(delta)
@@ -213,7 +214,7 @@ class Crowd(ByValue):
 
 
 def _cumulant(scores: Array, masses: Array, tilt: float) -> tuple[float, float, float]:
-    """(log E e^(tilt L), mean and variance of the tilted law)."""
+    """The cumulant log E e^(tilt L), and mean and variance of the tilted distribution."""
     exponents = tilt * scores
     with np.errstate(invalid="ignore"):
         parts = masses * np.expm1(exponents)
@@ -244,30 +245,32 @@ def _tilt(scores: Array, masses: Array) -> float:
 
 
 def _lattice(scores: Array, masses: Array, tilt: float, n: int) -> tuple[float, float, Array]:
-    """(spacing, anchor, positions): a lattice through the likeliest score on which the others nearly fall.
+    """A lattice (spacing, anchor, positions) through the likeliest score that nearly holds the other scores.
 
-    Positions are not rounded. Those far below zero are raised to where no sum that matters comes back from.
+    Positions are not rounded. Those far below zero are raised, but stay so low that no sum that includes them matters.
     """
     weights = masses * np.exp(tilt * (scores - scores.max()))
     weights = weights / weights.sum()
     variance = float(weights @ (scores - weights @ scores) ** 2)
     anchor = float(scores[int(weights.argmax())])
-    away = np.abs(scores - anchor)
-    far = float(away[int((weights * away**2).argmax())] or away.max() or 1.0)
-    deviation = math.sqrt(max(variance, (1e-9 * far) ** 2) * n)
-    raised = np.maximum(scores - anchor, -_REACH * deviation - max(-anchor, 0.0))
-    away = np.abs(raised)
-    cells = min(2**14, CELLS)
+    distance = np.abs(scores - anchor)
+    farthest = float(distance[int((weights * distance**2).argmax())] or distance.max() or 1.0)
+    deviation = math.sqrt(max(variance, (1e-9 * farthest) ** 2) * n)
+    raised_scores = np.maximum(scores - anchor, -_MAX_DEVIATIONS * deviation - max(-anchor, 0.0))
+    distance = np.abs(raised_scores)
+    cells = min(2**14, WINDOW_CELLS)
     while True:
-        most = max(1e-12, min(far / max(28 * deviation / cells, float(away.max()) / _STEPS), 1.0 * cells))
-        counts = np.array([most])
-        if most >= 1:
-            counts = np.unique(np.linspace(max(1.0, most / 2), most, 64).astype(np.int64))
-        shares = away / far * counts[:, None]
+        max_steps = max(
+            1e-12, min(farthest / max(28 * deviation / cells, float(distance.max()) / _MAX_LATTICE_STEPS), 1.0 * cells)
+        )
+        counts = np.array([max_steps])
+        if max_steps >= 1:
+            counts = np.unique(np.linspace(max(1.0, max_steps / 2), max_steps, 64).astype(np.int64))
+        shares = distance / farthest * counts[:, None]
         shares = np.abs(shares - np.rint(shares))
-        costs = (weights * shares * (1 - shares)).sum(axis=1) * (far / counts) ** 2
+        costs = (weights * shares * (1 - shares)).sum(axis=1) * (farthest / counts) ** 2
         best = int(costs.argmin())
-        if cells >= CELLS or costs[best] <= FINE_LATTICE * variance:
-            spacing = far / float(counts[best])
-            return spacing, anchor, raised / spacing
+        if cells >= WINDOW_CELLS or costs[best] <= FINE_LATTICE * variance:
+            spacing = farthest / float(counts[best])
+            return spacing, anchor, raised_scores / spacing
         cells *= 4

@@ -1,9 +1,9 @@
-"""Privacy measures of one mechanism in ball arithmetic, and sums of them that are compared with a budget.
+"""Exact privacy measures of one mechanism in ball arithmetic, and sums of them that are compared with a budget.
 
-A float is taken as exact, so that a channel is the law of its entries, divided by the exact sum of their row. Every
+A float is taken as exact: a row of a channel is the distribution of its entries, divided by their exact sum. Every
 measure is a ball that holds the exact number [ARB]. A comparison that a ball leaves open is repeated with more bits.
 A budget that is met by equality is a float, hence rational, while a logarithm of a rational number other than 1 is
-not: so a sum of losses is told apart from every budget in the end.
+irrational. So a sum of losses is finally distinguished from every budget.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ldpopt.values.distribution import Array
 Ball: TypeAlias = Any
 """An `arb` of python-flint; or a `Fraction`, where a rational number may tie with a budget."""
 
-PRECISIONS = (128, 512, 2048)
-"""The bits with which a comparison is tried, one after another."""
+PRECISION_BITS = (128, 512, 2048)
+"""Successive precisions of a comparison, in bits."""
 MAX_TERMS = 4096
 """A measure that needs more terms (pairs of inputs times outputs) is not computed in balls."""
 CANDIDATE_GAP = 1e-9
@@ -35,7 +35,7 @@ CANDIDATE_GAP = 1e-9
 
 
 def ball(value: Fraction | float | int) -> Ball:
-    """The number as a ball, without a radius where the precision suffices."""
+    """Convert the number to a ball, without a radius where the precision suffices."""
     from flint import arb, fmpq
 
     if isinstance(value, Fraction):
@@ -44,12 +44,12 @@ def ball(value: Fraction | float | int) -> Ball:
 
 
 def interval(low: float, high: float) -> Ball:
-    """A ball that holds the numbers from `low` to `high`."""
+    """Build a ball that holds the numbers from `low` to `high`."""
     return ball(low) if low == high else ball(low).union(ball(high))
 
 
 def total_of(numbers: Iterable[tuple[Ball, int]]) -> Ball:
-    """The sum of numbers with counts; a `Fraction` if all are."""
+    """Sum numbers with counts; the sum is a `Fraction` if all numbers are."""
     rational, other = Fraction(0), None
     for number, n in numbers:
         if isinstance(number, Fraction):
@@ -60,7 +60,7 @@ def total_of(numbers: Iterable[tuple[Ball, int]]) -> Ball:
 
 
 def float_ends(number: Ball) -> tuple[float, float]:
-    """The largest float that is not above a ball, and the least that is not below it."""
+    """Return the largest float not above a ball, and the smallest not below it."""
     if isinstance(number, Fraction):
         return float_down(number), float_up(number)
     return _exact_end(number.lower(), -math.inf, float_down), _exact_end(number.upper(), math.inf, float_up)
@@ -82,7 +82,7 @@ def certainly_at_most(value: Callable[[], Ball], budget: Fraction | float) -> bo
     """Return True if the exact number is proved to be at most the budget; `value` computes it at the set precision."""
     if budget == math.inf:
         return True
-    for bits in PRECISIONS:
+    for bits in PRECISION_BITS:
         with precision(bits):
             number, limit = value(), ball(budget)
             if isinstance(number, Fraction):
@@ -107,26 +107,26 @@ class ExactMeasures(ABC):
 
     @abstractmethod
     def total_variation(self) -> Ball | None:
-        """The total variation distance eta."""
+        """Compute the total variation distance eta."""
 
     @abstractmethod
     def renyi(self, order: float) -> Ball | None:
-        """The Rényi divergence of an order in [1, inf), in nats."""
+        """Compute the Rényi divergence of an order in [1, inf), in nats."""
 
     @abstractmethod
     def hockey_stick(self, epsilon: float) -> Ball | None:
-        """The delta at `epsilon` >= 0."""
+        """Compute the delta at `epsilon` >= 0."""
 
     def rho(self) -> Ball | None:
-        """The least rho with rho-zCDP, where a closed form is known."""
+        """Compute the smallest rho with rho-zCDP, if a closed form is known."""
         return None
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A pure epsilon in nats: `known` plus the logarithm of `ratio`; infinite if `ratio` is None."""
+    """A pure epsilon in nats: `rational` plus the logarithm of `ratio`; infinite if `ratio` is None."""
 
-    known: Fraction = Fraction(0)
+    rational: Fraction = Fraction(0)
     ratio: Fraction | None = Fraction(1)
 
 
@@ -134,20 +134,20 @@ INFINITE = Loss(ratio=None)
 
 
 def loss_total(losses: Sequence[tuple[Loss, int]]) -> Callable[[], Ball] | None:
-    """The sum of losses with counts, as a function for `certainly_at_most`; None if it is infinite."""
+    """Sum losses with counts, as a function for `certainly_at_most`; None if infinite."""
     if any(loss.ratio is None for loss, _ in losses):
         return None
-    known = [(loss.known, n) for loss, n in losses]
+    rationals = [(loss.rational, n) for loss, n in losses]
     ratios = [(loss.ratio, n) for loss, n in losses if loss.ratio is not None and loss.ratio != 1]
-    return lambda: total_of([*known, *((ball(ratio).log(), n) for ratio, n in ratios)])
+    return lambda: total_of([*rationals, *((ball(ratio).log(), n) for ratio, n in ratios)])
 
 
 def loss_ends(losses: Sequence[tuple[Loss, int]]) -> tuple[float, float]:
-    """Floats around the sum of losses with counts."""
+    """Return floats around the sum of losses with counts."""
     total = loss_total(losses)
     if total is None:
         return math.inf, math.inf
-    with precision(PRECISIONS[0]):
+    with precision(PRECISION_BITS[0]):
         return float_ends(total())
 
 
@@ -159,7 +159,7 @@ class MatrixMeasures(ExactMeasures):
 
     @cached_property
     def _key(self) -> Hashable:
-        """What is equal for equal matrices."""
+        """A key that is equal for equal matrices."""
         exact = self.matrix.dtype == object
         return self.matrix.shape, tuple(self.matrix.ravel().tolist()) if exact else self.matrix.tobytes()
 
@@ -204,18 +204,20 @@ class MatrixMeasures(ExactMeasures):
         else:
             gap = CANDIDATE_GAP * (1 + float(np.abs(logs).max()))
         spread = np.ptp(logs, axis=0)
-        largest, known = Fraction(1), set()
+        largest, compared = Fraction(1), set()
         for column in np.flatnonzero(spread >= spread.max(initial=0.0) - gap):
             high, low = logs[:, column] >= logs[:, column].max() - gap, logs[:, column] <= logs[:, column].min() + gap
             entries = self.matrix[:, used[column]].tolist()
-            top, bottom = (frozenset((entries[x], self._sums[x]) for x in np.flatnonzero(at)) for at in (high, low))
-            if (top, bottom) not in known:
-                known.add((top, bottom))
+            top, bottom = (
+                frozenset((entries[x], self._sums[x]) for x in np.flatnonzero(extreme)) for extreme in (high, low)
+            )
+            if (top, bottom) not in compared:
+                compared.add((top, bottom))
                 largest = max(largest, max(_quotients(top)) / min(_quotients(bottom)))
         return Loss(ratio=largest)
 
     def total_variation(self) -> Ball | None:
-        """The largest half of a sum of absolute differences, a rational number."""
+        """Compute the largest half of a sum of absolute differences, a rational number."""
         if self._pairs is None:
             return None
         return max((self._distance(masses) for masses, _ in self._pairs), default=Fraction(0))
@@ -225,7 +227,8 @@ class MatrixMeasures(ExactMeasures):
         return sum((a - b for a, b in masses if a > b), Fraction(0))
 
     def renyi(self, order: float) -> Ball | None:
-        """log sum p^order q^(1 - order) / (order - 1), and sum p log p/q at order 1; the largest over pairs."""
+        """Compute log sum p^order q^(1 - order) / (order - 1), the largest over pairs."""
+        # At order 1 it is sum p log p/q.
         if self._pairs is None:
             return None
         if any(infinite for _, infinite in self._pairs):
@@ -233,7 +236,7 @@ class MatrixMeasures(ExactMeasures):
         return _largest([_divergence(masses, order) for masses, _ in self._pairs])
 
     def hockey_stick(self, epsilon: float) -> Ball | None:
-        """The largest sum of (p - e^epsilon q)_+."""
+        """Compute the largest sum of (p - e^epsilon q)_+."""
         if self._pairs is None:
             return None
         ratio = ball(epsilon).exp()
@@ -273,56 +276,60 @@ class ClaimMeasures(ExactMeasures):
     eta: float | None = None
 
     @property
-    def _lost(self) -> Fraction:
+    def _infinite_mass(self) -> Fraction:
         return Fraction(self.delta if self.eta is None else min(self.delta, self.eta))
 
     @property
     def _erases_all(self) -> bool:
-        return self.epsilon == 0 or self._lost == 1 or (self.eta is not None and Fraction(self.eta) == self._lost)
+        return (
+            self.epsilon == 0
+            or self._infinite_mass == 1
+            or (self.eta is not None and Fraction(self.eta) == self._infinite_mass)
+        )
 
-    def _kept(self) -> Ball:
+    def _kept_mass(self) -> Ball:
         """The probability that the pair is not erased, given that no loss is infinite."""
         if self._erases_all:
             return ball(0)
         if self.eta is None:
             return ball(1)
-        implied = (1 - ball(self._lost)) * (ball(self.epsilon) / 2).tanh()
-        return ((ball(self.eta) - ball(self._lost)) / implied).min(ball(1))
+        implied = (1 - ball(self._infinite_mass)) * (ball(self.epsilon) / 2).tanh()
+        return ((ball(self.eta) - ball(self._infinite_mass)) / implied).min(ball(1))
 
     @property
     def largest_loss(self) -> Loss:
         """epsilon itself, unless no report tells anything."""
-        if self._lost > 0:
+        if self._infinite_mass > 0:
             return INFINITE
-        return Loss(known=Fraction(0 if self._erases_all else self.epsilon))
+        return Loss(rational=Fraction(0 if self._erases_all else self.epsilon))
 
     def total_variation(self) -> Ball:
-        """The smaller of eta and delta + (1 - delta) tanh(epsilon/2)."""
-        lost = ball(self._lost)
-        implied = lost + (1 - lost) * (ball(self.epsilon) / 2).tanh()
+        """Compute the smaller of eta and delta + (1 - delta) tanh(epsilon/2)."""
+        delta = ball(self._infinite_mass)
+        implied = delta + (1 - delta) * (ball(self.epsilon) / 2).tanh()
         return implied if self.eta is None else implied.min(ball(self.eta))
 
     def renyi(self, order: float) -> Ball:
-        """The divergence of erased randomized response; infinite with a delta."""
-        if self._lost > 0:
+        """Compute the divergence of erased randomized response; infinite with a delta."""
+        if self._infinite_mass > 0:
             return ball(math.inf)
-        epsilon, kept, alpha = ball(self.epsilon), self._kept(), ball(order)
+        epsilon, kept_mass, alpha = ball(self.epsilon), self._kept_mass(), ball(order)
         if order == 1:
-            return kept * epsilon * (epsilon / 2).tanh()
+            return kept_mass * epsilon * (epsilon / 2).tanh()
         moment = ((alpha * epsilon).exp() + ((1 - alpha) * epsilon).exp()) / (1 + epsilon.exp())
-        return ((1 + kept * (moment - 1)).log() / (alpha - 1)).min(epsilon)
+        return ((1 + kept_mass * (moment - 1)).log() / (alpha - 1)).min(epsilon)
 
     def hockey_stick(self, epsilon: float) -> Ball:
-        """delta plus what the finite losses add."""
-        lost, ratio = ball(self._lost), ball(self.epsilon).exp()
+        """Compute delta plus the contribution of the finite losses."""
+        delta, ratio = ball(self._infinite_mass), ball(self.epsilon).exp()
         over = (ratio - ball(epsilon).exp()).nonnegative_part() / (1 + ratio)
-        return lost + (1 - lost) * self._kept() * over
+        return delta + (1 - delta) * self._kept_mass() * over
 
     def rho(self) -> Ball | None:
-        """epsilon tanh(epsilon/2), if nothing is erased [BS, Prop 1.4; KOV15]."""
-        if self._erases_all and not self._lost:
+        """Compute epsilon tanh(epsilon/2), if nothing is erased [BS, Prop 1.4; KOV15]."""
+        if self._erases_all and not self._infinite_mass:
             return Fraction(0)
-        return None if self._lost > 0 or self.eta is not None else self.renyi(1.0)
+        return None if self._infinite_mass > 0 or self.eta is not None else self.renyi(1.0)
 
 
 @dataclass(frozen=True)
@@ -334,14 +341,14 @@ class LaplaceMeasures(ExactMeasures):
     @property
     def largest_loss(self) -> Loss:
         """epsilon."""
-        return Loss(known=Fraction(self.epsilon))
+        return Loss(rational=Fraction(self.epsilon))
 
     def total_variation(self) -> Ball:
-        """1 - e^(-epsilon/2)."""
+        """Compute 1 - e^(-epsilon/2)."""
         return -(-ball(self.epsilon) / 2).expm1()
 
     def renyi(self, order: float) -> Ball:
-        """The closed form of [M, Table II]."""
+        """Compute the closed form of [M, Table II]."""
         epsilon, alpha = ball(self.epsilon), ball(order)
         if order == 1:
             return epsilon + (-epsilon).expm1()
@@ -349,7 +356,7 @@ class LaplaceMeasures(ExactMeasures):
         return ((alpha * up + (alpha - 1) * down) / (2 * alpha - 1)).log() / (alpha - 1)
 
     def hockey_stick(self, epsilon: float) -> Ball:
-        """1 - e^((t - epsilon)/2) at t = `epsilon`, as long as that is positive."""
+        """Compute 1 - e^((t - epsilon)/2) at t = `epsilon`, or 0 if it is negative."""
         return (-((ball(epsilon) - ball(self.epsilon)) / 2).expm1()).nonnegative_part()
 
 
@@ -365,34 +372,35 @@ class GaussianMeasures(ExactMeasures):
         return INFINITE
 
     def total_variation(self) -> Ball:
-        """2 Phi(mu/2) - 1 = erf(mu/sqrt 8) [GI, eq. 17]."""
+        """Compute 2 Phi(mu/2) - 1 = erf(mu/sqrt 8) [GI, eq. 17]."""
         return (ball(self.square) / 8).sqrt().erf()
 
     def renyi(self, order: float) -> Ball:
-        """The order times mu^2/2 [BS, Prop 1.6]."""
+        """Compute the order times mu^2/2 [BS, Prop 1.6]."""
         return Fraction(order) * self.square / 2
 
     def hockey_stick(self, epsilon: float) -> Ball:
-        """Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) [BW]."""
+        """Compute Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) [BW]."""
         mu, level, root = ball(self.square).sqrt(), ball(epsilon), ball(2).sqrt()
         low, high = level / mu - mu / 2, level / mu + mu / 2
         return ((low / root).erfc() - level.exp() * (high / root).erfc()) / 2
 
     def rho(self) -> Ball:
-        """mu^2/2, exactly."""
+        """Compute mu^2/2, exactly."""
         return self.square / 2
 
 
 @lru_cache(maxsize=4096)
 def divergence_ends(measures: ExactMeasures, order: float) -> tuple[float, float] | None:
-    """Floats around the Rényi divergence of an order, correctly rounded in nearly all cases; None where too long."""
-    with precision(PRECISIONS[0]):
+    """Return floats around the Rényi divergence of an order; None where too long to compute."""
+    # Correctly rounded in nearly all cases.
+    with precision(PRECISION_BITS[0]):
         value = measures.renyi(order)
         return None if value is None else float_ends(value)
 
 
 def as_fractions(p: Sequence[Fraction], q: Sequence[Fraction]) -> Array:
-    """Two laws of fractions as a matrix for `MatrixMeasures`."""
+    """Convert two distributions of fractions to a matrix for `MatrixMeasures`."""
     rows = np.empty((2, len(p)), dtype=object)
     rows[0], rows[1] = p, q
     return rows

@@ -1,6 +1,6 @@
-"""A privacy filter and an odometer: budgets that hold even if each next mechanism is chosen after seeing the reports.
+"""A privacy filter and an odometer: budgets for mechanisms that are chosen after the earlier reports.
 
-The exact composition of a `Ledger` is no bound then [RRUV], but sums of pure, Rényi and zCDP parameters are, along
+The exact composition of a `Ledger` is not a bound then [RRUV], but sums of pure, Rényi and zCDP parameters are, along
 every sequence of reports [RRUV; FZ; WRRW].
 """
 
@@ -30,8 +30,8 @@ from ldpopt.values.results import Result
 
 Budget = PureDP | TV | RenyiDP | ZCDP | ApproximateDP
 
-ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
-"""The Rényi orders that an odometer uses unless others are given."""
+DEFAULT_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
+"""Default Rényi orders of an odometer."""
 
 
 MAX_RATIONAL = 64
@@ -42,14 +42,14 @@ MAX_RATIONAL = 64
 class PrivacyFilter(Noticing, Result):
     """A budget that is never exceeded, even if mechanisms, inputs and the end are chosen by the reports so far [RRUV].
 
-    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats. ledger : the mechanisms used
-    already. lost : for an `ApproximateDP` budget, the part of its delta that is reserved for mechanisms with infinite
-    losses.
+    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats.
+    ledger : the mechanisms used already.
+    lost : for an `ApproximateDP` budget, the part of its delta that is reserved for mechanisms with infinite losses.
 
-    All mechanisms that `add` accepts meet `budget` together: epsilons, or divergences of one order or of every order,
-    add up [FZ; WRRW]; for total variation, 1 - eta multiply. An (epsilon, delta) budget is met by the sum of epsilons,
-    or by zCDP that implies (epsilon, delta - lost). Raises `InvalidInput` for another budget, or one that the ledger
-    exceeds.
+    All mechanisms that `add` accepts meet `budget` together. Epsilons, or divergences of one order or of every order,
+    add up [FZ; WRRW]. For total variation, the factors 1 - eta multiply. An (epsilon, delta) budget is met by the sum
+    of epsilons, or by zCDP that implies (epsilon, delta - lost). Raises `InvalidInput` for another budget, or one that
+    the ledger exceeds.
 
     >>> spent = PrivacyFilter(PureDP(1.0)).add((0.5,)).add((0.25,))
     >>> spent.admits((0.25,)), spent.admits((0.3,)), spent.room((0.1,))
@@ -67,16 +67,16 @@ class PrivacyFilter(Noticing, Result):
         if not isinstance(self.budget, Budget):
             raise invalid("budget", "a PureDP, TV, RenyiDP, ZCDP or ApproximateDP claim", type(self.budget).__name__)
         lost = unit_interval(self.lost, "lost")
-        most = self.budget.delta if isinstance(self.budget, ApproximateDP) else 0.0
-        if not lost <= most:
-            raise invalid("lost", f"a part of the budget's delta, at most {most:g}", lost)
+        largest = self.budget.delta if isinstance(self.budget, ApproximateDP) else 0.0
+        if not lost <= largest:
+            raise invalid("lost", f"a part of the budget's delta, at most {largest:g}", lost)
         object.__setattr__(self, "lost", lost)
-        if not self._within(_ledger(self.ledger, "ledger")):
+        if not self._is_met_by(_ledger(self.ledger, "ledger")):
             raise invalid("ledger", f"one within {self.budget}", self.ledger)
 
     def admits(self, mechanism: Any, count: int = 1) -> bool:
         """Return True if `count` more uses of a mechanism, given as to `Ledger.add`, stay within the budget."""
-        return self._within(self.ledger.after(mechanism, count))
+        return self._is_met_by(self.ledger.after(mechanism, count))
 
     def add(self, mechanism: Any, count: int = 1, name: str = "") -> PrivacyFilter:
         """Return the filter after `count` more uses; a result that is dropped warns, as for `Ledger.add`.
@@ -88,7 +88,7 @@ class PrivacyFilter(Noticing, Result):
         ldpopt.errors.BudgetExceeded: 2 x (0.7) would exceed PureDP(epsilon=1); what is spent stays as it was
         """
         after = self.ledger.after(mechanism, count, name)
-        if not self._within(after):
+        if not self._is_met_by(after):
             entry = after.entries[-1]
             raise BudgetExceeded(
                 f"{entry.count} x {entry.name} would exceed {self.budget}; what is spent stays as it was"
@@ -96,12 +96,12 @@ class PrivacyFilter(Noticing, Result):
         return unread(replace(self, ledger=after))
 
     def room(self, mechanism: Any, limit: int = 10**6) -> int:
-        """How many more uses of one mechanism fit, at most `limit`; 0 for none."""
+        """Return the number of further uses of one mechanism that fit, at most `limit`."""
         limit = positive_integer(limit, "limit")
         use = as_mechanism(mechanism)
         return largest_integer(lambda count: self.admits(use, count), limit)
 
-    def _within(self, ledger: Ledger) -> bool:
+    def _is_met_by(self, ledger: Ledger) -> bool:
         budget = self.budget
         parts = ledger.parts
         if not parts:
@@ -145,7 +145,7 @@ def _missed(parts: Parts) -> Any:
 
 
 def _renyi(parts: Parts, order: float, epsilon: float) -> bool:
-    """Whether the divergences of one order add up to at most epsilon: by floats where they decide, else by balls."""
+    """True if the divergences of one order sum to at most epsilon: by floats where they decide, else by balls."""
     if math.isinf(order):
         return _pure(parts, epsilon)
     ends = [(*mechanism.divergence(order), n) for mechanism, n in parts]
@@ -162,14 +162,14 @@ def _divergence(mechanism: Mechanism, order: float) -> Any:
 
 
 def _single(parts: Parts, budget: ApproximateDP, lost: float) -> bool:
-    """Whether there was one use, which meets the budget by its own delta at epsilon.
+    """True if there was only one use, and it meets the budget by its own delta at epsilon.
 
-    Nothing was seen before it, so that no choice depends on reports; what is admitted after it has to meet other rules.
+    No report precedes it, so no choice depends on reports. Later uses have to meet the other rules.
     """
-    (mechanism, n), *more = parts
-    if more or n > 1:
+    (mechanism, n), *others = parts
+    if others or n > 1:
         return False
-    if not isinstance(mechanism.own, ContinuousPair):  # whose finite pair counts large losses as infinite
+    if not isinstance(mechanism.source, ContinuousPair):  # whose finite pair counts large losses as infinite
         infinite = max(infinite_mass(mechanism.pair), infinite_mass(mechanism.pair.swapped))
         if infinite > lost:
             return False
@@ -180,21 +180,21 @@ def _spent(ledger: Ledger) -> str:
     return ", ".join(f"{entry.count} x {entry.name}" for entry in ledger)
 
 
-def _ledger(ledger: Any, what: str) -> Ledger:
+def _ledger(ledger: Any, name: str) -> Ledger:
     if not isinstance(ledger, Ledger):
-        raise invalid(what, "a Ledger", type(ledger).__name__)
+        raise invalid(name, "a Ledger", type(ledger).__name__)
     return ledger
 
 
-def _orders(orders: Any, what: str) -> tuple[float, ...]:
+def _orders(orders: Any, name: str) -> tuple[float, ...]:
     checked = tuple(renyi_order(order) for order in orders)
     if not checked or not all(1 < order < math.inf for order in checked):
-        raise invalid(what, "finite orders above 1", orders)
+        raise invalid(name, "finite orders above 1", orders)
     return checked
 
 
 def _concentrated(ledger: Ledger, xi: float, rho: float) -> bool:
-    """Whether the divergences of every order add up to at most xi + rho order; cheap tests are tried first."""
+    """True if the divergences of every order sum to at most xi + rho order; cheap tests come first."""
     if math.isinf(xi) or math.isinf(rho):
         return True
     if all(isinstance(mechanism.exact, GaussianMeasures) for mechanism, _ in ledger.parts):
@@ -203,8 +203,8 @@ def _concentrated(ledger: Ledger, xi: float, rho: float) -> bool:
         return certainly_at_most(lambda: total_rho, Fraction(rho) + min(Fraction(xi), Fraction(0)))
     if any(Fraction(low) > Fraction(xi) + Fraction(rho) * Fraction(order) for order, low in _lower(ledger)):
         return False
-    own = rho_total(ledger.parts, xi)
-    return (own is not None and certainly_at_most(own, rho)) or ledger.zcdp(xi).value <= rho
+    total_rho_bound = rho_total(ledger.parts, xi)
+    return (total_rho_bound is not None and certainly_at_most(total_rho_bound, rho)) or ledger.zcdp(xi).value <= rho
 
 
 def _lower(ledger: Ledger) -> Iterator[tuple[float, float]]:
@@ -220,14 +220,15 @@ def _rho(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyOdometer(Noticing, Checked, Result, delta=open_unit, orders=_orders, ledger=_ledger):
-    """A running bound on the privacy loss that holds at all times at once, whatever is chosen next [RRUV].
+    """A running bound on the privacy loss that holds simultaneously at all times, for all adaptive choices [RRUV].
 
     delta : in (0, 1), a bound on the probability that the loss ever exceeds the reading.
-    orders : Rényi orders above 1, fixed before the first report. ledger : the mechanisms used so far.
+    orders : Rényi orders above 1, fixed before the first report.
+    ledger : the mechanisms used so far.
 
     Under either input, with probability 1 - delta over the reports, the log-likelihood ratio of all reports is at most
-    `reading` at every time, by Ville's inequality for the supermartingales exp((a - 1)(loss - sum of divergences of
-    order a)); the least bound over n orders costs log(n/delta). Raises `InvalidInput` for values out of range.
+    `reading` at every time. This is Ville's inequality for the supermartingales exp((a - 1)(loss - sum of divergences
+    of order a)). The smallest bound over n orders costs log(n/delta). Raises `InvalidInput` for values out of range.
 
     >>> odometer = PrivacyOdometer(1e-6).add((0.1,), 100)
     >>> round(odometer.reading, 3), float(odometer.ledger.local_dp())
@@ -235,7 +236,7 @@ class PrivacyOdometer(Noticing, Checked, Result, delta=open_unit, orders=_orders
     """
 
     delta: float
-    orders: tuple[float, ...] = ORDERS
+    orders: tuple[float, ...] = DEFAULT_ORDERS
     ledger: Ledger = field(default_factory=Ledger)
 
     def _columns(self) -> dict[str, list[Any]]:

@@ -33,7 +33,7 @@ MAX_EVENTS = 10**6
 
 
 def to_dp_event(mechanism: Any) -> Any:
-    """An event of `dp_accounting` that stands for a mechanism and reveals no less than the mechanism does.
+    """Convert a mechanism to an event of `dp_accounting` that reveals no less than it.
 
     mechanism : a channel, or an object that has one; `Laplace` or `Gaussian` noise; a `PureDP` or `ZCDP` claim; or a
         `Ledger`, whose uses are listed one by one.
@@ -78,8 +78,8 @@ def _of_ledger(events: Any, ledger: Ledger) -> Any:
     listed: list[Any] = []
     for entry in ledger:
         mechanism = entry.mechanism
-        own = _pure(mechanism.pair.local_dp().value, entry.name) if mechanism.own is None else mechanism.own
-        listed += [_event(events, own)] * entry.count
+        source = _pure(mechanism.pair.local_dp().value, entry.name) if mechanism.source is None else mechanism.source
+        listed += [_event(events, source)] * entry.count
     return events.ComposedDpEvent(listed)
 
 
@@ -90,7 +90,7 @@ def _pure(epsilon: float, name: str) -> PureDP:
 
 
 def _after_response(channel: Channel, epsilon: float) -> bool:
-    """Whether the channel Q is a post-processing of k-ary randomized response R = (a - b) I + b J of epsilon.
+    """True if the channel Q is a post-processing of k-ary randomized response R = (a - b) I + b J.
 
     Then Q = R W for W = (Q - b 1 1^T Q) / (a - b), and W is a channel if no entry is negative.
     """
@@ -123,12 +123,14 @@ def _module(name: str) -> Any:
 
 
 def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
-    """A `dp_accounting` PrivacyLossDistribution that dominates a channel, pair, tuple or `ComposedPair`.
+    """Convert to a `dp_accounting` PrivacyLossDistribution that dominates the mechanism.
 
-    Nothing is lost if the privacy losses are multiples of one number, which becomes the discretization interval;
-    otherwise they are split on a grid of about `cells` >= 16 cells, such that the result dominates. Parts too rare to
-    be computed count as infinite losses. Raises `MissingExtra` without dp_accounting, and `InvalidInput` for what is
-    not a mechanism.
+    mechanism : a channel, pair, tuple or `ComposedPair`.
+
+    The result is exact if the privacy losses are multiples of one number, which becomes the discretization interval.
+    Otherwise they are split on a grid of about `cells` >= 16 cells, such that the result dominates. Parts too rare to
+    be computed count as infinite losses. Raises `MissingExtra` without dp_accounting, and `InvalidInput` for an object
+    that is not a mechanism.
 
     >>> round(float(to_dp_accounting((1.0,)).get_delta_for_epsilon(0.5)), 6)
     0.287649
@@ -148,10 +150,11 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
 
 
 def from_dp_accounting(distribution: Any) -> tuple[FinitePair, FinitePair]:
-    """The pairs of a `dp_accounting` PrivacyLossDistribution: (remove, add), equal if it is symmetric.
+    """Convert a `dp_accounting` PrivacyLossDistribution to pairs (remove, add).
 
-    At every epsilon >= 0, in nats, each has the delta of the given distribution. Raises `InvalidInput` for a
-    distribution that is not a pessimistic estimate, because it may understate the loss.
+    The pairs are equal if the distribution is symmetric. At every epsilon >= 0, in nats, each has the delta of the
+    given distribution. Raises `InvalidInput` for a distribution that is not a pessimistic estimate, because it may
+    understate the loss.
 
     >>> remove, add = from_dp_accounting(to_dp_accounting((1.0,)))
     >>> remove == add, round(float(remove.local_dp()), 6)
@@ -170,16 +173,16 @@ def _law(parts: tuple[tuple[FinitePair, int], ...], cells: int, spacing: float |
 
 
 def _rounded(law: LatticeLaw, parts: tuple[tuple[FinitePair, int], ...]) -> tuple[dict[int, float], float]:
-    """({position: mass}, infinite mass) of the composition's losses; exact for a single pair."""
+    """The masses by position, and the infinite mass, of the composition's losses; exact for a single pair."""
     if len(law.parts) == 1 and law.parts[0][2] == 1:
         first, positions, masses = 0, law.parts[0][0], law.parts[0][1]
     else:
         window = law.window(0.0)
         first, positions = window.first, np.arange(len(window.masses))
         masses = window.masses * math.exp(law.cumulant(0.0)[0])
-    inside = masses > 0
+    positive = masses > 0
     rounded: dict[int, float] = {}
-    for position, mass in zip((positions[inside] + first).tolist(), masses[inside].tolist(), strict=True):
+    for position, mass in zip((positions[positive] + first).tolist(), masses[positive].tolist(), strict=True):
         rounded[position] = rounded.get(position, 0.0) + mass
     infinite = -math.expm1(math.fsum(n * math.log1p(-pair.infinite) for pair, n in parts if pair.infinite < 1))
     if any(pair.infinite == 1 for pair, _ in parts):
@@ -191,16 +194,16 @@ def _rounded(law: LatticeLaw, parts: tuple[tuple[FinitePair, int], ...]) -> tupl
 def _pair(pmf: Any) -> FinitePair:
     p = np.asarray(pmf._probs, dtype=np.float64)
     losses = (pmf._lower_loss + np.arange(len(p))) * pmf._discretization
-    inside = p > 0
-    p, losses = p[inside], losses[inside]
+    positive = p > 0
+    p, losses = p[positive], losses[positive]
     q = p * np.exp(-losses)
     infinite = float(pmf._infinity_mass)
     rest = 1 - math.fsum(q.tolist())
-    below = losses < 0
-    if not pmf._pessimistic_estimate or rest < -q[below].sum() / 2 - MASS_LEFT:
+    is_negative = losses < 0
+    if not pmf._pessimistic_estimate or rest < -q[is_negative].sum() / 2 - MASS_LEFT:
         raise invalid("distribution", "a pessimistic estimate", f"masses of {1 - rest} under the second hypothesis")
     if rest < 0:
         # Truncated tails can make q sum to more than one. Raising the negative losses lowers q, which is safe.
-        q[below] *= 1 + rest / q[below].sum()
+        q[is_negative] *= 1 + rest / q[is_negative].sum()
     p, q = np.append(p, [infinite, 0.0]), np.append(q, [0.0, max(rest, 0.0)])
     return FinitePair(p / p.sum(), q / q.sum())

@@ -26,31 +26,35 @@ from ldpopt.values.distribution import Array, nonnegative, positive_integer, uni
 from ldpopt.values.results import Result
 
 
-def trinomial_log_pmf(count: int, epsilon: float, erasure: float, kept: float | None = None) -> Array:
+def trinomial_log_pmf(count: int, epsilon: float, erasure: float, not_erased: float | None = None) -> Array:
     """Return log Pr(#plus - #minus = d) for d = -count..count, shape (2 count + 1,) [GI, eq. 7].
 
     The probabilities are those under the first hypothesis of `count` reports of binary randomized response with
-    erasure: each is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and (1 - a) / (1 + e^eps).
+    erasure. Each is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and (1 - a) / (1 + e^eps).
 
-    epsilon : in nats. erasure : a. kept : 1 - a, if a is near 1. A three-term recurrence from either end adds positive
-    terms, so the relative error is a few units in the last place for each step away from the mode.
+    epsilon : in nats.
+    erasure : a.
+    not_erased : 1 - a, if a is near 1.
+
+    A three-term recurrence from either end adds positive terms, so the relative error is a few units in the last place
+    for each step away from the mode.
 
     >>> np.exp(trinomial_log_pmf(1, math.log(3), 0.2)).round(6)
     array([0.2, 0.2, 0.6])
     """
     count, epsilon = positive_integer(count, "count"), nonnegative(epsilon, "epsilon")
     erasure = unit_interval(erasure, "erasure")
-    kept = 1 - erasure if kept is None else kept
-    if kept <= 0:
+    not_erased = 1 - erasure if not_erased is None else not_erased
+    if not_erased <= 0:
         law = np.full(2 * count + 1, -np.inf)
         law[count] = 0.0
         return law
     # Tilting by e^(-d eps/2) makes the law symmetric: coefficients of (1/z + beta + z)^count.
-    if kept < 1e-100:  # beta may overflow, so its logarithm is used, and beta^2 counts as infinite
-        log_beta = math.log(erasure) - math.log(kept) + math.log(2 * math.cosh(epsilon / 2))
+    if not_erased < 1e-100:  # beta may overflow, so its logarithm is used, and beta^2 counts as infinite
+        log_beta = math.log(erasure) - math.log(not_erased) + math.log(2 * math.cosh(epsilon / 2))
         steps = log_beta + np.log(np.arange(count, 0, -1) / np.arange(1, count + 1))
     else:
-        beta = erasure / kept * 2 * math.cosh(epsilon / 2)
+        beta = erasure / not_erased * 2 * math.cosh(epsilon / 2)
         if beta < 1e-290:
             return _binomial(count, epsilon)
         steps = np.log(_coefficient_ratios(count, beta))
@@ -69,7 +73,7 @@ def _coefficient_ratios(count: int, beta: float) -> Array:
 
 
 def _binomial(count: int, epsilon: float) -> Array:
-    """The law without erasure, in which every other entry has probability zero."""
+    """The distribution without erasure: every other entry has probability zero."""
     i = np.arange(1, count + 1)
     law = np.full(2 * count + 1, -np.inf)
     law[::2] = _from_steps(np.log((count - i + 1) / i) + epsilon)
@@ -77,7 +81,7 @@ def _binomial(count: int, epsilon: float) -> Array:
 
 
 def _from_steps(steps: Array) -> Array:
-    """Normalised log masses from their differences, summed outward from the mode, so that it has the least rounding."""
+    """Normalized log masses from their differences, summed outward from the mode, which minimizes rounding."""
     mode = int(np.argmax(np.concatenate([[0.0], np.cumsum(steps)])))
     left = -np.cumsum(steps[:mode][::-1])[::-1]
     law = np.concatenate([left, [0.0], np.cumsum(steps[mode:])])
@@ -92,10 +96,10 @@ _MAX_DRAWS = 10**7
 class KFold(Result):
     """The guarantees of a k-fold adaptive composition: (epsilons[i], deltas[i])-DP for every i.
 
-    epsilon, delta, eta, count : the guarantee of each of the `count` mechanisms; epsilon in nats. indices, epsilons,
-    deltas : the listed multiples j of epsilon, and arrays of the same length. Deltas are rounded up by a relative error
-    of less than `relative_error`, and to at least 1e-300. log_deltas : the log of the part of delta that finite privacy
-    losses cause, valid also far below 1e-300.
+    epsilon, delta, eta, count : the guarantee of each of the `count` mechanisms; epsilon in nats.
+    indices, epsilons, deltas : the listed multiples j of epsilon, and arrays of the same length. Deltas are rounded up
+        by a relative error of less than `relative_error`, and to at least 1e-300.
+    log_deltas : the log of the part of delta that finite privacy losses cause, valid also far below 1e-300.
 
     Between the listed points delta is linear in e^epsilon, so `delta_at` and `epsilon_at` are exact, too.
     """
@@ -121,7 +125,7 @@ class KFold(Result):
         return Guarantee("total_variation", value, lower, None, True, "[GI, Thm 2]")
 
     def delta_at(self, epsilon: Any) -> float:
-        """Return the smallest delta for which the composition is (epsilon, delta)-DP; epsilon in nats, any sign."""
+        """Return the smallest delta such that the composition is (epsilon, delta)-DP."""
         epsilon = any_loss(epsilon)
         if epsilon < 0:
             return mirrored(0.0, self.delta_at(-epsilon), epsilon)[1]
@@ -137,7 +141,7 @@ class KFold(Result):
         return up(low + min(1.0, part) * (high - low))
 
     def epsilon_at(self, delta: Any) -> float:
-        """The smallest epsilon for which the composition is (epsilon, delta)-DP, rounded up; inf if there is none."""
+        """Return the smallest epsilon such that the composition is (epsilon, delta)-DP, rounded up."""
         delta = unit_interval(delta, "delta")
         if delta >= self._all[0]:
             return 0.0
@@ -158,13 +162,15 @@ class KFold(Result):
 
 
 def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> KFold:
-    """The privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms together [GI, Thm 2].
+    """Compute the privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms.
 
-    epsilon : nats, 0 to 700. delta : in [0, 1]. eta : total variation in [0, 1]; None, or a value above
-        delta + (1 - delta) tanh(epsilon/2), adds no limit. count : at most 10^7.
+    epsilon : nats, 0 to 700.
+    delta : in [0, 1].
+    eta : total variation in [0, 1]; None, or a value above delta + (1 - delta) tanh(epsilon/2), adds no limit.
+    count : at most 10^7.
 
-    The composition is (j epsilon, deltas[j])-DP for every j = 0..count, and no smaller delta holds. It takes O(count)
-    time. Raises `InvalidInput` for values out of range.
+    By [GI, Thm 2] the composition is (j epsilon, deltas[j])-DP for every j = 0..count, and no smaller delta holds. It
+    takes O(count) time. Raises `InvalidInput` for values out of range.
 
     >>> k_fold(1.0, eta=0.7 * np.tanh(0.5), count=5).deltas.round(4)
     array([0.6311, 0.4327, 0.2393, 0.0954, 0.0222, 0.    ])
@@ -175,9 +181,10 @@ def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> K
 
 
 def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
-    """The composition of `count` (epsilon, delta)-DP mechanisms by Kairouz, Oh and Viswanath [GI, eq. 6].
+    """Compute the composition of `count` (epsilon, delta)-DP mechanisms as in [GI, eq. 6].
 
-    It is `k_fold` without a bound on total variation; only the multiples j with the parity of `count` are listed.
+    The result is due to Kairouz, Oh and Viswanath. It is `k_fold` without a bound on total variation; only the
+    multiples j with the parity of `count` are listed.
 
     >>> kov15(1.0, count=3).indices
     array([1, 3])
@@ -189,8 +196,8 @@ def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
 
 def _composed(epsilon: float, delta: float, eta: float | None, count: int, indices: npt.NDArray[np.intp]) -> KFold:
     implied = largest_eta(epsilon, delta)
-    delta, kept = kept_mass(epsilon, delta, eta)
-    log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, 1 - kept, kept)[count + 1 :], epsilon)
+    delta, not_erased = kept_mass(epsilon, delta, eta)
+    log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, 1 - not_erased, not_erased)[count + 1 :], epsilon)
     finite = np.exp(log_finite)
     # Log masses near the mode and suffix sums have an error of about an ulp for each step; j epsilon and logarithms
     # have an error of an ulp of themselves.
@@ -205,9 +212,9 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     listed, listed_log = deltas[indices], log_finite[indices]
     for array in (indices, epsilons, listed, listed_log, deltas):
         array.setflags(write=False)
-    shown = implied if eta is None else min(eta, implied)
+    stated_eta = implied if eta is None else min(eta, implied)
     largest = 2 * float(error[log_finite > -690].max(initial=0.0)) + ULP * (16 + 16 * count)
-    return KFold(epsilon, delta, shown, count, indices, epsilons, listed, listed_log, largest, deltas)
+    return KFold(epsilon, delta, stated_eta, count, indices, epsilons, listed, listed_log, largest, deltas)
 
 
 def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:
@@ -234,9 +241,10 @@ def _log_deltas(log_mass: Array, epsilon: float) -> Array:
 
 
 def gaussian_total_variation(mu: float, count: int = 1) -> float:
-    """The total variation of `count` mu-GDP mechanisms together: 2 Phi(mu sqrt(count)/2) - 1 [GI, section VI-D].
+    """Compute the total variation of `count` mu-GDP mechanisms together [GI, section VI-D].
 
-    mu-GDP is Gaussian differential privacy: no easier to tell apart than N(0, 1) and N(mu, 1). mu >= 0.
+    It is 2 Phi(mu sqrt(count)/2) - 1. mu-GDP is Gaussian differential privacy: reports are no easier to distinguish
+    than N(0, 1) and N(mu, 1). mu >= 0.
 
     >>> round(gaussian_total_variation(1.0, 4), 9)
     0.682689492
@@ -246,9 +254,10 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
 
 
 def gaussian_trade_off(mu: float, type_one: Any) -> Array:
-    """G_mu: the least type II error of a test of N(0, 1) against N(mu, 1), for each type I error [GI, eq. 13].
+    """Compute G_mu: the smallest type II error of a test of N(0, 1) against N(mu, 1).
 
-    mu : at least 0. type_one : a number or an array of any shape, in [0, 1].
+    mu : at least 0 [GI, eq. 13].
+    type_one : the type I error: a number or an array of any shape, in [0, 1].
 
     >>> gaussian_trade_off(1.0, [0.05, 0.5]).round(6)
     array([0.740489, 0.158655])
@@ -268,10 +277,11 @@ class GaussianLimit(Result):
 
 
 def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimit:
-    """The limit of composing (epsilon_i)-DP and (eta_i)-TV mechanisms: mu^2/2 = sum epsilon_i eta_i [GI, Thm 3].
+    """Compute the Gaussian limit of composing (epsilon_i)-DP and (eta_i)-TV mechanisms.
 
-    epsilons in nats; etas in [0, 1], as many as epsilons, at most tanh(epsilon/2). The `distance` of the result is the
-    largest difference between the composition's own trade-off curve and G_mu, to about 1e-9, or computed on a grid.
+    By [GI, Thm 3], mu^2/2 = sum epsilon_i eta_i. epsilons in nats; etas in [0, 1], as many as epsilons, at most
+    tanh(epsilon/2). The `distance` of the result is the largest difference between the composition's own trade-off
+    curve and G_mu, to about 1e-9, or computed on a grid.
 
     >>> limit = gaussian_limit([0.1] * 100, [0.035] * 100)
     >>> round(limit.mu, 6), limit.distance < 0.001
@@ -286,8 +296,8 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
     mu = math.sqrt(2 * math.fsum(e * t for e, t in parts))
     if len(set(parts)) == 1:
         e, t = parts[0]
-        kept = kept_mass(e, 0.0, t)[1]
-        log_mass = trinomial_log_pmf(len(parts), e, 1 - kept, kept)
+        not_erased = kept_mass(e, 0.0, t)[1]
+        log_mass = trinomial_log_pmf(len(parts), e, 1 - not_erased, not_erased)
         losses = e * np.arange(-len(parts), len(parts) + 1, dtype=np.float64)
         return GaussianLimit(mu, _distance(losses, np.exp(log_mass), mu))
     composed = ComposedPair.of((ParametricPair.of(e, 0.0, t), 1) for e, t in parts)
@@ -315,5 +325,5 @@ def _distance(losses: Array, masses: Array, mu: float) -> float:
     touching = np.clip(ndtr(-(losses / mu + mu / 2)), size[:-1], size[1:])
     with np.errstate(over="ignore", invalid="ignore"):
         line = error[:-1] - np.where(touching > size[:-1], np.exp(losses) * (touching - size[:-1]), 0.0)
-    inside = np.abs(line - gaussian_trade_off(mu, touching)).max()
-    return float(max(corner, inside))
+    tangency = np.abs(line - gaussian_trade_off(mu, touching)).max()
+    return float(max(corner, tangency))

@@ -17,10 +17,10 @@ from ldpopt.numbers.tolerances import ON_LATTICE, ZERO_LOSS
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.values.distribution import Array
 
-ATOMS = 20_000
-"""Up to this many distinct outcomes, a composition is enumerated."""
+MAX_ATOMS = 20_000
+"""Largest number of distinct outcomes of an enumerated composition."""
 
-CELLS, COARSE_CELLS = 2**18, 2**14
+WINDOW_CELLS, COARSE_CELLS = 2**18, 2**14
 """The spacing of a grid is chosen so that a window of the composed law has about this many cells.
 
 With pairs of densities it has the fewer: their finite pairs are grids already, which are coarser.
@@ -28,15 +28,16 @@ With pairs of densities it has the fewer: their finite pairs are grids already, 
 
 
 def finite_part(pair: FinitePair) -> tuple[Array, Array]:
-    """The finite losses of a pair, largest first, equal ones merged, and their masses; rare ones raised by `RARE`."""
-    inside = (pair.p > 0) & (pair.q > 0)
-    losses, masses = pair.losses[inside] + RARE * rare(pair)[inside], pair.p[inside]
+    """Return the finite losses of a pair, largest first, equal ones merged, and their masses."""
+    # Losses of rare outcomes are raised by `RARE`.
+    in_both = (pair.p > 0) & (pair.q > 0)
+    losses, masses = pair.losses[in_both] + RARE * rare(pair)[in_both], pair.p[in_both]
     distinct, back = np.unique(losses, return_inverse=True)
     return distinct[::-1], collect(back, masses, len(distinct))[::-1]
 
 
 def collect(place: npt.NDArray[np.intp], masses: Array, size: int) -> Array:
-    """The masses that fall on each of `size` places."""
+    """Sum the masses that fall on each of `size` places."""
     return np.asarray(np.bincount(place, masses, minlength=size), dtype=np.float64)
 
 
@@ -48,19 +49,20 @@ class Rounding:
     masses: float = 0.0
 
     @classmethod
-    def of(cls, parts: Iterable[tuple[FinitePair, int]], more: Rounding) -> Rounding:
-        """The rounding errors of pairs with counts, added to `more`; losses of pairs given by parameters are exact.
+    def of(cls, parts: Iterable[tuple[FinitePair, int]], extra: Rounding) -> Rounding:
+        """Sum the rounding errors of pairs with counts, added to `extra`.
 
-        Masses are accurate to 4 units in the last place, and losses to 12 units absolutely and 4 relatively.
+        Masses are accurate to 4 units in the last place, and losses to 12 units absolutely and 4 relatively. Losses of
+        pairs given by parameters are exact.
         """
-        losses, masses = [more.losses], [more.masses]
+        losses, masses = [extra.losses], [extra.masses]
         for pair, count in parts:
-            inside = (pair.p > 0) & (pair.q > 0)
-            largest = float(np.abs(pair.losses[inside]).max(initial=0.0))
+            in_both = (pair.p > 0) & (pair.q > 0)
+            largest = float(np.abs(pair.losses[in_both]).max(initial=0.0))
             if largest > 0:
                 if not isinstance(pair, ParametricPair):
                     losses.append(count * ULP * (12 + 4 * largest))
-                masses.append(count * ULP * (8 + 2 * np.count_nonzero(inside)))
+                masses.append(count * ULP * (8 + 2 * np.count_nonzero(in_both)))
         return cls(math.fsum(losses), math.fsum(masses))
 
 
@@ -69,25 +71,26 @@ EXACT = Rounding()
 
 
 def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> AtomLaw | None:
-    """Every sum of losses with its mass, by enumeration; None if there are too many."""
+    """Enumerate every sum of losses with its mass; None if there are too many."""
     losses, masses, added = np.zeros(1), np.ones(1), 0.0  # the first addition, to zero, is exact
     for further, weights, count in parts:
         if count > 64:
             return None
         for _ in range(count):
-            if len(losses) * len(further) > 20 * ATOMS:
+            if len(losses) * len(further) > 20 * MAX_ATOMS:
                 return None
             before = losses
             losses, back = np.unique((losses[:, None] + further).ravel(), return_inverse=True)
             masses = collect(back, (masses[:, None] * weights).ravel(), len(losses))
             added = added + ULP * float(np.abs(losses).max()) if len(before) > 1 else 0.0
-            if len(losses) > ATOMS:
+            if len(losses) > MAX_ATOMS:
                 return None
     return AtomLaw(losses[::-1], masses[::-1], rounding.losses + added, rounding.masses)
 
 
 def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> LatticeLaw | None:
-    """The law on the lattice of all losses, whose distance from it is slack; None if no lattice is coarse enough."""
+    """Compute the distribution on the lattice of all losses; None if no lattice is coarse enough."""
+    # The distance of the losses from the lattice is slack.
     sizes = np.unique(np.concatenate([np.abs(part) for part, _, _ in parts]))
     sizes = sizes[sizes > min(ZERO_LOSS, 1e-6 * float(sizes[-1]))]
     if len(sizes) == 0:
@@ -118,11 +121,11 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
 
 def grid(
     parts: Sequence[tuple[Array, Array, int]],
-    cells: int = CELLS,
+    cells: int = WINDOW_CELLS,
     spacing: float | None = None,
     rounding: Rounding = EXACT,
 ) -> tuple[LatticeLaw, float, float]:
-    """(law, drift, spread): the law with losses split between the lattice points around them, and the error of that.
+    """Split losses between the lattice points around them: (distribution, drift, spread).
 
     An outcome becomes two at the lattice ratios around its own, with the same total p and q, so the new pair dominates.
     Under p the loss gains independent noise within one spacing: `drift` bounds the sum of its means, `spread` is the
@@ -131,19 +134,19 @@ def grid(
     if spacing is None:
         variance = math.fsum(count * float(m @ (losses - m @ losses) ** 2) for losses, m, count in parts)
         largest = max(float(np.abs(losses).max()) for losses, _, _ in parts)
-        wanted = min(math.sqrt(variance) * 28 / cells, largest / 16)
+        target_spacing = min(math.sqrt(variance) * 28 / cells, largest / 16)
         # Near epsilon = 700 the variance can underflow to 0: then the cells divide the largest loss itself.
-        spacing = largest / (cells if largest > wanted * cells else math.ceil(largest / wanted))
+        spacing = largest / (cells if largest > target_spacing * cells else math.ceil(largest / target_spacing))
     placed = []
     drift = spread = 0.0
     for losses, masses, count in parts:
-        below = np.floor(losses / spacing)
-        over = np.clip(losses - below * spacing, 0.0, spacing)
-        share = np.minimum(np.expm1(-over) / math.expm1(-spacing), 1.0)
-        drift += count * max(0.0, float(masses @ (share * spacing - over)))
+        floors = np.floor(losses / spacing)
+        remainder = np.clip(losses - floors * spacing, 0.0, spacing)
+        upper_share = np.minimum(np.expm1(-remainder) / math.expm1(-spacing), 1.0)
+        drift += count * max(0.0, float(masses @ (upper_share * spacing - remainder)))
         spread += count * spacing**2
-        positions, back = np.unique(np.concatenate([below + 1, below]).astype(np.int64), return_inverse=True)
-        split = np.concatenate([masses * share, masses * (1 - share)])
+        positions, back = np.unique(np.concatenate([floors + 1, floors]).astype(np.int64), return_inverse=True)
+        split = np.concatenate([masses * upper_share, masses * (1 - upper_share)])
         placed.append((positions, collect(back, split, len(positions)), count))
     slack = rounding.losses + math.fsum(8 * count * ULP * float(np.abs(losses).max()) for losses, _, count in parts)
     return LatticeLaw(spacing, tuple(placed), slack, rounding.masses), drift, spread

@@ -35,9 +35,10 @@ class Window:
 
     @classmethod
     def of(cls, law: LatticeLaw, tilt: float) -> Window | None:
-        """The window of a law around its tilted mean: transform each part, raise to its count, and transform back.
+        """Compute the window of a distribution around its tilted mean by Fourier transforms.
 
-        None if it had more than `MAX_CELLS` cells.
+        Each part is transformed, raised to its count, and transformed back. The result is None if it had more than
+        `MAX_CELLS` cells.
         """
         s = law.spacing
         value, mean, variance = law.cumulant(tilt)
@@ -47,8 +48,8 @@ class Window:
             if 2 * half + 2 > MAX_CELLS:
                 return None
             size = 1 << math.ceil(math.log2(2 * half + 2))
-            outside = 0.0 if size > high - low else _outside(law, tilt, value, mean, size * s / 2)
-            if outside < 1e-22:
+            outside_mass = 0.0 if size > high - low else _outside_mass(law, tilt, value, mean, size * s / 2)
+            if outside_mass < 1e-22:
                 break
             half *= 1.5
         center = round(mean / s)
@@ -62,7 +63,7 @@ class Window:
             weights /= weights.sum()
             middle = round(float(weights @ positions))
             shift += middle * count
-            direct = len(positions) * size <= _DIRECT
+            direct = len(positions) * size <= _MAX_DIRECT_TERMS
             log_transform += count * (_log_sum if direct else _log_fft)(positions - middle, weights, size)
             ulps += math.sqrt(count) if direct else count * math.log2(size)
         transform = np.exp(log_transform)
@@ -70,10 +71,12 @@ class Window:
         # The error of a mass is at most the mean error over all frequencies.
         noise = 8 * ULP * ulps * float(np.abs(transform).mean())
         reach = min(size, high - first + 1)
-        return cls(s, tilt, value, mean, math.sqrt(variance), first, np.maximum(masses[:reach], 0.0), noise + outside)
+        return cls(
+            s, tilt, value, mean, math.sqrt(variance), first, np.maximum(masses[:reach], 0.0), noise + outside_mass
+        )
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """(E (1 - e^(epsilon - L))_+ over the losses in the window, a bound on its error)."""
+        """Compute E (1 - e^(epsilon - L))_+ over the losses in the window, and a bound on its error."""
         values = (self.first + np.arange(len(self.masses))) * self.spacing - epsilon
         start = int(np.searchsorted(values, 0.0, side="right"))
         values, masses = values[start:], self.masses[start:]
@@ -84,7 +87,7 @@ class Window:
         return scale * total, scale * (self.error * float(terms.sum()) + 64 * ULP * total + 1e-22) + 1e-300
 
     def chance(self, low: float, high: float) -> float:
-        """An upper bound on the probability, without the tilt, of a loss from `low` to `high` within the window."""
+        """Bound the probability, without the tilt, of a loss from `low` to `high` within the window."""
         first = max(math.floor(low / self.spacing) - self.first, 0)
         last = min(math.ceil(high / self.spacing) - self.first, len(self.masses) - 1)
         if last < first:
@@ -96,31 +99,31 @@ class Window:
         return min(1.0, math.exp(min(700.0, self.cumulant - self.tilt * start)) * float(terms.sum()) * (1 + 1e-9))
 
     def straddle(self, delta: float, low: int, high: int) -> tuple[int, int]:
-        """The nearest positions (inside, outside) between low and high with delta above, and at most, the given one."""
+        """Find the nearest positions between low and high with delta above, and at most, `delta`."""
         reach = 5 * self.deviation / self.spacing + 2
         center = round(self.mean / self.spacing)
         left = max(low + 1, self.first, math.floor(center - reach))
         right = min(high - 1, self.first + len(self.masses) - 1, math.ceil(center + reach))
-        inside, outside = low, high
+        too_small, sufficient = low, high
         while left <= right:
             middle = (left + right) // 2
             value, error = self.delta(middle * self.spacing)
             if value + error > delta:
-                inside, left = middle, middle + 1
+                too_small, left = middle, middle + 1
             else:
-                outside, right = middle, middle - 1
-        return inside, outside
+                sufficient, right = middle, middle - 1
+        return too_small, sufficient
 
 
 MAX_CELLS = 2**25
 """More cells than a window may have would need gigabytes."""
 
-_DIRECT = 4_000_000
-"""Up to this many terms, a transform is summed directly, which is more accurate than the fast transform."""
+_MAX_DIRECT_TERMS = 4_000_000
+"""Largest number of terms of a direct sum, which is more accurate than the fast transform."""
 
 
-def _outside(law: LatticeLaw, tilt: float, value: float, mean: float, distance: float) -> float:
-    """Chernoff's bound on the tilted law's probability of a loss farther than `distance` from the mean."""
+def _outside_mass(law: LatticeLaw, tilt: float, value: float, mean: float, distance: float) -> float:
+    """Chernoff's bound on the tilted probability of a loss farther than `distance` from the mean."""
     bound = 0.0
     _, _, variance = law.cumulant(tilt)
     jump = max(int(np.ptp(positions)) for positions, _, _ in law.parts) * law.spacing
@@ -168,8 +171,8 @@ def _log_fft(positions: npt.NDArray[np.int64], weights: Array, size: int) -> npt
     return np.asarray(np.log(np.where(transform == 0, 1e-300, transform)))
 
 
-UNDERFLOW = 1e-300
-"""A bound on the errors that products and sums of masses have where they underflow."""
+UNDERFLOW_ERROR = 1e-300
+"""Bound on the errors of products and sums of masses where they underflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,37 +188,38 @@ class AtomLaw(ByValue):
     relative: float = 0.0
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """(E (1 - e^(epsilon - L))_+ over finite losses, a bound on its absolute error); `bulk` may have a larger."""
+        """Compute E (1 - e^(epsilon - L))_+ over finite losses, and a bound on its absolute error."""
         over = self.losses > epsilon
         value = math.fsum((-self.masses[over] * np.expm1(epsilon - self.losses[over])).tolist())
-        return value, 8 * ULP * value + (UNDERFLOW if over.any() else 0.0)
+        return value, 8 * ULP * value + (UNDERFLOW_ERROR if over.any() else 0.0)
 
     bulk = delta
 
     def atoms(self) -> tuple[Array, Array]:
-        """The losses and their masses."""
+        """Return the losses and their masses."""
         return self.losses, self.masses
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon, close to the smallest, at which `delta` is not exceeded; -inf if every epsilon will do.
+        """Find an epsilon, close to the smallest, with a delta of at most `delta`.
 
-        delta is piecewise linear in e^epsilon; the piece is found, and solved in closed form.
+        The result is -inf if every epsilon suffices. delta is piecewise linear in e^epsilon; the right piece is solved
+        in closed form.
         """
         pieces = bisect_right(self.losses.tolist(), delta, key=lambda loss: sum(self.delta(loss)))
         return _solve_piece(self.losses[:pieces], self.masses[:pieces], delta)
 
 
 def _solve_piece(losses: Array, masses: Array, delta: float) -> float:
-    """The epsilon below all these losses for which the sum of masses (1 - e^(epsilon - loss)) is delta."""
+    """The epsilon below all these losses such that the sum of masses (1 - e^(epsilon - loss)) is delta."""
     if len(losses) == 0:
         return -math.inf
     anchor = float(losses[-1])
     at_anchor = math.fsum((-masses * np.expm1(anchor - losses)).tolist())
     slope = math.fsum((masses * np.exp(anchor - losses)).tolist())
-    if slope < UNDERFLOW:  # the masses have lost their digits: the end of the piece is a safe answer
+    if slope < UNDERFLOW_ERROR:  # the masses have lost their digits: the end of the piece is a safe answer
         return anchor
-    inside = (delta - at_anchor) / slope  # e^(epsilon - anchor) = 1 - inside
-    return anchor + math.log1p(-inside) if inside < 1 else -math.inf
+    reduction = (delta - at_anchor) / slope  # e^(epsilon - anchor) = 1 - inside
+    return anchor + math.log1p(-reduction) if reduction < 1 else -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +244,7 @@ class LatticeLaw(ByValue):
         return low, high
 
     def cumulant(self, tilt: float) -> tuple[float, float, float]:
-        """(log E e^(tilt L), its first and second derivative, which are the mean and variance of the tilted law)."""
+        """Compute log E e^(tilt L), and mean and variance of the tilted distribution."""
         value = mean = variance = 0.0
         for positions, masses, count in self.parts:
             # Positions without mass must not set the scale; under a strong tilt all others would underflow.
@@ -257,13 +261,13 @@ class LatticeLaw(ByValue):
         return value, mean, variance
 
     def tilt_to(self, epsilon: float) -> float:
-        """The tilt >= 0 that moves the mean to `epsilon`; 0 if the mean is at least `epsilon` without a tilt."""
+        """Find the tilt >= 0 that moves the mean to `epsilon`; 0 if the mean is at least that."""
         if self.cumulant(0.0)[1] >= epsilon:
             return 0.0
         return self._halved(lambda tilt: self.cumulant(tilt)[1] < epsilon, 60)
 
     def _halved(self, holds: Callable[[float], bool], steps: int) -> float:
-        """The largest tilt at which a condition holds, by halving; it holds up to there."""
+        """The largest tilt that meets a monotone condition, by bisection."""
         low, high = 0.0, 1.0
         while holds(high) and high < 1e6 / self.spacing:
             high *= 2
@@ -273,7 +277,7 @@ class LatticeLaw(ByValue):
         return low
 
     def window(self, tilt: float) -> Window:
-        """The masses of the tilted law around its mean, kept for later use."""
+        """Compute the masses of the tilted distribution around its mean, and cache them."""
         if tilt not in self._windows:
             if len(self._windows) > 16:
                 self._windows.clear()
@@ -286,46 +290,46 @@ class LatticeLaw(ByValue):
         return self._windows[tilt]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """As for `AtomLaw`, from the window whose mean is at `epsilon`."""
+        """Compute delta as `AtomLaw.delta`, from the window with mean `epsilon`."""
         if epsilon >= self.ends[1] * self.spacing:
             return 0.0, 0.0
         return self.window(self.tilt_to(epsilon)).delta(epsilon)
 
     def chance(self, low: float, high: float) -> float:
-        """An upper bound on the probability of a loss from `low` to `high`; 1 if a window does not hold both."""
+        """Bound the probability of a loss from `low` to `high`; 1 if a window does not hold both."""
         window = self.window(self.tilt_to((low + high) / 2))
         ends = window.first * window.spacing, (window.first + len(window.masses) - 1) * window.spacing
-        least, most = (end * window.spacing for end in self.ends)
-        low, high = max(low, least), min(high, most)
+        lowest, highest = (end * window.spacing for end in self.ends)
+        low, high = max(low, lowest), min(high, highest)
         return window.chance(low, high) if ends[0] <= low <= high <= ends[1] else 1.0
 
     def bulk(self, epsilon: float) -> tuple[float, float]:
-        """As for `AtomLaw`, from the window of the law without a tilt."""
+        """Compute delta as `AtomLaw.bulk`, from the window without a tilt."""
         return self.window(0.0).delta(epsilon)
 
     def atoms(self) -> tuple[Array, Array]:
-        """As for `AtomLaw`, but only the losses within the window of the law without a tilt."""
+        """Return losses and masses as `AtomLaw.atoms`, but only within the window without a tilt."""
         window = self.window(0.0)
         positions = window.first + np.arange(len(window.masses))
         return np.asarray(positions * self.spacing, dtype=np.float64), window.masses * math.exp(window.cumulant)
 
     def epsilon(self, delta: float) -> float:
-        """As for `AtomLaw`: a search over the lattice with tilted windows, then in closed form between two points."""
+        """Search the lattice with tilted windows, then solve between two points in closed form."""
         low, high = self.ends  # at position `high` delta is small enough, at `low` it is too large
         low -= 1
         middle = self._chernoff(delta)
         while high - low > 1:
             middle = min(max(middle, low + 1), high - 1)
             window = self.window(self.tilt_to(middle * self.spacing))
-            inside, outside = window.straddle(delta, low, high)
-            if (inside, outside) == (low, high):  # the window decides nothing: compute the one point instead
-                above = sum(self.delta(middle * self.spacing)) > delta
-                inside, outside = (middle, high) if above else (low, middle)
-                middle = (inside + outside) // 2
+            too_small, sufficient = window.straddle(delta, low, high)
+            if (too_small, sufficient) == (low, high):  # the window decides nothing: compute the one point instead
+                exceeds = sum(self.delta(middle * self.spacing)) > delta
+                too_small, sufficient = (middle, high) if exceeds else (low, middle)
+                middle = (too_small + sufficient) // 2
             else:
                 step = math.ceil(9 * window.deviation / self.spacing) + 1
-                middle = inside + step if inside > low else outside - step
-            low, high = inside, outside
+                middle = too_small + step if too_small > low else sufficient - step
+            low, high = too_small, sufficient
         value, error = self.delta(high * self.spacing)
         before, error_before = self.delta((high - 1) * self.spacing)
         value, before = value + error, before + error_before
@@ -340,8 +344,8 @@ class LatticeLaw(ByValue):
             return self.ends[1]
         target = math.log(delta)
 
-        def above(tilt: float) -> bool:
+        def exceeds_target(tilt: float) -> bool:
             value, mean, _ = self.cumulant(tilt)
             return value - tilt * mean > target
 
-        return math.floor(self.cumulant(self._halved(above, 50))[1] / self.spacing)
+        return math.floor(self.cumulant(self._halved(exceeds_target, 50))[1] / self.spacing)

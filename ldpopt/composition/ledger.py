@@ -16,7 +16,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.composition.compose import ComposedPair, composition
-from ldpopt.composition.exact_measures import PRECISIONS, float_ends, loss_ends, total_of
+from ldpopt.composition.exact_measures import PRECISION_BITS, float_ends, loss_ends, total_of
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, as_pair, summed
 from ldpopt.composition.parametric import MAX_USES, ParametricPair, largest_integer, tally, total, total_down, union
 from ldpopt.composition.sums import compose_mcdp
@@ -58,10 +58,10 @@ class Entry(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ledger(Noticing, Rows[Entry]):
-    """An account of what one person has released: mechanisms with counts, composed adaptively.
+    """An account of the releases of one person: mechanisms with counts, composed adaptively.
 
-    `add` returns a new ledger. For (epsilon, delta) notions, the pairs of distributions that dominate the mechanisms
-    are composed; for Rényi notions, the divergences of the worst pairs of inputs are added. So the totals hold for
+    `add` returns a new ledger. For (epsilon, delta) privacy, the pairs of distributions that dominate the mechanisms
+    are composed. For Rényi privacy, the divergences of the worst pairs of inputs are added. So the totals hold for
     every adaptive choice of inputs, and of the order of the mechanisms. Only `capacity_bounded` needs mechanisms that
     are fixed in advance. If the list itself depends on the reports, use a `PrivacyFilter`.
 
@@ -75,25 +75,26 @@ class Ledger(Noticing, Rows[Entry]):
     _records, _named = "entries", ("name", "count")
 
     def add(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
-        """Return a new ledger with `count` more uses of `mechanism`; this one stays as it is.
+        """Return a new ledger with `count` more uses of `mechanism`; this one is unchanged.
 
         Adding a mechanism with a count equals adding it that many times. A statement that drops the result raises the
         warning `DroppedResult`.
 
         mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`; additive noise; a frequency
-        oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`, `ApproximateDP` or `TV` claim. name :
-        shown in tables. features : for a channel or a finite pair, those that `capacity_bounded` uses.
+            oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`, `ApproximateDP` or `TV` claim.
+        name : label in tables.
+        features : for a channel or a finite pair, those that `capacity_bounded` uses.
         """
         return unread(self.after(mechanism, count, name, features))
 
     def after(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
-        """Return what `add` returns, without its warning, for other immutable accounts."""
+        """Return the result of `add` without its warning, for other immutable accounts."""
         count, added = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
-            if not isinstance(added.own, Channel):
+            if not isinstance(added.source, Channel):
                 raise invalid("features", "none, but for a channel or a finite pair", added.name)
-            brackets(features, added.own.shape[1], RestrictedKL())
+            brackets(features, added.source.shape[1], RestrictedKL())
         return Ledger((*self.entries, Entry(name or added.name, count, added, features)))
 
     def __add__(self, other: Ledger) -> Ledger:
@@ -116,30 +117,30 @@ class Ledger(Noticing, Rows[Entry]):
         return sorted(((first[key], n) for key, n in counts.items()), key=lambda part: part[0].rank)
 
     def local_dp(self) -> Guarantee:
-        """The pure epsilon of all entries together, in nats: their sum; inf for noise with an unbounded loss."""
+        """Compute the pure epsilon of all entries together, in nats; inf for unbounded losses."""
         lower, value = loss_ends([(mechanism.largest_loss, n) for mechanism, n in self.parts])
         if any(mechanism.exact is None for mechanism, _ in self.parts):  # a stated epsilon is an upper bound
             lower = min(lower, total_down((mechanism.pure[0], n) for mechanism, n in self.parts))
         return Guarantee("local_dp", value, lower, None, True, "[GI, Def 6]")
 
     def total_variation(self) -> Guarantee:
-        """The total variation of all reports together."""
+        """Compute the total variation of all reports together."""
         return self.composed.total_variation()
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
-        """The delta at `epsilon` >= 0, in nats."""
+        """Compute the delta at `epsilon` >= 0, in nats."""
         return self.composed.hockey_stick(epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
-        """The epsilon, in nats, at `delta` in [0, 1]."""
+        """Compute the epsilon, in nats, at `delta` in [0, 1]."""
         return self.composed.approximate_dp(delta)
 
     def trade_off(self) -> TradeOffCurve:
-        """A trade-off curve that is nowhere above that of all mechanisms together."""
+        """Build a trade-off curve that is nowhere above that of all mechanisms together."""
         return self.composed.trade_off()
 
     def renyi(self, order: Any) -> Any:
-        """The sum of the Rényi divergences of `order` in [1, inf], in nats; a tuple for several orders [M, Prop 1]."""
+        """Compute the sum of the Rényi divergences of `order` in [1, inf], in nats [M, Prop 1]."""
         if np.ndim(order) == 1:
             return tuple(self.renyi(own_order) for own_order in order)
         order = renyi_order(order)
@@ -152,41 +153,48 @@ class Ledger(Noticing, Rows[Entry]):
         return Guarantee("renyi", high, low, None, True, "[M, Prop 1]", {"order": order})
 
     def zcdp(self, xi: float = 0.0) -> Guarantee:
-        """The least rho with (xi, rho)-zCDP: sup over orders a of (D_a - xi)/a, D_a summed [BS, Lemma 2.3]."""
+        """Compute the smallest rho with (xi, rho)-zCDP [BS, Lemma 2.3]."""
+        # sup over orders a of (D_a - xi)/a, where D_a is the sum of the divergences.
         xi = number(xi, "xi")
         low, high = _zcdp(self.parts, xi)
-        own = rho_total(self.parts, xi)
-        if own is not None:
-            with precision(PRECISIONS[0]):
-                high = min(high, float_ends(own())[1])
+        total_rho = rho_total(self.parts, xi)
+        if total_rho is not None:
+            with precision(PRECISION_BITS[0]):
+                high = min(high, float_ends(total_rho())[1])
         return Guarantee("zcdp", high, min(low, high), None, True, "[BS, Lemma 2.3]", {"xi": xi})
 
     def approximate_zcdp(self, xi: float = 0.0) -> Guarantee:
-        """The rho of delta-approximate (xi, rho)-zCDP; delta is the probability of infinite losses, see `parameters`.
+        """Compute the rho of delta-approximate (xi, rho)-zCDP.
 
-        A mechanism with infinite losses is replaced by its dominating pair, conditioned on a finite loss [BS, Cor 8.7].
-        The divergences add up, and the factors 1 - delta multiply [BS, Lemma 8.2].
+        delta is the probability of infinite losses; see `parameters` of the result. A mechanism with infinite losses is
+        replaced by its dominating pair, conditioned on a finite loss [BS, Cor 8.7]. The divergences add up, and the
+        factors 1 - delta multiply [BS, Lemma 8.2].
         """
         xi = number(xi, "xi")
         conditioned = [(mechanism.conditioned, n) for mechanism, n in self.parts]
-        lost = [part for part, (kept, _) in zip(self.parts, conditioned, strict=True) if kept is not part[0]]
-        delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in lost)
+        unbounded = [
+            part
+            for part, (conditioned_mechanism, _) in zip(self.parts, conditioned, strict=True)
+            if conditioned_mechanism is not part[0]
+        ]
+        delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in unbounded)
         value = 0.0 if delta == 1 else _zcdp(conditioned, xi)[1]
         parameters = {"delta": delta, "xi": xi}
         return Guarantee("approximate_zcdp", value, 0.0, None, False, "[BS, Lemma 8.2]", parameters)
 
     def mcdp(self, *, adaptive: bool = True) -> MCDP:
-        """(sum mu, tau)-mCDP by `compose_mcdp`; tau covers every order, and choices that depend on earlier reports.
+        """Compute (sum mu, tau)-mCDP by `compose_mcdp`.
 
-        With ``adaptive=False`` all is fixed in advance, and tau^2 is the sum of the tau_i^2 [DR, Thm 3.4]. An entry
-        given by its parameters has tau = epsilon, because post-processing can raise tau [BS, App A].
+        tau covers every order, and choices that depend on earlier reports. With ``adaptive=False`` all is fixed in
+        advance, and tau^2 is the sum of the tau_i^2 [DR, Thm 3.4]. An entry given by its parameters has tau = epsilon,
+        because post-processing can raise tau [BS, App A].
         """
         if not self.entries:
             return MCDP(0.0, 0.0)
         return compose_mcdp([(mechanism.mcdp, n) for mechanism, n in self.parts], adaptive=adaptive)
 
     def capacity_bounded(self, divergence: Restricted) -> Guarantee:
-        """The restricted KL or Rényi divergence of all reports together: the sum [CIM, Thm 4]. NON-ADAPTIVE ONLY.
+        """Sum the restricted divergences of all reports [CIM, Thm 4]. NON-ADAPTIVE ONLY.
 
         The mechanisms must be fixed before any report is seen. The adversary computes a sum of functions of one report
         each, of the class that an entry's `features` define, or any functions.
@@ -203,23 +211,24 @@ class Ledger(Noticing, Rows[Entry]):
 
 
 def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tuple[float, float]:
-    if entry.features is None or not isinstance(entry.mechanism.own, Channel):
+    if entry.features is None or not isinstance(entry.mechanism.source, Channel):
         return entry.mechanism.renyi(divergence.order - 1 if isinstance(divergence, RestrictedRenyi) else 0.0)
-    guarantee = capacity_bounded(entry.mechanism.own, entry.features, divergence)
+    guarantee = capacity_bounded(entry.mechanism.source, entry.features, divergence)
     return guarantee.lower, guarantee.value
 
 
 def rho_total(parts: Parts, xi: float) -> Callable[[], Any] | None:
-    """The sum of the mechanisms' own rhos, a bound on that of all; at another xi than 0, of a single one; else None.
+    """Sum the rhos of the mechanisms, a bound on that of all; None if it is unknown.
 
-    n uses of one mechanism have sup (n D_a - xi)/a = n sup (D_a - xi/n)/a over the orders a.
+    At another xi than 0, only a single mechanism has a bound. n uses of one mechanism have sup (n D_a - xi)/a = n sup
+    (D_a - xi/n)/a over the orders a.
     """
     if xi != 0:
         if len(parts) != 1:
             return None
         ((mechanism, n),) = parts
-        share = float_down(Fraction(xi) / n)
-        return None if mechanism.own is None else lambda: total_of([(mechanism.rho(share), n)])
+        xi_per_use = float_down(Fraction(xi) / n)
+        return None if mechanism.source is None else lambda: total_of([(mechanism.rho(xi_per_use), n)])
     if any(mechanism.rho() is None for mechanism, _ in parts):
         return None
     return lambda: total_of((mechanism.rho(), n) for mechanism, n in parts)
@@ -233,7 +242,7 @@ def _zcdp(parts: Parts, xi: float) -> tuple[float, float]:
 
 
 def concentrated(divergence: Callable[[Array], tuple[Array, Array]], xi: float) -> tuple[float, float]:
-    """Bounds on sup over s > 0 of (D - xi)/(1 + s), where D = `divergence(s)` has orders 1 + s, (n,); s D is convex."""
+    """Bound sup over s > 0 of (D - xi)/(1 + s), where D = `divergence(s)` and s D is convex."""
     mean, (_, largest) = zip(*(side.tolist() for side in divergence(np.array([0.0, math.inf]))), strict=True)
     if math.isinf(largest):
         return max(mean[0] - xi, 0.0), math.inf
@@ -248,7 +257,7 @@ def concentrated(divergence: Callable[[Array], tuple[Array, Array]], xi: float) 
 
 
 def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> PureDP:
-    """The largest epsilon, in nats, such that `count` epsilon-DP mechanisms together meet `target`.
+    """Find the largest epsilon (nats) such that `count` epsilon-DP mechanisms meet `target`.
 
     erasure : in [0, 1]; the total variation of each mechanism is (1 - erasure) tanh(epsilon/2), so 0 adds no limit.
     The result is the largest up to a relative 1e-9; its composition was computed and meets the target.
@@ -277,7 +286,9 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
 
 
 def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> int:
-    """The largest number of uses of a mechanism, up to `limit`, that together meet `target`; 0 if one use does not.
+    """Find the largest number of uses of a mechanism, up to `limit`, that meet `target`.
+
+    It is 0 if one use does not meet the target.
 
     >>> largest_count((0.1,), ApproximateDP(1.0, 1e-6))
     10

@@ -1,9 +1,10 @@
 """A mechanism as the pair that dominates it, and the best adaptive strategy against several of them.
 
 The adversary chooses, after each report, the next channel and its two inputs. The reports so far matter only through
-their likelihood ratio t. What the best strategy can still reach is convex in t, so it is the test power of some pair W,
-found backwards: with no channel left it is trivial, else the least pair that dominates, for every next channel and two
-of its rows, their product with the W of the remaining channels. This gives the exact curve for every epsilon at once.
+their likelihood ratio t. The best attainable power is convex in t, so it is the test power of some pair W. W is
+computed backwards. With no channel left it is trivial. Otherwise it is the tightest pair that dominates, for every next
+channel and two of its rows, their product with the W of the remaining channels. This gives the exact curve for every
+epsilon at once.
 """
 
 from __future__ import annotations
@@ -58,53 +59,57 @@ MAX_ORDERS = 4096
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(ByValue):
-    """A mechanism as `as_mechanism` makes it. pair : the least pair that dominates it, in both directions.
+    """A mechanism as built by `as_mechanism`.
 
-    own : the channel or continuous pair itself; None if it is known by its parameters. rows : a channel's different
-    ordered pairs of rows. stated : exact measures that do not follow from `own` alone.
+    pair : the tightest pair that dominates it, in both directions.
+    source : the channel or continuous pair itself; None if only its parameters are known.
+    rows : a channel's different ordered pairs of rows.
+    stated : exact measures that do not follow from `source` alone.
     """
 
     name: str
     pair: FinitePair
-    own: Channel | ContinuousPair | None = None
+    source: Channel | ContinuousPair | None = None
     rows: tuple[FinitePair, ...] = ()
     stated: ExactMeasures | None = None
 
     @property
     def key(self) -> Hashable:
         """A key that is equal for equal mechanisms."""
-        return (self.pair if self.own is None else self.own), self.stated
+        return (self.pair if self.source is None else self.source), self.stated
 
     @cached_property
     def exact(self) -> ExactMeasures | None:
         """The measures in ball arithmetic, which sums are compared with a budget by; None for other densities."""
         if self.stated is not None:
             return self.stated
-        if isinstance(self.own, Channel):
-            return MatrixMeasures(self.own.matrix)
-        if isinstance(self.own, LaplacePair):
-            return LaplaceMeasures(self.own.epsilon)
-        if isinstance(self.own, GaussianPair):
-            return GaussianMeasures(Fraction(self.own.mu) ** 2)
+        if isinstance(self.source, Channel):
+            return MatrixMeasures(self.source.matrix)
+        if isinstance(self.source, LaplacePair):
+            return LaplaceMeasures(self.source.epsilon)
+        if isinstance(self.source, GaussianPair):
+            return GaussianMeasures(Fraction(self.source.mu) ** 2)
         return None
 
     @property
     def rank(self) -> bytes:
-        """A key for sorting mechanisms, so that the result does not depend on the order in which they were given."""
-        own = self.own.matrix.tobytes() if isinstance(self.own, Channel) else repr(self.own).encode()
-        known = repr((self.pair.epsilon, self.pair.kept)).encode() if isinstance(self.pair, ParametricPair) else b""
-        known += b"" if isinstance(self.stated, MatrixMeasures) else repr(self.stated).encode()
-        return bytes(self.pair.p.tobytes() + self.pair.q.tobytes()) + own + known
+        """A sort key for mechanisms that makes results independent of their order."""
+        source = self.source.matrix.tobytes() if isinstance(self.source, Channel) else repr(self.source).encode()
+        parameters = (
+            repr((self.pair.epsilon, self.pair.not_erased)).encode() if isinstance(self.pair, ParametricPair) else b""
+        )
+        parameters += b"" if isinstance(self.stated, MatrixMeasures) else repr(self.stated).encode()
+        return bytes(self.pair.p.tobytes() + self.pair.q.tobytes()) + source + parameters
 
     @cached_property
     def _losses(self) -> list[PrivacyLoss]:
-        if not isinstance(self.own, Channel):
+        if not isinstance(self.source, Channel):
             return [privacy_loss(self.pair.p[None], self.pair.q[None])]
-        q = self.own.matrix
-        return [privacy_loss(q[i], q[j]) for i, j in blocks(self.own)]
+        q = self.source.matrix
+        return [privacy_loss(q[i], q[j]) for i, j in blocks(self.source)]
 
     def renyi(self, s: float) -> Interval:
-        """Lower and upper bounds on the Rényi divergence of order 1 + s for the worst pair of inputs; s in [0, inf]."""
+        """Bound the Rényi divergence of order 1 + s for the worst pair of inputs; s in [0, inf]."""
         if s not in self._divergences:  # filters and ledgers ask for the same orders again and again
             if len(self._divergences) >= MAX_ORDERS:
                 self._divergences.clear()
@@ -116,19 +121,22 @@ class Mechanism(ByValue):
         return {}
 
     def renyi_at(self, s: Array) -> tuple[Array, Array]:
-        """As `renyi`, at many s, (n,) each; all are computed at once where they are finite."""
-        if isinstance(self.own, ContinuousPair) or not np.isfinite(s).all():
-            low, high = np.array([self.renyi(each) for each in s.tolist()]).T
+        """Bound the divergence as `renyi` at many s, (n,) each."""
+        # Finite s are computed together.
+        if isinstance(self.source, ContinuousPair) or not np.isfinite(s).all():
+            low, high = np.array([self.renyi(single) for single in s.tolist()]).T
             return low, high
         low, high = np.zeros(len(s)), np.zeros(len(s))
         for loss in self._losses:
             sides = zip(*((low.max(axis=1), high.max(axis=1)) for low, high in loss.renyi_at(s)), strict=True)
-            low, high = (np.maximum(most, np.concatenate(ends)) for most, ends in zip((low, high), sides, strict=True))
+            low, high = (
+                np.maximum(bound, np.concatenate(ends)) for bound, ends in zip((low, high), sides, strict=True)
+            )
         return np.maximum(low - self._rare, 0.0), high + self._rare
 
     def _renyi(self, s: float) -> Interval:
-        if isinstance(self.own, ContinuousPair):
-            guarantee = self.own.renyi(1 + s)
+        if isinstance(self.source, ContinuousPair):
+            guarantee = self.source.renyi(1 + s)
             return guarantee.lower, guarantee.value
         bounds = [loss.renyi(s) for loss in self._losses]
         low, high = (max([0.0, *(float(ends.max()) for ends in side)]) for side in zip(*bounds, strict=True))
@@ -144,8 +152,8 @@ class Mechanism(ByValue):
         """The pure epsilon; for densities whose epsilon is only stated, that number."""
         if self.exact is not None:
             return self.exact.largest_loss
-        largest = self.own.epsilon if isinstance(self.own, ContinuousPair) else self.renyi(math.inf)[1]
-        return INFINITE if math.isinf(largest) else Loss(known=Fraction(largest))
+        largest = self.source.epsilon if isinstance(self.source, ContinuousPair) else self.renyi(math.inf)[1]
+        return INFINITE if math.isinf(largest) else Loss(rational=Fraction(largest))
 
     @cached_property
     def pure(self) -> Interval:
@@ -154,31 +162,31 @@ class Mechanism(ByValue):
         return low if self.exact is not None else min(low, self.renyi(math.inf)[0]), high
 
     def divergence(self, order: float) -> Interval:
-        """Floats around the Rényi divergence of an order in [1, inf): what is known best, without another margin."""
+        """Return the tightest floats around the Rényi divergence of an order in [1, inf)."""
         ends = None if self.exact is None else divergence_ends(self.exact, order)
         low, high = self.renyi(order - 1)
         if ends is not None:
             return max(low, ends[0]), min(high, ends[1])
-        if isinstance(self.own, Channel):
-            measured = renyi(self.own, order)
+        if isinstance(self.source, Channel):
+            measured = renyi(self.source, order)
             return max(low, measured.lower), min(high, measured.value)
         return low, high
 
     def variation(self) -> Any:
-        """A ball that is not below the total variation distance, at the set precision."""
+        """Compute a ball that is not below the total variation distance, at the set precision."""
         exact = None if self.exact is None else self.exact.total_variation()
         if exact is not None:
             return exact
-        own = self.own or self.pair
-        return ball((total_variation(own) if isinstance(own, Channel) else own.total_variation()).value)
+        source = self.source or self.pair
+        return ball((total_variation(source) if isinstance(source, Channel) else source.total_variation()).value)
 
     def rho(self, xi: float = 0.0) -> Any:
-        """A ball not below the least rho with (xi, rho)-zCDP; None for a class of mechanisms without a closed form."""
+        """Compute a ball not below the smallest rho with (xi, rho)-zCDP; None without closed form."""
         exact = None if self.exact is None or xi != 0 else self.exact.rho()
-        if exact is not None or self.own is None:
+        if exact is not None or self.source is None:
             return exact
         if xi not in self._rhos:
-            self._rhos[xi] = (zcdp(self.own, xi) if isinstance(self.own, Channel) else self.own.zcdp(xi)).value
+            self._rhos[xi] = (zcdp(self.source, xi) if isinstance(self.source, Channel) else self.source.zcdp(xi)).value
         return ball(self._rhos[xi])
 
     @cached_property
@@ -190,14 +198,14 @@ class Mechanism(ByValue):
         exact = self.exact
         if exact is not None and exact.hockey_stick(epsilon) is not None:
             return certainly_at_most(lambda: exact.hockey_stick(epsilon), delta)
-        own = self.own or self.pair
-        measured = hockey_stick(own, epsilon) if isinstance(own, Channel) else own.hockey_stick(epsilon)
+        source = self.source or self.pair
+        measured = hockey_stick(source, epsilon) if isinstance(source, Channel) else source.hockey_stick(epsilon)
         return measured.value <= delta
 
     @property
     def gaussian(self) -> float:
         """rho, rounded up, if the divergence of every order is rho times the order, as for Gaussian noise; else 0."""
-        return self.own.zcdp().value if isinstance(self.own, GaussianPair) else 0.0
+        return self.source.zcdp().value if isinstance(self.source, GaussianPair) else 0.0
 
     @cached_property
     def conditioned(self) -> Mechanism:
@@ -210,67 +218,78 @@ class Mechanism(ByValue):
 
     @cached_property
     def mcdp(self) -> MCDP:
-        """(mu, tau) of the mechanism; for one given by parameters, a bound for every mechanism with this epsilon.
+        """The (mu, tau) of the mechanism; for one given by parameters, a bound for every mechanism with this epsilon.
 
         Post-processing can raise the tau of a dominating pair [BS, App A]; but losses within epsilon are
         epsilon-subgaussian [DR, Lemma 3.6], and post-processing never raises the mean.
         """
-        if self.own is None:
+        if self.source is None:
             return MCDP(self.renyi(0.0)[1], self.renyi(math.inf)[1])
-        guarantee = self.own.mcdp() if isinstance(self.own, ContinuousPair) else mcdp(self.own)
+        guarantee = self.source.mcdp() if isinstance(self.source, ContinuousPair) else mcdp(self.source)
         return MCDP(guarantee.mu.value, guarantee.tau.value)
 
 
-def as_mechanism(given: Any) -> Mechanism:
-    """The `Mechanism` of a channel (or an object that has one), pair, named mechanism, claim, or (epsilon, delta, eta).
+def as_mechanism(mechanism: Any) -> Mechanism:
+    """Convert a channel, pair, named mechanism, claim or (epsilon, delta, eta) to a `Mechanism`.
 
-    A unary encoding stands as the two bits that differ, other frequency oracles as epsilon and eta or their channel, a
-    matrix mechanism as its epsilon, additive noise as its pair. Raises `InvalidInput` for anything else.
+    An object with a channel counts as that channel. A unary encoding is represented by the two bits that differ, other
+    frequency oracles by epsilon and eta or their channel, a matrix mechanism by its epsilon, additive noise by its
+    pair. Raises `InvalidInput` for anything else.
     """
-    if isinstance(given, Mechanism):
-        return given
-    if isinstance(given, Guarantee):
-        given = as_claim(given)
-    if isinstance(given, Claim):
-        given = _parameters_of(given)
-    if isinstance(given, UnaryEncoding):
-        return replace(_of_channel(repr(given), _two_bits(given).channel), stated=_exact_bits(given))
-    if isinstance(given, (LocalHashing, HadamardResponse)):
-        given = (given.epsilon, 0.0, given.eta)
-    elif isinstance(given, FrequencyOracle):
-        return _of_channel(repr(given), given.channel())
-    elif isinstance(given, MatrixMechanism):
-        given = (given.epsilon,)
-    if _is_parameters(given):
-        return _of_parameters(given if isinstance(given, tuple) else (given,))
-    name, stated = repr(given), _stated(given)
-    given = getattr(given, "pair", given)
-    if isinstance(given, ContinuousPair):
-        return Mechanism(name, given.finite_pair(), given, stated=stated)
-    if isinstance(given, FinitePair):
-        return replace(_of_channel(name, given.channel), stated=stated)
-    channel = as_channel(given, "mechanism")
-    return _of_channel(repr(channel) if isinstance(given, (list, tuple, np.ndarray)) else name, channel)
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    if isinstance(mechanism, Guarantee):
+        mechanism = as_claim(mechanism)
+    if isinstance(mechanism, Claim):
+        mechanism = _parameters_of(mechanism)
+    if isinstance(mechanism, UnaryEncoding):
+        return replace(_of_channel(repr(mechanism), _two_bits(mechanism).channel), stated=_exact_bits(mechanism))
+    if isinstance(mechanism, (LocalHashing, HadamardResponse)):
+        mechanism = (mechanism.epsilon, 0.0, mechanism.eta)
+    elif isinstance(mechanism, FrequencyOracle):
+        return _of_channel(repr(mechanism), mechanism.channel())
+    elif isinstance(mechanism, MatrixMechanism):
+        mechanism = (mechanism.epsilon,)
+    if _is_parameters(mechanism):
+        return _of_parameters(mechanism if isinstance(mechanism, tuple) else (mechanism,))
+    name, stated = repr(mechanism), _stated(mechanism)
+    mechanism = getattr(mechanism, "pair", mechanism)
+    if isinstance(mechanism, ContinuousPair):
+        return Mechanism(name, mechanism.finite_pair(), mechanism, stated=stated)
+    if isinstance(mechanism, FinitePair):
+        return replace(_of_channel(name, mechanism.channel), stated=stated)
+    channel = as_channel(mechanism, "mechanism")
+    return _of_channel(repr(channel) if isinstance(mechanism, (list, tuple, np.ndarray)) else name, channel)
 
 
 def _two_bits(oracle: UnaryEncoding) -> FinitePair:
-    """The law of two answers' own bits, the only ones that differ. It is measured instead of trusting epsilon."""
-    own, other = oracle.support
-    p = np.array([own * (1 - other), own * other + (1 - own) * (1 - other), other * (1 - own)])
+    """The distribution of two answers' bits that differ; it is measured, not taken from epsilon."""
+    true_bit, false_bit = oracle.support
+    p = np.array(
+        [
+            true_bit * (1 - false_bit),
+            true_bit * false_bit + (1 - true_bit) * (1 - false_bit),
+            false_bit * (1 - true_bit),
+        ]
+    )
     return FinitePair(p, p[::-1])
 
 
 def _exact_bits(oracle: UnaryEncoding) -> MatrixMeasures:
-    own, other = (Fraction(probability) for probability in oracle.support)
-    p = [own * (1 - other), own * other + (1 - own) * (1 - other), other * (1 - own)]
+    true_bit, false_bit = (Fraction(probability) for probability in oracle.support)
+    p = [
+        true_bit * (1 - false_bit),
+        true_bit * false_bit + (1 - true_bit) * (1 - false_bit),
+        false_bit * (1 - true_bit),
+    ]
     return MatrixMeasures(as_fractions(p, p[::-1]))
 
 
-def _stated(given: Any) -> ExactMeasures | None:
+def _stated(mechanism: Any) -> ExactMeasures | None:
     """The measures by the parameters of noise, where its pair holds rounded or enlarged ones."""
-    if isinstance(given, Gaussian):
-        return GaussianMeasures((Fraction(given.sensitivity) / Fraction(given.sigma)) ** 2)
-    return ClaimMeasures(given.epsilon, 0.0, given.eta) if isinstance(given, Staircase) else None
+    if isinstance(mechanism, Gaussian):
+        return GaussianMeasures((Fraction(mechanism.sensitivity) / Fraction(mechanism.sigma)) ** 2)
+    return ClaimMeasures(mechanism.epsilon, 0.0, mechanism.eta) if isinstance(mechanism, Staircase) else None
 
 
 def _of_channel(name: str, channel: Channel) -> Mechanism:
@@ -281,24 +300,27 @@ def _of_channel(name: str, channel: Channel) -> Mechanism:
     return Mechanism(name, FinitePair.least(rows), channel, rows)
 
 
-def as_pair(given: Any) -> FinitePair:
-    """The pair that dominates a mechanism; a `FinitePair` is kept as it is, in its own direction."""
-    return given.ordered if isinstance(given, FinitePair) else as_mechanism(given).pair
+def as_pair(mechanism: Any) -> FinitePair:
+    """Return the pair that dominates a mechanism; a `FinitePair` is unchanged, in its direction."""
+    return mechanism.ordered if isinstance(mechanism, FinitePair) else as_mechanism(mechanism).pair
 
 
-def _is_parameters(given: Any) -> bool:
-    """Whether the argument is epsilon or a tuple (epsilon, delta, eta), and not a matrix written as tuples."""
-    if isinstance(given, tuple):
-        return bool(given) and not isinstance(given[0], (list, tuple, np.ndarray))
-    return isinstance(given, (int, float, np.floating, np.integer)) and not isinstance(given, bool)
+def _is_parameters(mechanism: Any) -> bool:
+    """True if the argument is epsilon or a tuple (epsilon, delta, eta), and not a matrix written as tuples."""
+    if isinstance(mechanism, tuple):
+        return bool(mechanism) and not isinstance(mechanism[0], (list, tuple, np.ndarray))
+    return isinstance(mechanism, (int, float, np.floating, np.integer)) and not isinstance(mechanism, bool)
 
 
-def _of_parameters(given: tuple[Any, ...]) -> Mechanism:
-    if len(given) > 3:
-        raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", given)
-    pair, name = ParametricPair.of(*given), f"({', '.join(f'{value:g}' for value in given if value is not None)})"
-    parameters = checked(*given, *(0.0, None)[len(given) - 1 :])
-    return Mechanism(name, pair, stated=ClaimMeasures(*parameters))
+def _of_parameters(parameters: tuple[Any, ...]) -> Mechanism:
+    if len(parameters) > 3:
+        raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", parameters)
+    pair, name = (
+        ParametricPair.of(*parameters),
+        f"({', '.join(f'{value:g}' for value in parameters if value is not None)})",
+    )
+    checked_parameters = checked(*parameters, *(0.0, None)[len(parameters) - 1 :])
+    return Mechanism(name, pair, stated=ClaimMeasures(*checked_parameters))
 
 
 def _parameters_of(claim: Claim) -> tuple[float, ...]:
@@ -312,27 +334,28 @@ def _parameters_of(claim: Claim) -> tuple[float, ...]:
 
 
 def summed(parts: list[tuple[Mechanism, int]], s: Array) -> tuple[Array, Array]:
-    """Bounds on the sum of count times the Rényi divergence of orders 1 + s, (n,), which add up [M, Prop 1]."""
+    """Bound the sum of count times the Rényi divergence of orders 1 + s, (n,) [M, Prop 1]."""
     low, high = sum((n * np.array(mechanism.renyi_at(s)) for mechanism, n in parts), np.zeros((2, len(s))))
     return low, high
 
 
 Rows = tuple[FinitePair, ...]
 
-BUDGET = 200_000
-"""The largest number of outcomes of products that are computed."""
+MAX_PRODUCT_OUTCOMES = 200_000
+"""Largest number of computed outcomes of products."""
 
 
 def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
-    """The pair W of the best strategy with (rows, count) in any order; None above `BUDGET` outcomes."""
+    """Compute the pair W of the best strategy with (rows, count) in any order."""
+    # None above `MAX_PRODUCT_OUTCOMES` outcomes.
     rows = [pairs for pairs, _ in mechanisms]
-    known: dict[tuple[int, ...], FinitePair] = {(0,) * len(rows): _NOTHING}
+    best_pairs: dict[tuple[int, ...], FinitePair] = {(0,) * len(rows): _NOTHING}
     spent = 0
 
     def best(left: tuple[int, ...]) -> FinitePair | None:
         nonlocal spent
-        if left in known:
-            return known[left]
+        if left in best_pairs:
+            return best_pairs[left]
         products = []
         for index, count in enumerate(left):
             if count == 0:
@@ -341,25 +364,25 @@ def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
             if after is None:
                 return None
             spent += _size(rows[index], after)
-            if spent > BUDGET:
+            if spent > MAX_PRODUCT_OUTCOMES:
                 return None
             products += _products(rows[index], after)
-        known[left] = FinitePair.least(products)
-        return known[left]
+        best_pairs[left] = FinitePair.least(products)
+        return best_pairs[left]
 
     counts = tuple(count for _, count in mechanisms)
     return best(counts) if sum(counts) <= 64 else None
 
 
 def best_in_order(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
-    """The pair W of the best strategy if the mechanisms are used in the given order; None as for `best_pair`."""
+    """Compute the pair W of the best strategy if the mechanisms are used in the given order."""
     after, spent = _NOTHING, 0
     if sum(count for _, count in mechanisms) > 64:
         return None
     for pairs, count in reversed(mechanisms):
         for _ in range(count):
             spent += _size(pairs, after)
-            if spent > BUDGET:
+            if spent > MAX_PRODUCT_OUTCOMES:
                 return None
             after = FinitePair.least(_products(pairs, after))
     return after

@@ -38,25 +38,25 @@ class ParametricPair(FinitePair):
 
     epsilon: float = 0.0
     delta: float = 0.0
-    kept: float = 1.0
+    not_erased: float = 1.0
 
     @classmethod
     def of(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> ParametricPair:
-        """The pair of the parameters, checked."""
+        """Build the pair of the checked parameters."""
         epsilon, delta, eta = checked(epsilon, delta, eta)
-        delta, kept = kept_mass(epsilon, delta, eta)
+        delta, not_erased = kept_mass(epsilon, delta, eta)
         low = 1 / (1 + math.exp(epsilon))
-        p = (1 - delta) * np.array([kept / (1 + math.exp(-epsilon)), 1 - kept, kept * low])
+        p = (1 - delta) * np.array([not_erased / (1 + math.exp(-epsilon)), 1 - not_erased, not_erased * low])
         if p[0] > 0 and p[0] <= p[2]:
             p[0] = np.nextafter(p[2], 1.0)  # masses that rounding made equal keep a difference of an ulp
         p = np.concatenate([[delta], p, [0.0]])
         p = p[(p > 0) | (p[::-1] > 0)]
-        return cls(p, p[::-1], None, epsilon, delta, kept)
+        return cls(p, p[::-1], None, epsilon, delta, not_erased)
 
     @cached_property
     def losses(self) -> Array:
         """The privacy losses, from the largest to the smallest."""
-        top = [math.inf] * (self.delta > 0) + [self.epsilon] * (self.kept > 0 and self.delta < 1)
+        top = [math.inf] * (self.delta > 0) + [self.epsilon] * (self.not_erased > 0 and self.delta < 1)
         middle = [0.0] * (len(self.p) - 2 * len(top))
         return np.array([*top, *middle, *(-loss for loss in reversed(top))])
 
@@ -78,7 +78,7 @@ class ParametricPair(FinitePair):
 
     @property
     def _key(self) -> tuple[float, float, float]:
-        return self.epsilon, self.delta, self.kept
+        return self.epsilon, self.delta, self.not_erased
 
 
 RARE = 4 * ROW_SUM
@@ -86,7 +86,7 @@ RARE = 4 * ROW_SUM
 
 
 def rare(pair: FinitePair) -> npt.NDArray[np.bool_]:
-    """Where a mass is so small that it may have lost digits, by itself or before it was merged with others."""
+    """Mark masses so small that they may have lost digits, also before a merge."""
     if isinstance(pair, ParametricPair):
         return np.zeros(len(pair.p), dtype=np.bool_)
     rarest = np.minimum(pair.p, pair.q)
@@ -94,7 +94,7 @@ def rare(pair: FinitePair) -> npt.NDArray[np.bool_]:
 
 
 def rare_error(pair: FinitePair) -> float:
-    """A bound on the rounding error of log p and of log q together, beyond a few ulps; 0 for most pairs."""
+    """Bound the rounding error of log p and of log q together, beyond a few ulps."""
     return RARE if rare(pair).any() else 0.0
 
 
@@ -106,7 +106,7 @@ _MAX_EXACT = 64
 
 
 def tally(items: Iterable[tuple[H, int]]) -> Counter[H]:
-    """The counts of things, equal ones together."""
+    """Sum the counts of equal items."""
     counts: Counter[H] = Counter()
     for item, count in items:
         counts[item] += count
@@ -114,7 +114,7 @@ def tally(items: Iterable[tuple[H, int]]) -> Counter[H]:
 
 
 def total(parts: Iterable[tuple[float, int]]) -> float:
-    """The sum of value * count, computed exactly and then rounded up."""
+    """Sum value * count exactly, and round up."""
     exact = Fraction(0)
     for value, n in parts:
         if math.isinf(value):
@@ -124,7 +124,7 @@ def total(parts: Iterable[tuple[float, int]]) -> float:
 
 
 def total_down(parts: Iterable[tuple[float, int]]) -> float:
-    """`total` rounded down; infinite where a value is."""
+    """Sum value * count exactly, and round down; infinite where a value is."""
     exact = Fraction(0)
     for value, n in parts:
         if math.isinf(value):
@@ -134,12 +134,13 @@ def total_down(parts: Iterable[tuple[float, int]]) -> float:
 
 
 def union(deltas: Iterable[tuple[float, int]]) -> float:
-    """1 - prod (1 - delta)^count, rounded up: to the next float for few items, by a few units for many."""
+    """Compute 1 - prod (1 - delta)^count, rounded up."""
+    # To the next float for few items, by a few units for many.
     return union_up((Fraction(delta), n) for delta, n in deltas)
 
 
 def union_up(deltas: Iterable[tuple[Fraction, int]]) -> float:
-    """`union` of exact fractions."""
+    """Compute `union` of exact fractions."""
     positive = [(delta, n) for delta, n in deltas if delta > 0]
     if sum(n for _, n in positive) <= _MAX_EXACT:
         return min(1.0, float_up(1 - math.prod(((1 - delta) ** n for delta, n in positive), start=Fraction(1))))
@@ -148,7 +149,7 @@ def union_up(deltas: Iterable[tuple[Fraction, int]]) -> float:
 
 
 def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
-    """The largest count up to `limit` for which a condition holds, 0 for none; beyond it, the condition never holds."""
+    """Find the largest count up to `limit` that meets a monotone condition; 0 for none."""
     low, high = 0, 1
     while high <= limit and holds(high):
         low, high = high, 2 * high
@@ -163,10 +164,10 @@ def any_loss(epsilon: Any) -> float:
     return number(epsilon, "epsilon", "a number above -inf")
 
 
-def listed(items: Iterable[Any], what: str) -> list[Any]:
-    """At least one thing of a list; a claim or a text is no list."""
+def listed(items: Iterable[Any], name: str) -> list[Any]:
+    """List at least one item; a claim or a text is rejected."""
     if isinstance(items, (Claim, Guarantee, str)) or not isinstance(items, Iterable):
-        raise invalid(what, "a list", type(items).__name__)
-    if not (given := list(items)):
-        raise invalid(what, "at least one", "none")
-    return given
+        raise invalid(name, "a list", type(items).__name__)
+    if not (members := list(items)):
+        raise invalid(name, "at least one", "none")
+    return members

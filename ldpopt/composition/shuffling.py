@@ -1,9 +1,10 @@
-"""A channel, n respondents and a shuffler that forgets who sent which report -> central guarantees, from both sides.
+"""Central guarantees of a channel whose reports a shuffler sends on without senders: upper and lower bounds.
 
-Two data sets that differ in one answer give histograms of n reports. From above each other report is, with
-probability sum_y min_x Q[x, y], a draw that does not depend on the answer behind it, and otherwise shown with its
-sender: the privacy blanket [BBGN]. Channels with two reports, and for many respondents most others (`any_crowd`), are
-bounded more sharply. From below all others have the answer that hides least. Both are sums of n independent scores.
+Two data sets that differ in one answer give histograms of n reports. For the upper bound each other report is, with
+probability sum_y min_x Q[x, y], a draw that does not depend on the answer behind it. Otherwise it is shown with its
+sender. This is the privacy blanket [BBGN]. Channels with two reports, and for many respondents most others
+(`any_crowd`), are bounded more sharply. From below all others have the answer that hides least. Both are sums of n
+independent scores.
 
 *Two reports*, "no" and "yes". The others' number of yes is a sum of independent coins with shares between `low` and
 `high`. For a fixed test delta is affine in each share, so that only coins at both ends matter: j at `low`, n - 1 - j at
@@ -35,7 +36,7 @@ from ldpopt.numbers.tolerances import SHUFFLED_GAP
 from ldpopt.privacy.approximate_dp import approximate_dp, hockey_stick, mirrored
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.local_dp import local_dp
-from ldpopt.privacy.pairs import normalised, unlike
+from ldpopt.privacy.pairs import distinct_pairs, normalised
 from ldpopt.values.distribution import Array, number, positive_integer, unit_interval
 from ldpopt.values.results import Result
 
@@ -43,26 +44,29 @@ NOTION = "shuffled_dp"
 
 MAX_RESPONDENTS = 10**8
 
-_OTHERS = 128
-"""The lower bound tries at most so many answers of the others, ..."""
+_MAX_OTHER_ANSWERS = 128
+"""Largest number of answers of the others that the lower bound tries, ..."""
 
-_TRIED = 4
-"""... and for them so many different distances of two inputs, the largest ones."""
+_TRIED_DISTANCES = 4
+"""... and number of different distances of two inputs for them, the largest ones."""
 
-_STEPS = 1.0001, 1.012, 1.03, 1.1
-"""How far above the lower bound the sharper bound for two reports is tried."""
+_TRIAL_RATIOS = 1.0001, 1.012, 1.03, 1.1
+"""Trial ratios to the lower bound for the sharper bound for two reports."""
 
 
 def shuffled(channel: ChannelLike, respondents: int) -> Shuffled:
-    """What a channel guarantees once the reports of all respondents are shuffled: (epsilon, delta)-DP for each of them.
+    """Return the guarantee once the reports of all respondents are shuffled.
 
-    channel : every respondent's reports are drawn from it, independently. respondents : how many there are, a
-    population fixed in advance, from 1 to 10^8; answers may be any. Nothing is protected beyond the channel if
-    the shuffler shows senders or order, or if fewer people take part [BBGN].
+    It is (epsilon, delta)-DP for each respondent [BBGN].
+
+    channel : every respondent's report is drawn from it, independently.
+    respondents : the size of the population, fixed in advance, from 1 to 10^8; answers may be any.
+
+    Only the guarantee of the channel holds if the shuffler shows senders or order, or if fewer people take part.
 
     >>> from ldpopt.mechanisms import randomized_response
-    >>> found = shuffled(randomized_response(3, 1.0), 10_000).epsilon_at(1e-6)
-    >>> print(round(found.lower, 4), round(found.value, 4), found.notion)
+    >>> guarantee = shuffled(randomized_response(3, 1.0), 10_000).epsilon_at(1e-6)
+    >>> print(round(guarantee.lower, 4), round(guarantee.value, 4), guarantee.notion)
     0.038 0.038 shuffled_dp
     """
     return Shuffled(as_channel(channel), positive_integer(respondents, "respondents", maximum=MAX_RESPONDENTS))
@@ -89,45 +93,46 @@ class Shuffled(Result):
         if epsilon < 0:
             opposite = self.delta_at(-epsilon)
             low, high = mirrored(opposite.lower, opposite.value, epsilon)
-            return self._found("epsilon", epsilon, high, low)
-        alone = hockey_stick(self.channel, epsilon)
-        if self.respondents == 1 or epsilon > MAX_EXPONENT or alone.value == 0:
-            lower = alone.lower if self.respondents == 1 else 0.0
-            return self._found("epsilon", epsilon, alone.value, lower)
-        value = min(alone.value, self._blanket_delta(epsilon))
+            return self._guarantee("epsilon", epsilon, high, low)
+        local = hockey_stick(self.channel, epsilon)
+        if self.respondents == 1 or epsilon > MAX_EXPONENT or local.value == 0:
+            lower = local.lower if self.respondents == 1 else 0.0
+            return self._guarantee("epsilon", epsilon, local.value, lower)
+        value = min(local.value, self._blanket_delta(epsilon))
         if self._any_crowd is not None and value > 0:
             value = min(value, self._any_crowd.delta(epsilon, value))
         if self._shares is not None:
             value = min(value, shuffled_delta(*self._shares, self.respondents, epsilon))
         lower = max(
-            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda each: each.estimate(epsilon))), default=0.0
+            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda tried: tried.estimate(epsilon))), default=0.0
         )
-        return self._found("epsilon", epsilon, value, lower)
+        return self._guarantee("epsilon", epsilon, value, lower)
 
     def epsilon_at(self, delta: Any) -> Guarantee:
-        """The epsilon at `delta` in [0, 1], in nats: at most `value`; above `lower` for some answers of others."""
+        """Return the epsilon at `delta` in [0, 1], in nats."""
+        # It is at most `value`, and above `lower` for some answers of the others.
         delta = unit_interval(delta, "delta")
-        alone = local_dp(self.channel) if delta == 0 else approximate_dp(self.channel, delta)
-        if self.respondents == 1 or delta == 0 or alone.value == 0:
-            return self._found("delta", delta, alone.value, alone.lower)
-        top = min(alone.value, MAX_EXPONENT)
+        local = local_dp(self.channel) if delta == 0 else approximate_dp(self.channel, delta)
+        if self.respondents == 1 or delta == 0 or local.value == 0:
+            return self._guarantee("delta", delta, local.value, local.lower)
+        top = min(local.value, MAX_EXPONENT)
         lower = 0.0
-        least = self._hidden_least(lambda crowd: crowd.epsilon(delta, top))
-        for crowd in least:
+        least_hidden = self._hidden_least(lambda crowd: crowd.epsilon(delta, top))
+        for crowd in least_hidden:
             lower = max(lower, _crossing(crowd, crowd.lower, delta, top)[0])
         value = self._blanket_epsilon(delta, top)
         if (bound := self._any_crowd) is not None and value > lower * (1 + 4 * SHUFFLED_GAP):
-            value = min(value, _crossing(least[-1], lambda tried: bound.delta(tried, delta), delta, top)[1])
+            value = min(value, _crossing(least_hidden[-1], lambda tried: bound.delta(tried, delta), delta, top)[1])
         if self._shares is not None:
-            for step in _STEPS[self.respondents > 100 :]:
+            for step in _TRIAL_RATIOS[self.respondents > 100 :]:
                 tried = max(lower * step, 1e-9 * top)
                 if tried >= value:
                     break
                 if shuffled_delta(*self._shares, self.respondents, tried, delta) <= delta:
                     value = tried
-        return self._found("delta", delta, value if value < top else alone.value, lower)
+        return self._guarantee("delta", delta, value if value < top else local.value, lower)
 
-    def _found(self, name: str, level: float, value: float, lower: float) -> Guarantee:
+    def _guarantee(self, name: str, level: float, value: float, lower: float) -> Guarantee:
         parameters = {name: level, "respondents": self.respondents}
         return Guarantee(NOTION, value, min(lower, value), self._witness, False, "[BBGN]", parameters)
 
@@ -144,7 +149,7 @@ class Shuffled(Result):
 
     @cached_property
     def _blanket(self) -> Array:
-        """What every answer sends each report with at least."""
+        """The smallest probability of each report over the answers."""
         return np.asarray(self._rows.min(axis=0))
 
     @cached_property
@@ -161,10 +166,10 @@ class Shuffled(Result):
 
     @cached_property
     def _pairs(self) -> tuple[Any, Any]:
-        """The ordered pairs of different rows, one of each kind, by how little the blanket hides them."""
+        """The ordered pairs of different rows, one of each type, by how little the blanket hides them."""
         rows, hidden = self._rows, self._blanket
         k = len(rows)
-        kinds = unlike(rows) if (hidden == hidden[0]).all() else None
+        kinds = distinct_pairs(rows) if (hidden == hidden[0]).all() else None
         i, j = np.divmod(np.arange(k * k) if kinds is None else kinds, k)
         distance = _distances(rows, hidden)[i, j]
         differ = (rows[i] != rows[j]).any(axis=1) if len(i) * rows.shape[1] < 1 << 24 else i != j
@@ -175,13 +180,13 @@ class Shuffled(Result):
         return Crowd.of(self._rows[x], self._rows[other], others, self.respondents)
 
     def _hidden_least(self, cost: Callable[[Crowd], float]) -> list[Crowd]:
-        """The two crowds, all others with one answer, that are told apart best by estimate."""
+        """The two crowds, all others with one answer, that are distinguished best by estimate."""
         rows, k = self._rows, len(self._rows)
-        thirds = range(0, k, -(-k // _OTHERS))
+        thirds = range(0, k, -(-k // _MAX_OTHER_ANSWERS))
         distances = np.array([_distances(rows, rows[third]) for third in thirds]).ravel()
         values, first = np.unique(np.round(distances / max(distances.max(), 1e-300), 9), return_index=True)
         crowds = set()
-        for place in first[values > 0][-_TRIED:]:
+        for place in first[values > 0][-_TRIED_DISTANCES:]:
             third, pair = divmod(int(place), k * k)
             x, other = divmod(pair, k)
             crowds |= {self._crowd(a, b, rows[thirds[third]]) for a, b in ((x, other), (other, x))}
@@ -190,12 +195,12 @@ class Shuffled(Result):
     def _left(self, epsilon: float, limit: float) -> Iterator[Crowd]:
         """The crowds under the blanket whose delta at epsilon is not surely at most a limit."""
         i, j = self._pairs
-        known = set()
+        examined = set()
         for x, other in zip(i, j, strict=True):
             crowd = self._crowd(x, other, self._blanket)
-            if crowd not in known and not crowd.surely_at_most(epsilon, limit):
+            if crowd not in examined and not crowd.surely_at_most(epsilon, limit):
                 yield crowd
-            known.add(crowd)
+            examined.add(crowd)
 
     def _blanket_delta(self, epsilon: float) -> float:
         i, j = self._pairs
@@ -215,7 +220,7 @@ class Shuffled(Result):
 
 
 def _distances(rows: Array, others: Array) -> Array:
-    """sum (p - q)^2 / w of every pair of rows, (k, k): what matters among many others of the law w."""
+    """The quantity sum (p - q)^2 / w of every pair of rows, (k, k), relevant for many others with distribution w."""
     from scipy.spatial.distance import cdist
 
     scaled = rows / np.sqrt(np.maximum(others, 1e-100))
@@ -223,7 +228,7 @@ def _distances(rows: Array, others: Array) -> Array:
 
 
 def _crossing(crowd: Crowd, bound: Callable[[float], float], delta: float, top: float) -> tuple[float, float]:
-    """(the largest epsilon tried at which a falling bound exceeds delta, the least at which it does not, or top)."""
+    """The largest tried epsilon with a falling bound above delta, and the smallest with one not above, or top."""
     low, high, step, aim = 0.0, top, 1e-5, delta
     epsilon = crowd.epsilon(delta, top)
     for turn in range(24):
@@ -238,32 +243,32 @@ def _crossing(crowd: Crowd, bound: Callable[[float], float], delta: float, top: 
             aim = min(max(aim * delta / value, 1e-300), 0.9)
             if low < (epsilon := crowd.epsilon(aim, top)) < high:
                 continue
-        inside = math.sqrt(low) * math.sqrt(high)
-        epsilon = high / (1 + step) if low == 0 else min(low * (1 + step), inside if high < top else top)
+        middle = math.sqrt(low) * math.sqrt(high)
+        epsilon = high / (1 + step) if low == 0 else min(low * (1 + step), middle if high < top else top)
         step *= 8
     return low, high
 
 
-_EVALUATIONS = 160
-"""So many cells are bounded at most for one question; the widest is then a sixtieth of the others or less."""
+_MAX_CELLS = 160
+"""Largest number of bounded cells per call; the widest is then a sixtieth of the others or less."""
 
 _ENDS = np.array([0, 1], dtype=np.int64)
 
 
 def shuffled_delta(low: float, high: float, n: int, epsilon: float, goal: float = 0.0) -> float:
-    """delta at epsilon of n shuffled reports whose shares of yes lie in [low, high], rounded up.
+    """Bound delta at epsilon of n shuffled reports whose probabilities of yes lie in [low, high].
 
     goal : if delta is shown to be at most this, the search ends with a number that is not above it.
     """
 
     def cell(a: int, b: int) -> tuple[float, int, int]:
-        least = min(
+        bound_here = min(
             1.0, max(_one_way(low, high, a, n - 1 - b, epsilon), _one_way(1 - high, 1 - low, n - 1 - b, a, epsilon))
         )
-        return -least, a, b
+        return -bound_here, a, b
 
     cells = [cell(0, n - 1)]
-    for _ in range(_EVALUATIONS // 2):
+    for _ in range(_MAX_CELLS // 2):
         bound, a, b = cells[0]
         if -bound <= goal or a == b:
             break
@@ -275,8 +280,8 @@ def shuffled_delta(low: float, high: float, n: int, epsilon: float, goal: float 
 
 
 @lru_cache(maxsize=4096)
-def _one_way(low: float, high: float, few: int, many: int, epsilon: float) -> float:
-    """The hockey stick of a report with share `high` from one with `low`, beside coins of `low` and of `high`.
+def _one_way(low: float, high: float, low_count: int, high_count: int, epsilon: float) -> float:
+    """The hockey stick of a report with share `high` from one with `low`, with coins of `low` and of `high`.
 
     It is the sum over counts t of (A f(t) + B f(t - 1))_+, f the law of the coins, A = 1 - high - e^epsilon (1 - low)
     and B = high - e^epsilon low. The law of independent coins is log-concave: terms are positive from some t on only.
@@ -286,10 +291,12 @@ def _one_way(low: float, high: float, few: int, many: int, epsilon: float) -> fl
     plus = high * (1 + 4 * ULP) - growth * low * (1 - 4 * ULP)
     if plus <= 0:
         return 0.0
-    if minus <= 0 or few + many == 0:
+    if minus <= 0 or low_count + high_count == 0:
         return up(max(-minus, 0.0) + plus, 8)
     tilt = math.log(minus / plus)
-    parts = tuple((_ENDS, np.array([1 - share, share]), count) for share, count in ((low, few), (high, many)) if count)
+    parts = tuple(
+        (_ENDS, np.array([1 - share, share]), count) for share, count in ((low, low_count), (high, high_count)) if count
+    )
     if tilt > MAX_EXPONENT:
         return up(plus, 8)
     window = LatticeLaw(1.0, parts, 0.0).window(tilt)
@@ -302,4 +309,4 @@ def _one_way(low: float, high: float, few: int, many: int, epsilon: float) -> fl
     scale = math.exp(min(MAX_EXPONENT, window.cumulant - tilt * float(window.first + start)))
     decay = np.exp(-tilt * (counts - window.first - start))
     total = float(terms[start:] @ decay) + 1e-22 * (minus + plus * math.exp(tilt))
-    return up(scale * total * (1 + 64 * (few + many) * ULP), 256) + 1e-300
+    return up(scale * total * (1 + 64 * (low_count + high_count) * ULP), 256) + 1e-300

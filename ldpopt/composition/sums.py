@@ -32,12 +32,12 @@ from ldpopt.values.distribution import positive_integer, unit_interval
 Parts = Sequence[tuple[float, float, int]]
 """(mu, tau, count) of each mechanism."""
 
-_BLOCKS = 4096
-"""A long sum of square roots is cut into this many blocks; in each, the mean root is below the root of the mean."""
+_ROOT_SUM_BLOCKS = 4096
+"""Number of blocks of a long sum of square roots; in each, the mean root is below the root of the mean."""
 
 
 def fixed_standard(parts: Parts) -> float:
-    """sqrt(sum tau^2), rounded up: the parameter if mechanisms and inputs are fixed in advance [DR, Thm 3.4]."""
+    """Compute sqrt(sum tau^2), rounded up, for mechanisms fixed in advance [DR, Thm 3.4]."""
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale):
         return scale
@@ -51,7 +51,9 @@ def fixed_standard(parts: Parts) -> float:
 
 
 def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
-    """The parameter if inputs, and the choice of the next mechanism, may depend on the reports so far; rounded up.
+    """Bound the subgaussian parameter if choices may depend on the reports so far.
+
+    Inputs, and the choice of the next mechanism, may depend on them.
 
     ordered : the parts are used in the given order, and nothing random precedes the first.
     """
@@ -102,21 +104,21 @@ def _pairwise(steps: Parts) -> float:
 def _weighted_roots(means: Sequence[tuple[float, int]], taus: Sequence[tuple[float, int]]) -> float:
     """The sum over steps of mean * sqrt(sum of tau^2 of the steps before), in the given orders, rounded up.
 
-    With rising means and falling taus it bounds every order of use: the tilted deviation is a submartingale, and before
-    the step with the r-th largest mean it is at most what the largest taus of all but r steps build up.
+    With rising means and falling taus it bounds every order of use. The tilted deviation is a submartingale. Before the
+    step with the r-th largest mean it is at most the root of the sum over the largest taus of all but r steps.
     """
     total = []
     for mean, before, square, n in _stretches(means, taus):
-        edges = np.rint(np.linspace(0, n, min(n, _BLOCKS) + 1))
+        edges = np.rint(np.linspace(0, n, min(n, _ROOT_SUM_BLOCKS) + 1))
         middle = (edges[:-1] + edges[1:] - 1) / 2
         total.append(mean * float(np.diff(edges) @ np.sqrt(before + square * middle)))
-    return up(math.fsum(total), 2 * _BLOCKS)
+    return up(math.fsum(total), 2 * _ROOT_SUM_BLOCKS)
 
 
 def _stretches(
     means: Sequence[tuple[float, int]], taus: Sequence[tuple[float, int]]
 ) -> Iterator[tuple[float, float, float, int]]:
-    """(mean, sum of tau^2 before the first, tau^2, length) of runs of steps with one mean and one tau."""
+    """Runs of steps with one mean and one tau: mean, sum of tau^2 before the first, tau^2, length."""
     squares = [Fraction(tau) ** 2 for tau, _ in taus]
     ends = [set(accumulate(n for _, n in part)) for part in (means, taus)]
     left, right, before, start = 0, 0, Fraction(0), 0
@@ -132,7 +134,7 @@ Item = Claim | Guarantee | tuple[Claim | Guarantee, int]
 
 
 def compose_pure(items: Iterable[Item]) -> PureDP:
-    """Basic composition of pure privacy: epsilons add up, also adaptively.
+    """Compose pure privacy: epsilons add up, also adaptively.
 
     Items are `PureDP` claims, or pairs (claim, count), which stand for `count` equal items.
 
@@ -143,7 +145,9 @@ def compose_pure(items: Iterable[Item]) -> PureDP:
 
 
 def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
-    """Basic composition: epsilons and deltas add up, also adaptively. `compose` and `k_fold` are exact and smaller.
+    """Compose approximate privacy: epsilons and deltas add up, also adaptively.
+
+    `compose` and `k_fold` are exact and smaller.
 
     >>> compose_approximate([ApproximateDP(0.5, 1e-6), (ApproximateDP(0.1, 0.0), 10)])
     ApproximateDP(epsilon=1.500000001, delta=1e-06) (not tight, [KOV15])
@@ -153,7 +157,7 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
 
 
 def compose_renyi(items: Iterable[Item]) -> RenyiDP:
-    """Composition of Rényi privacy: the epsilons at one order add up, also adaptively [M, Prop 1].
+    """Compose Rényi privacy: epsilons at one order add up, also adaptively [M, Prop 1].
 
     Raises `InvalidInput` for items of different orders.
 
@@ -168,7 +172,7 @@ def compose_renyi(items: Iterable[Item]) -> RenyiDP:
 
 
 def compose_zcdp(items: Iterable[Item]) -> ZCDP:
-    """Composition of zCDP: xi and rho add up, also adaptively [BS, Lemma 2.3].
+    """Compose zCDP: xi and rho add up, also adaptively [BS, Lemma 2.3].
 
     >>> compose_zcdp([(ZCDP(0, 0.25), 4)])
     ZCDP(xi=0, rho=1) (tight, [BS, Lemma 2.3])
@@ -177,7 +181,7 @@ def compose_zcdp(items: Iterable[Item]) -> ZCDP:
 
 
 def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
-    """Composition of approximate zCDP: xi and rho add up, and the factors 1 - delta multiply [BS, Lemma 8.2].
+    """Compose approximate zCDP: xi and rho add up, factors 1 - delta multiply [BS, Lemma 8.2].
 
     >>> compose_approximate_zcdp([(ApproximateZCDP(1e-6, 0.0, 0.125), 2)])
     ApproximateZCDP(delta=2e-06, xi=0, rho=0.25) (tight, [BS, Lemma 8.2])
@@ -188,13 +192,17 @@ def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
 
 
 def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool = False) -> MCDP:
-    """(sum mu, tau)-mCDP, where tau is the subgaussian parameter of the total privacy loss; both in nats.
+    """Compose mCDP to (sum mu, tau)-mCDP, in nats.
 
-    adaptive : each next mechanism, its inputs, and whether there is one may depend on the reports so far and on coins,
-    in any order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2 plus terms for the spread of the conditional means
-    (see the concept page on composition). A single item that is used once keeps its own tau. ordered : the items are
-    used in the given order, and nothing random precedes the first; a coin before it counts as an item MCDP(0, 0). Then,
-    with every mu_i at most tau_i^2/2, tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4 + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
+    tau is the subgaussian parameter of the total privacy loss.
+
+    adaptive : each next mechanism, its inputs, and its existence may depend on the reports so far and on coins, in any
+        order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2 plus terms for the spread of the conditional means (see
+        the concept page on composition). A single item that is used once keeps its own tau.
+    ordered : the items are used in the given order, and nothing random precedes the first. A coin before it counts as
+        an
+        item MCDP(0, 0). If every mu_i is at most tau_i^2/2, then
+        tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4 + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
 
     With ``adaptive=False`` all is fixed in advance, and tau^2 = sum tau_i^2 [DR, Thm 3.4]; `mcdp_to_zcdp` of that claim
     holds for adaptive compositions, too.
@@ -217,7 +225,9 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
 
 
 def restricted_sequential(epsilons: Iterable[Any]) -> float:
-    """The restricted KL or Rényi divergence of several releases on the same data: the sum, in nats [CIM, Thm 4].
+    """Sum the restricted divergences of several releases on the same data [CIM, Thm 4].
+
+    epsilons : restricted KL or Rényi divergences of the releases, in nats.
 
     NON-ADAPTIVE ONLY: the mechanisms must be fixed before any report is seen. The adversary computes sums
     h1 + h2 + ... of functions of one report each, never a function of two reports together. The class of every h must
@@ -230,10 +240,11 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
 
 
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
-    """The restricted divergence of several releases on disjoint data: the maximum [CIM, Thm 3]. NON-ADAPTIVE ONLY.
+    """Return the largest restricted divergence of releases on disjoint data [CIM, Thm 3].
 
-    epsilons : the restricted KL or Rényi divergences of the releases, in nats. The mechanisms must be fixed before any
-    report is seen.
+    epsilons : the restricted KL or Rényi divergences of the releases, in nats.
+
+    NON-ADAPTIVE ONLY: the mechanisms must be fixed before any report is seen.
 
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
@@ -242,10 +253,10 @@ def restricted_parallel(epsilons: Iterable[Any]) -> float:
 
 
 def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> ApproximateDP | TV:
-    """The claim for a random sample without replacement: (log(1 + p (e^eps - 1)), p delta)-DP or p eta-TV [GI, Prop 1].
+    """Convert a claim to one for a random sample without replacement [GI, Prop 1].
 
-    p = `sampled` / `population` is the share of people in the sample. The claim is a `PureDP`, `ApproximateDP` or `TV`
-    claim about the mechanism on the sample.
+    The result is (log(1 + p (e^eps - 1)), p delta)-DP or p eta-TV, where p = `sampled` / `population` is the sampling
+    fraction. The claim is a `PureDP`, `ApproximateDP` or `TV` claim about the mechanism on the sample.
 
     >>> subsample(ApproximateDP(1.0, 1e-6), 10, 100)
     ApproximateDP(epsilon=0.158566, delta=1.000000001e-07) (tight, [GI, Prop 1])
@@ -267,9 +278,10 @@ def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> Approx
 
 
 def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> ApproximateDP:
-    """(sqrt(2 k log(1/slack)) eps + k eps (e^eps - 1)/2, k delta + slack)-DP of k = `count` mechanisms [DR, Thm 1.1].
+    """Compute the advanced composition of k = `count` mechanisms [DR, Thm 1.1].
 
-    Each has the given claim; slack in (0, 1]. It serves for comparison: `k_fold` is exact and smaller.
+    It is (sqrt(2 k log(1/slack)) eps + k eps (e^eps - 1)/2, k delta + slack)-DP. Each mechanism has the given claim;
+    slack lies in (0, 1]. It serves for comparison: `k_fold` is exact and smaller.
 
     >>> advanced_composition(PureDP(0.1), 100, 1e-6).epsilon.__round__(6)
     5.782376
@@ -284,9 +296,9 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
 
 
 def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: float) -> ApproximateDP:
-    """(4 eps sqrt(2 n log(1/delta)), delta)-DP of n = `count` eps-DP mechanisms [M, Cor 1].
+    """Compute the advanced composition of n = `count` eps-DP mechanisms [M, Cor 1].
 
-    Raises `InvalidInput` unless log(1/delta) >= eps^2 n.
+    It is (4 eps sqrt(2 n log(1/delta)), delta)-DP. Raises `InvalidInput` unless log(1/delta) >= eps^2 n.
 
     >>> renyi_advanced_composition(PureDP(0.1), 100, 1e-6)
     ApproximateDP(epsilon=21.0261, delta=1e-06) (not tight, [M, Cor 1])
@@ -300,10 +312,10 @@ def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: floa
 
 
 def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> ApproximateDP:
-    """Composition of (epsilon_i, delta_i)-DP claims by way of zCDP with rho = sum epsilon_i^2/2 [BS, Cor 8.9-8.11].
+    """Compose (epsilon_i, delta_i)-DP claims by way of zCDP [BS, Cor 8.9-8.11].
 
-    The result is (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP, where epsilon is what `zcdp_to_approximate_sharp`
-    gives at delta = `slack`.
+    The result is (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP. Here rho = sum epsilon_i^2/2, and epsilon is that of
+    `zcdp_to_approximate_sharp` at delta = `slack`.
 
     >>> zcdp_advanced_composition([(ApproximateDP(0.1, 1e-9), 100)], 1e-6)
     ApproximateDP(epsilon=5.22154, delta=1.1e-06) (not tight, [BS, Cor 8.9])
@@ -312,9 +324,10 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
 
 
 def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
-    """The delta of a composition at `epsilon`, by way of zCDP: 1 - (1 - delta') prod (1 - delta_i) [BS, Cor 8.9].
+    """Compute the delta of a composition at `epsilon` by way of zCDP [BS, Cor 8.9].
 
-    rho = sum epsilon_i^2/2, and delta' is what `zcdp_delta` gives at `epsilon`: 1 if epsilon is below rho.
+    It is 1 - (1 - delta') prod (1 - delta_i), where rho = sum epsilon_i^2/2 and delta' is the result of `zcdp_delta` at
+    `epsilon`: 1 if epsilon is below rho.
 
     >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
     ApproximateDP(epsilon=5, delta=7.23743e-06) (not tight, [BS, Cor 8.9])

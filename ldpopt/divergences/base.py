@@ -21,8 +21,8 @@ from ldpopt.divergences.checked import (
     vectorised,
 )
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.values.distribution import Array, distribution, plain
-from ldpopt.values.labels import together
+from ldpopt.values.distribution import Array, distribution, unwrap_scalar
+from ldpopt.values.labels import aligned
 
 
 class FDivergence:
@@ -31,14 +31,14 @@ class FDivergence:
     Parameters
     ----------
     generator : the function f of a positive array. A function of a single number works, too, but more slowly.
-    name : the name under which reports show the divergence.
+    name : the name of the divergence in reports.
     derivative : f', or any subgradient at a kink; differences of f if missing.
     at_zero, slope_at_infinity : the limits of f at 0+ and of f(t)/t as t grows, possibly inf; extrapolated if missing.
     conjugate : f*(s) = sup_{t >= 0} s t - f(t); computed numerically if missing.
 
-    The attribute `recipe` holds the arguments of `rebuild` that make a named divergence; it is None for a divergence
-    that a user defined. Divergences are in nats where a logarithm is involved. Raises `InvalidInput` if f, checked on a
-    grid of points, is not convex, not finite on (0, inf), or f(1) is not 0.
+    The attribute `recipe` holds the arguments of `rebuild` for a named divergence. It is None for a user-defined
+    divergence. Divergences with a logarithm are in nats. Raises `InvalidInput` if f, checked on a grid of points, is
+    not convex, not finite on (0, inf), or f(1) is not 0.
 
     >>> mine = FDivergence(lambda t: (t - 1) ** 4, name="fourth power")
     >>> round(mine([0.5, 0.5], [0.25, 0.75]), 6)
@@ -105,43 +105,46 @@ class FDivergence:
         raise AttributeError(f"FDivergence is frozen; cannot delete {field}")
 
     def generator(self, t: Any) -> Any:
-        """f(t) for t in [0, inf], with its limits at the ends."""
+        """Compute f(t) for t in [0, inf], with its limits at the ends."""
         t = np.asarray(t, dtype=np.float64)
         with np.errstate(all="ignore"):
             inner = self._generator(np.where((t > 0) & np.isfinite(t), t, 1.0))
             top = float(self._generator(np.float64(math.inf)))
         if math.isnan(top):
             top = math.inf if self.slope_at_infinity > 0 else -math.inf
-        return plain(np.where(t == 0, self.at_zero, np.where(np.isinf(t), top, inner)))
+        return unwrap_scalar(np.where(t == 0, self.at_zero, np.where(np.isinf(t), top, inner)))
 
     def derivative(self, t: Any) -> Any:
-        """f'(t) for t in (0, inf); at a kink, some subgradient."""
-        return plain(self._derivative(np.asarray(t, dtype=np.float64)))
+        """Compute f'(t) for t in (0, inf); at a kink, some subgradient."""
+        return unwrap_scalar(self._derivative(np.asarray(t, dtype=np.float64)))
 
     def perspective(self, a: Any, b: Any) -> Any:
-        """The perspective mu(a, b) = b f(a/b) of f, for a, b >= 0, with mu(a, 0) = a lim f(t)/t and mu(0, 0) = 0.
+        """Compute the perspective mu(a, b) = b f(a/b) of f, for a, b >= 0.
 
-        D_f(p || q) is the sum of mu(p_y, q_y). The function is convex, zero on a = b, and positively homogeneous.
+        mu(a, 0) = a lim f(t)/t and mu(0, 0) = 0. D_f(p || q) is the sum of mu(p_y, q_y). The function is convex, zero
+        on a = b, and positively homogeneous.
 
         >>> from ldpopt.divergences import KL
         >>> KL.perspective(0.0, 0.5), KL.perspective(0.5, 0.0)
         (0.0, inf)
         """
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
-        inside = (a > 0) & (b > 0)
+        both_positive = (a > 0) & (b > 0)
         with np.errstate(all="ignore"):
-            value = np.where(b > 0, b * self._generator(np.where(inside, a, 1.0) / np.where(inside, b, 1.0)), 0.0)
-            if self._excess is not None and not np.isfinite(value[inside]).all():
+            value = np.where(
+                b > 0, b * self._generator(np.where(both_positive, a, 1.0) / np.where(both_positive, b, 1.0)), 0.0
+            )
+            if self._excess is not None and not np.isfinite(value[both_positive]).all():
                 # a/b left the range of doubles; mu itself may not have.
-                safe = self.positive_excess(np.where(inside, a, 1.0), np.where(inside, b, 1.0))
+                safe = self.positive_excess(np.where(both_positive, a, 1.0), np.where(both_positive, b, 1.0))
                 safe = safe + self._slope_at_one() * (a - b)
-                value = np.where(inside & ~np.isfinite(value), safe, value)
+                value = np.where(both_positive & ~np.isfinite(value), safe, value)
             value = np.where((a == 0) & (b > 0), b * self.at_zero, value)
             value = np.where((b == 0) & (a > 0), a * self.slope_at_infinity, value)
-        return plain(value)
+        return unwrap_scalar(value)
 
     def excess(self, a: Any, b: Any) -> Any:
-        """mu(a, b) - f'(1) (a - b) >= 0, without cancellation near a = b; over laws, its sum is that of mu."""
+        """Compute mu(a, b) - f'(1) (a - b) >= 0, without cancellation near a = b."""
         a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
         return self._edged(a - b, a, b)
 
@@ -165,16 +168,16 @@ class FDivergence:
         """The excess of d = a - b, with its limits where a or b is zero."""
         inside = (a > 0) & (b > 0)
         if inside.all():
-            return plain(self._inner(d, a, b))
+            return unwrap_scalar(self._inner(d, a, b))
         value = self._inner(*(np.where(inside, part, neutral) for part, neutral in ((d, 0.0), (a, 1.0), (b, 1.0))))
         slope = self._slope_at_one()
         with np.errstate(over="ignore", invalid="ignore"):
             edge = np.where(a > 0, a * (self.slope_at_infinity - slope), 0.0)
             edge = np.where(b > 0, b * (self.at_zero + slope), edge)
-        return plain(np.where(inside, value, np.where((a > 0) | (b > 0), edge, 0.0)))
+        return unwrap_scalar(np.where(inside, value, np.where((a > 0) | (b > 0), edge, 0.0)))
 
     def positive_excess(self, a: Array, b: Array) -> Array:
-        """`excess` for arrays with positive entries only, which is faster; the solvers use it."""
+        """Compute `excess` for arrays with positive entries only, which is faster."""
         return self._inner(a - b, a, b)
 
     def _inner(self, d: Array, a: Array, b: Array) -> Array:
@@ -184,7 +187,9 @@ class FDivergence:
             return np.asarray(b * self._generator(a / b) - self._slope_at_one() * d)
 
     def tangent(self, ratio: Any) -> tuple[Any, Any]:
-        """(slope, level) of the plane slope * a + level * b that touches `excess` at a/b = ratio and lies below it.
+        """Compute (slope, level) of the plane that touches `excess` at a/b = ratio from below.
+
+        The plane is slope * a + level * b.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.tangent(2.0)
@@ -192,16 +197,16 @@ class FDivergence:
         """
         ratio = np.asarray(ratio, dtype=np.float64)
         slope = np.asarray(self.derivative(ratio)) - self._slope_at_one()
-        return plain(slope), plain(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
+        return unwrap_scalar(slope), unwrap_scalar(np.asarray(self.excess(ratio, np.ones_like(ratio))) - ratio * slope)
 
     @property
     def in_nats(self) -> bool:
-        """Whether the divergence has a logarithm, and so a unit; others are pure numbers."""
+        """True if the divergence has a logarithm, and so a unit; others are pure numbers."""
         return (self.recipe or ("",))[0] in IN_NATS
 
     @property
     def operator_convex(self) -> bool:
-        """Whether f is known to be operator convex, so that D_f contracts like the chi-squared divergence [CRS].
+        """True if f is known to be operator convex, so that D_f contracts like chi-squared [CRS].
 
         Such an f is, up to a multiple of t - 1, a mixture of (t - 1)^2 and (t - 1)^2 / (t + s) over s >= 0. Of the
         named divergences all but the total variation are, of the alpha-divergences those of order -1 to 2.
@@ -219,7 +224,7 @@ class FDivergence:
         return float(self._derivative(np.float64(1.0)))
 
     def conjugate(self, s: Any) -> Any:
-        """f*(s) = sup over t >= 0 of s t - f(t), possibly inf.
+        """Compute f*(s) = sup over t >= 0 of s t - f(t), possibly inf.
 
         >>> from ldpopt.divergences import CHI_SQUARED
         >>> CHI_SQUARED.conjugate(2.0)
@@ -228,8 +233,8 @@ class FDivergence:
         s = np.asarray(s, dtype=np.float64)
         if self._conjugate is not None:
             with np.errstate(all="ignore"):
-                return plain(np.asarray(self._conjugate(s), dtype=np.float64))
-        return plain(np.vectorize(self._numeric_conjugate, otypes=[np.float64])(s))
+                return unwrap_scalar(np.asarray(self._conjugate(s), dtype=np.float64))
+        return unwrap_scalar(np.vectorize(self._numeric_conjugate, otypes=[np.float64])(s))
 
     def _numeric_conjugate(self, s: float) -> float:
         from scipy.optimize import minimize_scalar
@@ -244,13 +249,13 @@ class FDivergence:
 
     def __call__(self, p: Any, q: Any) -> float:
         """D_f(p || q) of two distributions of one length, shape (k,); inf where the formula gives inf."""
-        (p, q), _ = together([("p", p), ("q", q)])
+        (p, q), _ = aligned([("p", p), ("q", q)])
         p = distribution(p, "p")
         q = distribution(q, "q", size=len(p))
         return self.sum(p, q)
 
     def sum(self, p: Array, q: Array) -> float:
-        """The divergence of two checked probability vectors."""
+        """Compute the divergence of two checked probability vectors."""
         return float(np.sum(self.excess(p, q)))
 
     def __repr__(self) -> str:
@@ -264,7 +269,7 @@ class FDivergence:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """What equality compares: the recipe, or what a user passed. A function equals only itself."""
+        """The value that equality compares: the recipe, or the user's arguments. A function equals only itself."""
         return self.recipe or (self.name, self._given, self.at_zero, self.slope_at_infinity)
 
     def __reduce__(self) -> Any:
@@ -298,7 +303,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Any], FDivergence], Callable[[str], Any
 
 
 def rebuild(name: str, *parameters: Any) -> FDivergence:
-    """The divergence that a `recipe` describes: a name of `NAMED`, or the name of a family and a parameter."""
+    """Build the divergence of a `recipe`: a name of `NAMED`, or a family and a parameter."""
     if name in NAMED and not parameters:
         return NAMED[name]
     if name in FAMILIES and len(parameters) == 1:
@@ -332,15 +337,15 @@ def parse_divergence(text: str) -> FDivergence:
 
 
 def spellings() -> str:
-    """What `parse_divergence` reads, in words: every name, and every family with the name of its parameter."""
+    """List the texts that `parse_divergence` reads: names, and families with their parameter."""
     *names, last = [*NAMED, *(f"{family}:{spelled[0]}" for family, spelled in FAMILIES.items())]
     return f"{', '.join(names)} or {last}"
 
 
 def format_divergence(f: FDivergence) -> str:
-    """Return the text from which `parse_divergence` reads a named divergence.
+    """Format a named divergence as the text that `parse_divergence` reads.
 
-    Raises `InvalidInput` for a divergence that a user defined.
+    Raises `InvalidInput` for a user-defined divergence.
 
     >>> from ldpopt.divergences import KL
     >>> format_divergence(KL)

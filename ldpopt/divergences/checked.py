@@ -1,6 +1,6 @@
-"""A generator f that a user defines: checked on a grid of points, completed numerically, and kept whole in pickles.
+"""User-defined generators f: checked on a grid of points, completed numerically, and stored with their code in pickles.
 
-A pickle keeps only the name of a function, not what it does.
+A pickle stores only the name of a function, not its code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ldpopt.values.distribution import Array
 
 Function = Callable[[Any], Any]
 
-# The points at which a user's generator is checked: symmetric in log t, and denser near 1, where kinks usually are.
+# Points where a user's generator is checked: symmetric in log t, and denser near 1, where kinks usually are.
 _PROBES = np.array(sorted({*np.geomspace(1e-6, 1e6, 481), *np.linspace(0.5, 2.0, 301)}))  # np.unique loads numpy.ma
 
 
 def vectorised(function: Function) -> Function:
-    """`function`, made to take arrays if it was written for single numbers."""
+    """Return `function` made to take arrays if it was written for single numbers."""
     probe = np.array([0.5, 1.0, 2.0])
     try:
         with np.errstate(all="ignore"):
@@ -39,7 +39,7 @@ def vectorised(function: Function) -> Function:
 
 
 def check_generator(f: Function) -> Array:
-    """The values of f at the probes, after checking that f(1) = 0 and that f is finite and convex there."""
+    """Check that f(1) = 0 and that f is finite and convex at the probes; return its values."""
     try:
         with np.errstate(all="ignore"):
             values = np.asarray(f(_PROBES), dtype=np.float64)
@@ -55,8 +55,8 @@ def check_generator(f: Function) -> Array:
     weight = (_PROBES[2:] - _PROBES[1:-1]) / (_PROBES[2:] - _PROBES[:-2])
     chord = weight * left + (1 - weight) * right
     scale = np.abs(left) + np.abs(mid) + np.abs(right)
-    above = mid - chord > CONVEXITY * scale * 1e-3 + 1e-15
-    if above.any():
+    violates = mid - chord > CONVEXITY * scale * 1e-3 + 1e-15
+    if violates.any():
         # Report the place where f is most clearly above its chord, which a reader can check by hand.
         worst = int(np.argmax((mid - chord) / (scale + 1e-300)))
         raise invalid(
@@ -80,7 +80,7 @@ def check_derivative(slope: Function, values: Array) -> None:
 
 
 def difference(f: Function) -> Function:
-    """The central difference of f as a function, an estimate of its derivative."""
+    """Return the central difference of f as a function, an estimate of its derivative."""
 
     def slope(t: Any) -> Any:
         t = np.asarray(t, dtype=np.float64)

@@ -20,31 +20,32 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.divergences.base import FDivergence
-from ldpopt.divergences.rules import Rule, mirror_of, own_rule, rule_of
+from ldpopt.divergences.rules import Rule, custom_rule, mirror_of, rule_of
 from ldpopt.errors import NotChecked
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.values.distribution import Array
 
-MAX_TOGETHER = 4096  # Up to this many boxes all their points are looked at together, which takes half the time
+MAX_TOGETHER = 4096  # Largest number of boxes whose points are computed together, in half the time
 
 
 def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure, a: Enclosure | None = None) -> Enclosure:
-    """An enclosure of all values of `f.excess_of` on the box [d] x [b], as far as b >= 0 and b + d >= 0; any shapes.
+    """Enclose all values of `f.excess_of` on the box [d] x [b], with b >= 0 and b + d >= 0.
 
-    a : an enclosure of b + d, if a tighter one than the sum is known. Where no point is in the domain, or the value is
-    not defined, the result encloses every number. A user's own function has a margin, which is not a proof; exact
-    arithmetic refuses it with `InvalidInput`.
+    a : an enclosure of b + d, if a tighter one than the sum is known.
+
+    The arrays have any shapes. Where no point is in the domain, or the value is not defined, the result encloses every
+    number. A user-defined function has a margin, which is not a proof; exact arithmetic rejects it with `InvalidInput`.
     """
     arith, rule = d.arithmetic, _rule(f, d.arithmetic)
     b = arith.of(b)
-    every = np.ones(np.broadcast_shapes(d.shape, b.shape, () if a is None else a.shape), dtype=np.bool_)
-    d, b = arith.where(every, d, 0.0), arith.where(every, b, 0.0)
+    all_points = np.ones(np.broadcast_shapes(d.shape, b.shape, () if a is None else a.shape), dtype=np.bool_)
+    d, b = arith.where(all_points, d, 0.0), arith.where(all_points, b, 0.0)
     lower, upper, missed = _over_box(rule, d, b)
     mirror = None if a is None else mirror_of(f.recipe)
     if a is not None and mirror is not None:
-        other_lower, other_upper, outside = _over_box(mirror, -d, arith.where(every, a, 0.0))
+        other_lower, other_upper, other_missed = _over_box(mirror, -d, arith.where(all_points, a, 0.0))
         lower, upper = _larger(lower, other_lower), -_larger(-upper, -other_upper)
-        missed |= outside
+        missed |= other_missed
     if rule.slack:
         slack = d.abs() * rule.slack
         lower, upper = lower - slack, upper + slack
@@ -61,20 +62,20 @@ def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclos
     nearest = arith.where(np.asarray(d_low.lower) > 0, d_low, arith.where(np.asarray(d_high.upper) < 0, d_high, 0.0))
     if missed.size <= MAX_TOGETHER:
         points = (d_low, d_high, nearest), (b_low.maximum(-d_low), b_low.maximum(-d_high), b_high)
-        values = _at(rule, *(arith.concatenate([end[None] for end in ends]) for ends in points))
+        values = _at_points(rule, *(arith.concatenate([end[None] for end in ends]) for ends in points))
         return values[2].positive(), values[0].maximum(values[1]), missed
-    left, right = (_at(rule, end, b_low.maximum(-end)) for end in (d_low, d_high))
-    return _at(rule, nearest, b_high).positive(), left.maximum(right), missed
+    left, right = (_at_points(rule, end, b_low.maximum(-end)) for end in (d_low, d_high))
+    return _at_points(rule, nearest, b_high).positive(), left.maximum(right), missed
 
 
 def _larger(first: Enclosure, second: Enclosure) -> Enclosure:
-    """The larger of two lower bounds, either of which may be unknown (minus infinity)."""
+    """The larger of two lower bounds; a bound may be unknown (minus infinity)."""
     arith = first.arithmetic
     unknown, other = np.asarray(first.lower) == -np.inf, np.asarray(second.lower) == -np.inf
     return arith.where(unknown, second, arith.where(other, first, first.maximum(second)))
 
 
-def _at(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:
+def _at_points(rule: Rule, d: Enclosure, b: Enclosure) -> Enclosure:
     """The excess at single points of the domain, with its limits where b or a = b + d is exactly zero."""
     arith, a = d.arithmetic, b + d
     no_d, no_a, no_b = (np.asarray((np.asarray(x.lower) == 0) & (np.asarray(x.upper) == 0)) for x in (d, a, b))
@@ -89,34 +90,35 @@ def _rule(f: FDivergence, arith: Arithmetic) -> Rule:
     if f.recipe is None:
         if arith.exact:
             raise NotChecked(f"not covered: exact arithmetic needs a named divergence, {f.name} is known in float64")
-        return own_rule(f)
+        return custom_rule(f)
     return rule_of(*f.recipe)
 
 
 def enclosed_slopes(f: FDivergence, ratio: Any, arith: Arithmetic = FLOAT) -> tuple[Enclosure, Enclosure]:
-    """(on_a, on_b) of the plane that touches the excess at an exact a/b = ratio and lies below it everywhere."""
+    """Enclose (on_a, on_b) of the plane that touches the excess at a/b = ratio from below."""
     return _rule(f, arith).slopes(arith.of(ratio))
 
 
 def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_low: Array) -> Array:
-    """Floats not below the excess on boxes d_low <= d <= d_high, b >= b_low > 0, a = b + d >= a_low > 0; arrays; fast.
+    """Bound the excess in floats on boxes d_low <= d <= d_high, b >= b_low > 0, a >= a_low > 0.
 
-    It is largest at d_high and b_low, or at d_low and a_low; without a mirror, b is as small as a_low allows.
+    a = b + d. The bound is computed fast. It is largest at d_high and b_low, or at d_low and a_low; without a mirror, b
+    is as small as a_low allows.
     """
     rule, mirror = _rule(f, FLOAT), mirror_of(f.recipe)
-    above = np.zeros(np.shape(d_low))
+    upper = np.zeros(np.shape(d_low))
     rising, falling = d_high > 0, d_low < 0
     if rising.any():
         d = d_high[rising]
-        above[rising] = _top(rule, d, b_low[rising])
+        upper[rising] = _top(rule, d, b_low[rising])
     if falling.any():
         d = -d_low[falling]
         if mirror is not None:
             largest = _top(mirror, d, a_low[falling])
         else:
             largest = _top(rule, -d, np.nextafter(np.maximum(b_low[falling], a_low[falling] + d), 0.0))
-        above[falling] = np.maximum(above[falling], largest)
-    return np.where(np.isnan(d_low) | np.isnan(d_high) | np.isnan(above), np.inf, above)
+        upper[falling] = np.maximum(upper[falling], largest)
+    return np.where(np.isnan(d_low) | np.isnan(d_high) | np.isnan(upper), np.inf, upper)
 
 
 def _top(rule: Rule, d: Array, b: Array) -> Array:

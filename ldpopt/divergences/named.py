@@ -1,8 +1,8 @@
 """The named f-divergences, hockey sticks and alpha-divergences, in closed form.
 
-The excess of each entry is a function of d = a - b, a and b, although two of them determine the third: d may be known
-to digits that the rounded a = b + d has lost. a and b are positive. Where logarithms would cancel, a series is used. So
-a divergence of order d^2 keeps its relative accuracy when a and b agree to many digits.
+The excess of each entry is a function of d = a - b, a and b, although two of them determine the third. The reason is
+that d may be known to digits that the rounded a = b + d has lost. a and b are positive. Where logarithms would cancel,
+a series is used. So a divergence of order d^2 keeps its relative accuracy when a and b agree to many digits.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _INF = float("inf")
 SERIES_BELOW = 0.01
 """The relative distance of a and b below which series replace logarithms; there they are accurate to a double."""
 
-_FLOOR = -1 + 2.0**-53
+_MIN_LOG1P_ARGUMENT = -1 + 2.0**-53
 
 
 def patch(value: Any, mask: Any, formula: Any, a: Any, b: Any) -> Any:
-    """`value`, replaced by `formula(a, b)` where `mask` is true, and computed only there, which saves time."""
+    """Replace `value` by `formula(a, b)` where `mask` is true, and compute it only there."""
     if not np.any(mask):
         return value
     if np.all(mask):
@@ -38,9 +38,9 @@ def patch(value: Any, mask: Any, formula: Any, a: Any, b: Any) -> Any:
 
 
 def log_ratio(d: Any, a: Any, b: Any) -> Any:
-    """log(a/b), accurate to a few units in the last place, also near a = b and at extreme ratios."""
+    """Compute log(a/b) to a few ulps, also near a = b and at extreme ratios."""
     x = d / b
-    return patch(log1p(maximum(x, _FLOOR)), (x < -0.9) | (x == _INF), _log_extreme_ratio, a, b)
+    return patch(log1p(maximum(x, _MIN_LOG1P_ARGUMENT)), (x < -0.9) | (x == _INF), _log_extreme_ratio, a, b)
 
 
 def _log_extreme_ratio(a: Any, b: Any) -> Any:
@@ -50,13 +50,13 @@ def _log_extreme_ratio(a: Any, b: Any) -> Any:
 
 
 def kl_excess(d: Any, a: Any, b: Any) -> Any:
-    """a log(a/b) - d, without cancellation."""
+    """Compute a log(a/b) - d, without cancellation."""
     x = d / b
-    near = abs(x) < SERIES_BELOW
-    if np.all(near):
+    is_close = abs(x) < SERIES_BELOW
+    if np.all(is_close):
         return _kl_series(d, x)
     # Where a is below 2**-53 b, the first term is too small to change the second, so its logarithm may be wrong.
-    value = patch(a * log1p(maximum(x, _FLOOR)) - d, near, _kl_series, d, x)
+    value = patch(a * log1p(maximum(x, _MIN_LOG1P_ARGUMENT)) - d, is_close, _kl_series, d, x)
     return patch(value, x == _INF, lambda a, b: a * (log(a) - log(b)) - (a - b), a, b)
 
 
@@ -66,14 +66,14 @@ def _kl_series(d: Any, x: Any) -> Any:
 
 
 def jensen_shannon_excess(d: Any, a: Any, b: Any) -> Any:
-    """(a log(2a/(a+b)) + b log(2b/(a+b))) / 2, without cancellation."""
+    """Compute (a log(2a/(a+b)) + b log(2b/(a+b))) / 2, without cancellation."""
     m = middle(a, b)
     r = d / 2 / m
-    near = abs(r) < SERIES_BELOW
-    if np.all(near):
+    is_close = abs(r) < SERIES_BELOW
+    if np.all(is_close):
         return _jensen_shannon_series(d, r)
-    value = (a * log1p(maximum(r, _FLOOR)) + b * log1p(maximum(-r, _FLOOR))) / 2
-    return patch(value, near, _jensen_shannon_series, d, r)
+    value = (a * log1p(maximum(r, _MIN_LOG1P_ARGUMENT)) + b * log1p(maximum(-r, _MIN_LOG1P_ARGUMENT))) / 2
+    return patch(value, is_close, _jensen_shannon_series, d, r)
 
 
 def _jensen_shannon_series(d: Any, r: Any) -> Any:
@@ -83,13 +83,13 @@ def _jensen_shannon_series(d: Any, r: Any) -> Any:
 
 
 def middle(a: Any, b: Any) -> Any:
-    """(a + b) / 2, also where a + b overflows."""
+    """Compute (a + b) / 2, also where a + b overflows."""
     total = a + b
     return patch(total / 2, total == _INF, lambda a, b: a / 2 + b / 2, a, b)
 
 
 def ratio_excess(d: Any, b: Any) -> Any:
-    """d^2 / b, also where d^2 or d / b leaves the range of floats."""
+    """Compute d^2 / b, also where d^2 or d / b leaves the range of floats."""
     x = d / b
     return patch(d * x, np.isinf(x), lambda d, b: (d / sqrt(b)) ** 2, d, b)
 
@@ -162,9 +162,10 @@ def _digits(parameter: float) -> str:
 
 
 def hockey_stick(gamma: float) -> FDivergence:
-    """The hockey-stick divergence E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+, gamma > 0 [ADC].
+    """Build the hockey-stick divergence E_gamma of `gamma` > 0 [ADC].
 
-    With gamma = 1 it is the total variation; with gamma = e^epsilon it is the delta of (epsilon, delta)-privacy.
+    E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+. With gamma = 1 it is the total variation; with gamma =
+    e^epsilon it is the delta of (epsilon, delta)-privacy.
 
     >>> hockey_stick(1.5)([0.9, 0.1], [0.2, 0.8])
     0.6
@@ -196,9 +197,9 @@ def _hockey_stick(gamma: float) -> FDivergence:
 
 
 def alpha(order: float) -> FDivergence:
-    """The alpha-divergence of an `order`, f(t) = (t^order - 1) / (order^2 - order) [CIM, section 2].
+    """Build the alpha-divergence of an `order` [CIM, section 2].
 
-    Order 1 is the KL divergence, and order 0 the reverse KL divergence.
+    f(t) = (t^order - 1) / (order^2 - order). Order 1 is the KL divergence, and order 0 the reverse KL divergence.
 
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> round(alpha(2)([0.5, 0.5], [0.25, 0.75]) - CHI_SQUARED([0.5, 0.5], [0.25, 0.75]) / 2, 12)
@@ -230,7 +231,7 @@ def _alpha(order: float) -> FDivergence:
         return total
 
     def conjugate(s: Any) -> Any:
-        u = (order - 1) * s  # t^(order-1) = u at the maximiser
+        u = (order - 1) * s  # t^(order-1) = u at the maximizer
         inner = where(u > 0, u, 1.0) ** dual / order + 1 / scale
         edge = where(s == 0, _INF if 0 < order < 1 else 1 / scale, 1 / scale if order > 1 else _INF)
         return where(u > 0, inner, edge)
@@ -248,11 +249,15 @@ def _alpha(order: float) -> FDivergence:
 
 
 def piecewise_linear(knots: Any, slopes: Any) -> FDivergence:
-    """The divergence of a convex piecewise linear f, given as data: exact in proofs, and saved in files.
+    """Build the divergence of a convex piecewise linear f, exact in proofs and saved in files.
 
-    knots : (n,) rising positive numbers, where the slope changes. slopes : (n + 1,) rising slopes of f, before the
-    first knot, between knots, and after the last; adding a number to all of them changes no divergence. It is the sum
-    of hockey sticks at the knots, each as often as the slope rises there [ADC]. Raises `InvalidInput` for others.
+    knots : (n,) rising positive numbers, where the slope changes.
+    slopes : (n + 1,) rising slopes of f, before the first knot, between knots, and after the last; adding a number to
+        all
+        of them changes no divergence.
+
+    It is the sum of hockey sticks at the knots, times the rise of the slope there [ADC]. Raises `InvalidInput` for
+    other numbers.
 
     >>> two_sided = piecewise_linear([0.5, 2.0], [-1.0, 0.0, 1.0])
     >>> two_sided([0.9, 0.1], [0.2, 0.8])
@@ -266,8 +271,8 @@ def piecewise_linear(knots: Any, slopes: Any) -> FDivergence:
     return _piecewise_linear(points, rises)
 
 
-def _finite(values: Any, what: str) -> tuple[float, ...]:
-    return tuple(float(value) for value in finite_array(values, what, 1))
+def _finite(values: Any, name: str) -> tuple[float, ...]:
+    return tuple(float(value) for value in finite_array(values, name, 1))
 
 
 @cache

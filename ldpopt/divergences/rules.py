@@ -1,4 +1,4 @@
-"""The formulas of the named divergences over enclosures: written once, for every arithmetic.
+"""The formulas of the named divergences over enclosures, shared by every arithmetic.
 
 Where the terms of a formula nearly cancel, interval arithmetic of a fixed precision loses digits. This concerns the
 formulas with logarithms that are made by `_either`. The exact arithmetic computes them with as many additional bits as
@@ -6,10 +6,10 @@ the cancellation costs. The fast arithmetic uses the float64 formula, whose seri
 on its relative error.
 
 The bound is found as follows. Series are used for |d| < SERIES_BELOW b. At the end of this range, terms of size d
-cancel to d^2 / (2 b), which multiplies relative errors by 200 (by 1000 for the alpha-divergence, whose terms also carry
-1/order). Each term has an error of at most 8 units in the last place: 4 of the logarithm, and 4 of its argument and
-factors. The series omit terms below 2^-47 of their sum. For the alpha-divergence, the exponent (order - 1) log(a/b) has
-a relative error of a few units; times its size, this is the relative error of the power.
+cancel to d^2 / (2 b). This multiplies relative errors by 200, and by 1000 for the alpha-divergence, whose terms also
+carry 1/order. Each term has an error of at most 8 units in the last place: 4 of the logarithm, and 4 of its argument
+and factors. The series omit terms below 2^-47 of their sum. For the alpha-divergence, the exponent (order - 1) log(a/b)
+has a relative error of a few units; times its size, this is the relative error of the power.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure, Exact
 from ldpopt.numbers.rounding import SUBNORMAL, ULP
 
 INF = math.inf
-LOGARITHMS = 2.0**-40
-"""A bound on the relative error of the float64 excess with logarithms: four thousand units in the last place."""
+FLOAT64_LOG_RTOL = 2.0**-40
+"""Bound on the relative error of the float64 excess with logarithms: four thousand units in the last place."""
 
 Limit = Callable[[Arithmetic], Enclosure]
 Points = Callable[[Enclosure, Enclosure], Enclosure]
@@ -46,7 +46,7 @@ class Rule:
     excess : the excess at points d and b, where b and b + d are positive.
     limits : the excess at a = 0 divided by b, and the excess at b = 0 divided by d.
     slopes : the coefficients of a and b in the tangent plane of the excess at a ratio a/b.
-    slack : times |d|, how far the computed excess may be from a function that is zero at d = 0 and grows with |d|.
+    slack : times |d|, a bound on the error of the computed excess, as a function that is zero at d = 0.
     """
 
     excess: Points
@@ -66,22 +66,22 @@ def _either(float64: Points, exact: Points) -> Points:
         # again. Where d is far above b, the sum b + d loses those of d / b.
         size = [np.maximum(np.abs(part.lower), np.abs(part.upper)) for part in (d, b)]
         with np.errstate(all="ignore"):
-            lost = np.log2(size[1]) - np.log2(np.where(size[0] > 0, size[0], size[1]))
-        more = Exact(arith.bits + 128 + 2 * int(np.clip(np.abs(np.nan_to_num(lost)), 0, 2200).max(initial=0)))
-        return arith.of(exact(more.of(d), more.of(b)))
+            lost_bits = np.log2(size[1]) - np.log2(np.where(size[0] > 0, size[0], size[1]))
+        precise = Exact(arith.bits + 128 + 2 * int(np.clip(np.abs(np.nan_to_num(lost_bits)), 0, 2200).max(initial=0)))
+        return arith.of(exact(precise.of(d), precise.of(b)))
 
     return excess
 
 
 def _float64(f: FDivergence, error: Callable[[Any, Any], Any] | None = None, exchanged: bool = False) -> Points:
-    """The float64 excess, widened by its relative error, `LOGARITHMS`; if `exchanged`, a function of -d and a."""
+    """The float64 excess, widened by its relative error, `FLOAT64_LOG_RTOL`; if `exchanged`, a function of -d and a."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
         with np.errstate(all="ignore"):
             computed = f._inner(-x, y, x + y) if exchanged else f._inner(x, x + y, y)
             value = np.where(np.isfinite(x + y), computed, np.nan)
-            margin = LOGARITHMS if error is None else error(x, y)
+            margin = FLOAT64_LOG_RTOL if error is None else error(x, y)
             low = np.where(value == INF, 0.0, value) * (1 - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value * (1 + margin) + 16 * SUBNORMAL)
 
@@ -103,11 +103,11 @@ def _jeffreys(d: Enclosure, b: Enclosure) -> Enclosure:
     """d log(a/b): with log1p(d/b) where a and b are close, else with log(a) - log(b), which cannot overflow."""
     a = b + d
     x = d / b
-    near = np.abs(x.midpoint) < 0.5
-    return d * d.arithmetic.where(near, d.arithmetic.where(near, x, 0.0).log1p(), a.log() - b.log())
+    is_close = np.abs(x.midpoint) < 0.5
+    return d * d.arithmetic.where(is_close, d.arithmetic.where(is_close, x, 0.0).log1p(), a.log() - b.log())
 
 
-def _of(excess: Points, at_zero: float, at_infinity: float, slopes: Slopes) -> Rule:
+def _rule(excess: Points, at_zero: float, at_infinity: float, slopes: Slopes) -> Rule:
     return Rule(excess, lambda arith: (arith.of(at_zero), arith.of(at_infinity)), slopes)
 
 
@@ -118,31 +118,31 @@ def _swapped(excess: Points) -> Points:
 
 def _sign(t: Enclosure) -> Enclosure:
     """The sign of t - 1: -1, 0 or 1, or the interval from -1 to 1 where the sign is not certain."""
-    below, above = np.asarray(t.upper) < 1, np.asarray(t.lower) > 1
+    is_below, is_above = np.asarray(t.upper) < 1, np.asarray(t.lower) > 1
     equal = (np.asarray(t.lower) == 1) & (np.asarray(t.upper) == 1)
     arith = t.arithmetic
     unclear = arith.where(equal, 0.0, arith.between(-np.ones(t.shape), np.ones(t.shape)))
-    return arith.where(below, -1.0, arith.where(above, 1.0, unclear))
+    return arith.where(is_below, -1.0, arith.where(is_above, 1.0, unclear))
 
 
 def _hockey_stick(gamma: float) -> Rule:
     if gamma == 1:
         return RULES["total-variation"]
-    apart = Fraction(gamma) - 1
+    offset = Fraction(gamma) - 1
     sign = 1 if gamma > 1 else -1
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
-        return ((d - d.arithmetic.of(apart) * b) * sign).positive()
+        return ((d - d.arithmetic.of(offset) * b) * sign).positive()
 
     def limits(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
         return (arith.of(0.0), arith.of(1.0)) if gamma > 1 else (arith.of(gamma), arith.of(0.0))
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
         # At the kink, any plane between the two that meet there lies below the function; the zero plane has no error.
-        inside = np.asarray(t.lower) > gamma if gamma > 1 else np.asarray(t.upper) < gamma
+        is_active = np.asarray(t.lower) > gamma if gamma > 1 else np.asarray(t.upper) < gamma
         arith = t.arithmetic
         none = arith.zeros(t.shape)
-        return arith.where(inside, float(sign), none), arith.where(inside, -sign * gamma, none)
+        return arith.where(is_active, float(sign), none), arith.where(is_active, -sign * gamma, none)
 
     return Rule(excess, limits, slopes)
 
@@ -173,17 +173,17 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
     return Rule(_either(_float64(f, error, exchanged), _swapped(exact) if exchanged else exact), limits, slopes)
 
 
-def own_slack(f: FDivergence) -> float:
-    """The slack of a user's own divergence: the margin of its excess for each unit of difference."""
+def custom_slack(f: FDivergence) -> float:
+    """Compute the slack of a user-defined divergence: its margin per unit of difference."""
     return 2.0**-31 * (abs(f._slope_at_one()) + abs(float(f.generator(0.5))) + abs(float(f.generator(2.0))))
 
 
-def own_rule(f: FDivergence) -> Rule:
-    """The rule of a user's own divergence: float64 values with margins for rounding, which are not a proof.
+def custom_rule(f: FDivergence) -> Rule:
+    """Build the rule of a user-defined divergence: float64 values with margins, not a proof.
 
     The slack is for f'(1), which is often a difference of values.
     """
-    slope, slack = f._slope_at_one(), own_slack(f)
+    slope, slack = f._slope_at_one(), custom_slack(f)
     size = slack * 2.0**31
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
@@ -193,7 +193,7 @@ def own_rule(f: FDivergence) -> Rule:
                 value = np.asarray(f.excess_of(x, y))
             except (ArithmeticError, TypeError, ValueError):  # a user's function may raise outside of its domain
                 value = np.full(x.shape, np.nan)
-            margin = LOGARITHMS * (np.abs(value) + 2 * np.abs(slope * x)) + 16 * ULP * size * (2 * y + np.abs(x))
+            margin = FLOAT64_LOG_RTOL * (np.abs(value) + 2 * np.abs(slope * x)) + 16 * ULP * size * (2 * y + np.abs(x))
             # A value far below zero shows that f is not convex, and then nothing is known.
             value = np.where(value + margin + slack * np.abs(x) >= 0, value, np.nan)
             low = np.where(value == INF, 0.0, value - margin) - 16 * SUBNORMAL
@@ -217,23 +217,23 @@ def own_rule(f: FDivergence) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "total-variation": _of(lambda d, b: d.abs() / 2, 0.5, 0.5, lambda t: (_sign(t) / 2, -_sign(t) / 2)),
-    "chi-squared": _of(lambda d, b: d.abs() * (d.abs() / b), 1.0, INF, lambda t: (2 * (t - 1), (1 - t) * (1 + t))),
-    "neyman-chi-squared": _of(
+    "total-variation": _rule(lambda d, b: d.abs() / 2, 0.5, 0.5, lambda t: (_sign(t) / 2, -_sign(t) / 2)),
+    "chi-squared": _rule(lambda d, b: d.abs() * (d.abs() / b), 1.0, INF, lambda t: (2 * (t - 1), (1 - t) * (1 + t))),
+    "neyman-chi-squared": _rule(
         lambda d, b: d.abs() * (d.abs() / (b + d)), INF, 1.0, lambda t: ((t - 1) * (t + 1) / t / t, 2 * (1 - t) / t)
     ),
-    "squared-hellinger": _of(
+    "squared-hellinger": _rule(
         lambda d, b: (d / ((b + d).sqrt() + b.sqrt())).square(), 1.0, 1.0, lambda t: (1 - 1 / t.sqrt(), 1 - t.sqrt())
     ),
-    "le-cam": _of(
+    "le-cam": _rule(
         lambda d, b: d.abs() * (d.abs() / (2 * b + d)),
         1.0,
         1.0,
         lambda t: (1 - 4 / (t + 1).square(), 1 - 4 / (1 + 1 / t).square()),
     ),
-    "jeffreys": _of(_jeffreys, INF, INF, lambda t: (t.log() + 1 - 1 / t, 1 - t - t.log())),
-    "kl": _of(_either(_float64(KL), _kl), 1.0, INF, lambda t: (t.log(), 1 - t)),
-    "reverse-kl": _of(_either(_float64(REVERSE_KL), _swapped(_kl)), INF, 1.0, lambda t: (1 - 1 / t, -t.log())),
+    "jeffreys": _rule(_jeffreys, INF, INF, lambda t: (t.log() + 1 - 1 / t, 1 - t - t.log())),
+    "kl": _rule(_either(_float64(KL), _kl), 1.0, INF, lambda t: (t.log(), 1 - t)),
+    "reverse-kl": _rule(_either(_float64(REVERSE_KL), _swapped(_kl)), INF, 1.0, lambda t: (1 - 1 / t, -t.log())),
     "jensen-shannon": Rule(
         _either(_float64(JENSEN_SHANNON), _jensen_shannon),
         lambda arith: (arith.of(2.0).log() / 2, arith.of(2.0).log() / 2),
@@ -271,7 +271,7 @@ FAMILIES: dict[str, Callable[[Any], Rule]] = {
 
 
 def rule_of(name: str, *parameters: Any) -> Rule:
-    """The rule of the divergence with this recipe."""
+    """Return the rule of the divergence with this recipe."""
     return FAMILIES[name](*parameters) if parameters else RULES[name]
 
 
@@ -284,7 +284,8 @@ _MIRRORS = {
 
 
 def mirror_of(recipe: tuple[Any, ...] | None) -> Rule | None:
-    """The rule of the divergence with p and q exchanged, whose generator is t f(1/t); None if there is none here."""
+    """Return the rule of the divergence with p and q exchanged; None if there is none here."""
+    # Its generator is t f(1/t).
     if recipe is None or recipe[0] in ("hockey-stick", "piecewise-linear"):
         return None
     if recipe[0] == "alpha":

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 __all__ = [
-    "MAX_TEXT", "NO_FILE", "UNFINISHED", "PathLike", "aside", "create_private", "digest", "folder_aside", "held",
+    "MAX_TEXT", "NO_FILE", "UNFINISHED", "PathLike", "aside", "create_private", "digest", "folder_aside", "hold_lock",
     "move_to_new", "naming", "read_text", "refuse_shared", "replace_text", "sync_folder", "write_bytes_atomically",
     "write_text",
 ]  # fmt: skip
@@ -37,7 +37,7 @@ UNFINISHED = ".ldpopt-*.part"
 
 
 def read_text(path: PathLike, encoding: str = "utf-8") -> str:
-    """The text of a file, without its byte order mark.
+    """Read the text of a file, without its byte order mark.
 
     encoding : a name that Python knows. Raises `InvalidInput` for a file that cannot be read (with the system's
     reason), is empty, too large or not in that encoding.
@@ -126,14 +126,14 @@ def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> 
 
 @contextmanager
 def aside(path: Path, force: bool = True) -> Iterator[Path]:
-    """A path beside `path` to write to: it becomes `path` at the end, or disappears if the block fails.
+    """Yield a path next to `path` to write to; it becomes `path` if the block succeeds.
 
     The system's own errors are not translated. An existing `path` is `FileExistsError` unless `force`.
     """
     written = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
     try:
         yield written
-        with written.open("rb+") as file:  # some systems flush only what is open for writing
+        with written.open("rb+") as file:  # some systems flush only files that are open for writing
             os.fsync(file.fileno())
         if force:
             os.replace(written, path)
@@ -146,20 +146,20 @@ def aside(path: Path, force: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def folder_aside(path: Path) -> Iterator[Path]:
-    """A new folder beside `path` to fill: it becomes `path` at the end, or disappears if the block fails.
+    """Yield a new folder next to `path` to fill; it becomes `path` if the block succeeds.
 
     `FileExistsError` if `path` was taken meanwhile. The system's own errors are not translated.
     """
-    made = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
-    made.mkdir()
+    temporary = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
+    temporary.mkdir()
     try:
-        yield made
-        sync_folder(made)
+        yield temporary
+        sync_folder(temporary)
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-        made.rename(path)  # which replaces neither a file nor a folder with contents
+        temporary.rename(path)  # which replaces neither a file nor a folder with contents
     except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_folder(path.parent)
 
@@ -178,18 +178,21 @@ def create_private(path: Path, data: bytes, force: bool = False) -> None:
             file.write(data)
 
 
-def refuse_shared(status: os.stat_result, what: str, path: PathLike, group: bool = False) -> None:
-    """Refuse a file of secrets that others can read (`InvalidInput`); on Windows a file's mode does not show it.
+def refuse_shared(status: os.stat_result, name: str, path: PathLike, group: bool = False) -> None:
+    """Raise `InvalidInput` for a file of secrets that others can read; Windows file modes do not show this.
 
-    status : of the file. what : its name in the message. group : whether the file's group may read it.
+    status : the status of the file.
+    name : its name in the message.
+    group : True if the file's group may read it.
     """
     if hasattr(os, "geteuid") and status.st_mode & (0o007 if group else 0o077):
         mode = Phrase(f"mode {stat.S_IMODE(status.st_mode):04o}")
-        raise invalid(what, f"mode 0600 (no access for {'others' if group else 'group and others'})", mode, str(path))
+        raise invalid(name, f"mode 0600 (no access for {'others' if group else 'group and others'})", mode, str(path))
 
 
 def move_to_new(written: Path, target: Path) -> None:
-    """Give a file the name `target` by a link, which fails where it is taken (`FileExistsError`); the old may stay."""
+    """Move a file to the name `target` by a link, which fails if it exists (`FileExistsError`)."""
+    # The old name may stay.
     try:
         os.link(written, target)
     except FileExistsError:
@@ -201,7 +204,7 @@ def move_to_new(written: Path, target: Path) -> None:
 
 
 def digest(path: Path, *context: str) -> str:
-    """The SHA-256 of the texts `context` followed by a file's bytes, in hexadecimal; the system's errors pass."""
+    """Compute the SHA-256 of the texts `context` followed by a file's bytes, in hexadecimal."""
     hashed = sha256("".join(f"{len(text)} {text} " for text in context).encode())
     with path.open("rb") as file:
         while content := file.read(1 << 20):
@@ -210,7 +213,8 @@ def digest(path: Path, *context: str) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the list of a folder's files to the disk, so that new names are kept, where the system allows it."""
+    """Write the list of a folder's files to the disk, so that new names are durable."""
+    # Where the system allows it.
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -237,10 +241,10 @@ def _refused(path: PathLike, expected: str, error: OSError) -> InvalidInput:
 
 
 @contextmanager
-def held(path: Path, what: str, expected: str) -> Iterator[None]:
-    """Hold the lock file at `path`, and remove it at the end; `InvalidInput` of `what` and `expected` if in use.
+def hold_lock(path: Path, name: str, expected: str) -> Iterator[None]:
+    """Lock the file at `path`, and remove it at the end; `InvalidInput` if it is in use.
 
-    The file is empty and its owner's. One that a killed process left is no lock. The system's errors are not
+    The file is empty and belongs to its owner. The file of a killed process does not lock. The system's errors are not
     translated.
     """
     from filelock import FileLock, Timeout  # most commands hold nothing
@@ -250,8 +254,10 @@ def held(path: Path, what: str, expected: str) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         if not path.exists():  # where no file can be made, the attempt ends like one to hold a lock in use
-            raise invalid(what, "a place where a lock file can be made", Phrase("none"), str(path)) from None
-        raise invalid(what, expected, Phrase("one in use"), str(path)) from None
+            raise invalid(
+                name, "a place where a lock file can be made", Phrase("a place without locks"), str(path)
+            ) from None
+        raise invalid(name, expected, Phrase("one in use"), str(path)) from None
     try:
         yield
     finally:

@@ -20,9 +20,9 @@ DELIMITERS = (",", ";", "\t", "|")
 DECIMALS = (".", ",")
 
 HEAD_BYTES = 1 << 18
-"""Bytes from which the delimiter and the decimal sign are guessed."""
+"""Number of bytes that decide the guess of the delimiter and the decimal sign."""
 
-RECORDS = 200
+MAX_SNIFFED_RECORDS = 200
 
 MAX_HEADER_ROWS = 9
 
@@ -46,10 +46,11 @@ class Dialect:
 
     delimiter : one of ``,``, ``;``, tab and ``|``. decimal : the sign in numbers; with a comma ``3,5`` is read as
         ``3.5``.
-    encoding : a name that Python knows, of an encoding in which the bytes of line ends, quotes and delimiters stand for
-        nothing else: UTF-8, every one-byte encoding of ASCII's family, the usual Chinese and Japanese ones, and UTF-16.
-    header_rows : the rows above the first respondent, of which the first has the columns' names; 3 in files of
-        Qualtrics, 0 in files without names, whose columns are called ``column 1``, ``column 2``, ...
+    encoding : a name that Python knows. The bytes of line ends, quotes and delimiters must have no other meaning in it:
+        UTF-8, every one-byte encoding of ASCII's family, the usual Chinese and Japanese ones, and UTF-16.
+    header_rows : the number of rows above the first respondent; the first row has the columns' names. It is 3 in files
+        of
+        Qualtrics, and 0 in files without names, whose columns are called ``column 1``, ``column 2``, ...
     """
 
     delimiter: str = ","
@@ -64,11 +65,11 @@ class Dialect:
             raise invalid("delimiter", 'one of ",", ";", "\\t" and "|"', self.delimiter)
         if self.decimal not in DECIMALS:
             raise invalid("decimal", '"." or ","', self.decimal)
-        known = _python_name(self.encoding, self.delimiter) if isinstance(self.encoding, str) else ""
-        if not known:
+        codec = _python_name(self.encoding, self.delimiter) if isinstance(self.encoding, str) else ""
+        if not codec:
             got = self.encoding
             raise invalid("encoding", "the name of an encoding such as utf-8, cp1252, latin-1 or cp1251", got)
-        object.__setattr__(self, "encoding", known)
+        object.__setattr__(self, "encoding", codec)
 
     @property
     def wide(self) -> bool:
@@ -76,20 +77,20 @@ class Dialect:
         return self.encoding in _WIDE.values()
 
     def decoded(self, content: bytes) -> bytes:
-        """`content` in UTF-8; the errors of the encoding pass."""
+        """Convert `content` to UTF-8; the errors of the encoding pass."""
         return content if self.encoding == "utf-8" else content.decode(self.encoding).encode()
 
 
 @lru_cache(maxsize=64)
 def _python_name(name: str, delimiter: str) -> str:
-    """Python's name for an encoding if its bytes of structure are ASCII's, whatever stands before them; or nothing."""
+    """Python's name for an encoding if its structural bytes are always those of ASCII; else an empty text."""
     try:
         codec = codecs.lookup(name).name
         if codec in _WIDE.values():
             return codec
         safe = bytes(range(128)).decode(codec) == bytes(range(128)).decode("ascii")
-        # Whatever byte comes before, or escape that shifts to other letters, a mark after it stays that mark: so files
-        # may be cut at line ends, and cells at delimiters.
+        # After any byte, or an escape that shifts to other letters, a mark keeps its meaning. So files may be cut at
+        # line # ends, and cells at delimiters.
         before = [bytes([high]) for high in range(128, 256)] + [b"\x1b$B", b"\x1b$)C\x0e"]
         for mark in (b"\n", b"\r", b'"', delimiter.encode()):
             safe = safe and all(
@@ -106,30 +107,31 @@ PLAIN = Dialect()
 def sniff(
     path: Path, delimiter: str = "", encoding: str = "", decimal: str = "", header_rows: int | None = None
 ) -> Dialect:
-    """The dialect of a file, as far as it is not given; a guess, to be shown to whoever knows the file.
+    """Guess the dialect of a file, as far as it is not given.
 
-    A file that is UTF-8 throughout is that, one that begins with UTF-16's mark is that, any other cp1252, the Western
-    Windows encoding. A first line ``sep=;`` says the delimiter. Otherwise it is the one that cuts the first 200 records
-    into the same number of cells, at least two; among several the one of most cells. The decimal sign is a comma if
-    numbers have one and none has a point, which a file cut by commas never has. Rows between the names and the first
-    respondent are found in files of Qualtrics and SurveyMonkey (`header_rows_of`).
+    The guess must be shown to the user. The encoding is UTF-8 if the whole file is valid UTF-8, UTF-16 if the file
+    begins with its mark, and cp1252, the Western Windows encoding, otherwise. A first line ``sep=;`` names the
+    delimiter. Otherwise the delimiter cuts the first 200 records into the same number of cells, at least two; among
+    several it is the one with most cells. The decimal sign is a comma if numbers have one and none has a point; a file
+    cut by commas never has decimal commas. Rows between the names and the first respondent are recognized in files of
+    Qualtrics and SurveyMonkey (`header_rows_of`).
     """
     dialect = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".", header_rows or 0)
     if delimiter and decimal and header_rows is not None:
         return dialect
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)
-    whole = len(head) < HEAD_BYTES
+    is_complete = len(head) < HEAD_BYTES
     text = head[: len(head) // 2 * 2 if dialect.wide else None].decode(dialect.encoding, "replace")
-    text = (text if whole else text[: text.rfind("\n") + 1]).removeprefix("\ufeff")
-    if said := _SEPARATOR.match(text):
-        text, delimiter = text[said.end() :], delimiter or said[1]
+    text = (text if is_complete else text[: text.rfind("\n") + 1]).removeprefix("\ufeff")
+    if separator_line := _SEPARATOR.match(text):
+        text, delimiter = text[separator_line.end() :], delimiter or separator_line[1]
     cut = {mark: _records(text, mark) for mark in ([delimiter] if delimiter else DELIMITERS)}
     best = max(cut, key=lambda mark: _evenness(cut[mark]))
-    above = header_rows_of(cut[best][:4]) if header_rows is None else header_rows
-    cells = [cell.strip() for record in cut[best][above:] for cell in record]
+    header_count = header_rows_of(cut[best][:4]) if header_rows is None else header_rows
+    cells = [cell.strip() for record in cut[best][header_count:] for cell in record]
     commas = best != "," and any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
-    return Dialect(best, dialect.encoding, decimal or ("," if commas else "."), above)
+    return Dialect(best, dialect.encoding, decimal or ("," if commas else "."), header_count)
 
 
 _SEPARATOR = re.compile(r"sep=([,;|\t])\r?\n", re.IGNORECASE)
@@ -183,8 +185,10 @@ def _guessed_encoding(path: Path) -> str:
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
     records: list[list[str]] = []
-    with suppress(csv.Error):  # a cell too long: the reader of the whole file says so
-        records.extend(islice(filter(None, csv.reader(text.splitlines(keepends=True), delimiter=delimiter)), RECORDS))
+    with suppress(csv.Error):  # a cell too long: the reader of the whole file reports it
+        records.extend(
+            islice(filter(None, csv.reader(text.splitlines(keepends=True), delimiter=delimiter)), MAX_SNIFFED_RECORDS)
+        )
     return records
 
 
@@ -197,5 +201,5 @@ def _evenness(records: list[list[str]]) -> tuple[float, int]:
 
 
 def delimiter_in_words(delimiter: str) -> str:
-    """What a delimiter is called."""
+    """Return the name of a delimiter."""
     return {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(delimiter) or str(Phrase(delimiter))

@@ -1,6 +1,6 @@
-"""Text of others (labels, names of columns and files) -> what a terminal, CSV, JSON or Markdown shows of it.
+"""Escapes for untrusted text (labels, names of columns and files) in terminals, CSV, JSON and Markdown.
 
-Pages of HTML escape whatever is not markup by type.
+HTML templates escape every value that is not typed as markup.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def for_terminal(text: str) -> str:
-    r"""Text in which what would steer a terminal, turn letters around, or has no letter is written as an escape.
+    r"""Escape characters that control a terminal, reorder letters, or have no glyph.
 
     >>> for_terminal("a\x1b[31m b\u202e")
     'a\\x1b[31m b\\u202e'
@@ -31,9 +31,9 @@ def for_terminal(text: str) -> str:
 
 
 def overrides_shown(text: str) -> str:
-    r"""Text in which the characters that turn the order of letters around are written as escapes.
+    r"""Escape the characters that reverse the order of letters.
 
-    Marks and isolates, which texts of languages written from right to left need, stay.
+    Marks and isolates stay, since texts written from right to left need them.
 
     >>> overrides_shown("a\u202eb")
     'a\\u202eb'
@@ -42,7 +42,7 @@ def overrides_shown(text: str) -> str:
 
 
 def for_json(text: str) -> str:
-    r"""JSON with the same content, in which such characters are escapes.
+    r"""Escape such characters in JSON, with the same content.
 
     >>> for_json('"\x9b"')
     '"\\u009b"'
@@ -51,7 +51,7 @@ def for_json(text: str) -> str:
 
 
 def for_csv(value: Any) -> Any:
-    """A cell of CSV: an apostrophe stands before text that a spreadsheet would take for a formula, and hides it.
+    """Format a cell of CSV: an apostrophe precedes text that a spreadsheet would run as a formula.
 
     >>> for_csv("=1+1"), for_csv("-1.5"), for_csv(-1.5), for_csv(None)
     ("'=1+1", '-1.5', -1.5, '')
@@ -62,19 +62,19 @@ def for_csv(value: Any) -> Any:
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows of cells as CSV, a line each."""
+    """Format rows of cells as CSV, one line per row."""
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
 
 
 def from_csv(cell: str) -> str:
-    """The text of a cell that `for_csv` wrote."""
+    """Return the text of a cell that `for_csv` wrote."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 def for_markdown(text: str) -> str:
-    """Text in one line of Markdown, none of which is markup or ends a cell of a table.
+    """Escape text for one line of Markdown: no part is markup or ends a table cell.
 
     >>> for_markdown("<b>|[x](y)")
     '&lt;b&gt;\\\\|\\\\[x\\\\](y)'
@@ -83,7 +83,7 @@ def for_markdown(text: str) -> str:
 
 
 def filled(text: str, **places: object) -> str:
-    """A sentence with its places filled, and nothing else of it read.
+    """Replace the placeholders of a sentence, once.
 
     >>> filled("{count} of {total} {left}", count=3, total="{count}", left="")
     '3 of {count} '

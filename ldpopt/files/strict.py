@@ -37,11 +37,11 @@ _QUOTED = re.compile(
 _KEY = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++(?:[ \t]*+\.[ \t]*+[A-Za-z0-9_-]++){{{MAX_DEPTH}}}")
 
 
-def _decoded(text: str | bytes, what: str) -> str:
+def _decoded(text: str | bytes, name: str) -> str:
     try:
         return text.decode("utf-8") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
-        raise invalid(what, "UTF-8 text", Phrase(f"byte {error.start} that is not")) from None
+        raise invalid(name, "UTF-8 text", Phrase(f"byte {error.start} that is not")) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -59,43 +59,44 @@ def _finite(text: str) -> float:
     return value
 
 
-def json_value(text: str | bytes, what: str = "JSON") -> Any:
-    """Parse `text`; anything wrong with it is an `InvalidInput` that names `what`."""
-    text = _decoded(text, what)
+def json_value(text: str | bytes, name: str = "JSON") -> Any:
+    """Parse `text`; any error is an `InvalidInput` that names `name`."""
+    text = _decoded(text, name)
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
     except InvalidInput:
         raise
     except RecursionError:
-        raise invalid(what, "JSON of moderate depth", Phrase("deeply nested brackets")) from None
+        raise invalid(name, "JSON of moderate depth", Phrase("deeply nested brackets")) from None
     except json.JSONDecodeError as error:
-        raise invalid(what, "valid JSON", Phrase("a mistake"), f"line {error.lineno}, column {error.colno}") from None
+        raise invalid(name, "valid JSON", Phrase("a mistake"), f"line {error.lineno}, column {error.colno}") from None
     except ValueError:  # Python's limit
-        raise invalid(what, "valid JSON", Phrase("a number of too many digits")) from None
+        raise invalid(name, "valid JSON", Phrase("a number of too many digits")) from None
 
 
 @cache
 def shipped(package: str, place: str) -> Mapping[str, Any]:
-    """The JSON object in a file that comes with the package, such as the sentences of a language."""
+    """Load the JSON object in a file of the package, such as the sentences of a language."""
     return MappingProxyType(json_value(files(package).joinpath(place).read_bytes(), place))
 
 
 def json_text(value: Any) -> str:
-    """Readable JSON, from which floats are read back exactly. Raises `ValueError` for numbers that are not finite."""
+    """Format readable JSON that preserves floats exactly."""
+    # `ValueError` for numbers that are not finite.
     return for_json(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False)) + "\n"
 
 
-def toml_value(text: str | bytes, what: str = "TOML") -> dict[str, Any]:
-    """Parse `text`; anything wrong with it is an `InvalidInput` that names `what`."""
+def toml_value(text: str | bytes, name: str = "TOML") -> dict[str, Any]:
+    """Parse `text`; any error is an `InvalidInput` that names `name`."""
     if len(text) > MAX_BYTES:
-        raise invalid(what, f"at most {MAX_BYTES} characters", Phrase(f"{len(text)}"))
-    text = _decoded(text, what)
+        raise invalid(name, f"at most {MAX_BYTES} characters", Phrase(f"{len(text)}"))
+    text = _decoded(text, name)
     # A comment is nothing; a string may be a part of a key, so a name stands for it.
     if _KEY.search(_QUOTED.sub(lambda hit: "" if hit[0].startswith("#") else "s", text)):
-        raise invalid(what, f"keys of at most {MAX_DEPTH} parts", Phrase("a longer one"))
+        raise invalid(name, f"keys of at most {MAX_DEPTH} parts", Phrase("a longer one"))
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise invalid(what, "TOML of moderate depth", Phrase("deeply nested brackets")) from None
+        raise invalid(name, "TOML of moderate depth", Phrase("deeply nested brackets")) from None
     except ValueError as error:
-        raise invalid(what, "valid TOML", Phrase(str(error))) from None
+        raise invalid(name, "valid TOML", Phrase(str(error))) from None

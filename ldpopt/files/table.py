@@ -21,12 +21,12 @@ ColumnKey = str | int
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a decimal number; ``nan``, ``inf``, ``1_000`` and ``0x1`` are not."""
+    """Return True if a cell is a decimal number; ``nan``, ``inf``, ``1_000`` and ``0x1`` are not."""
     return _NUMBER.fullmatch(cell.strip()) is not None
 
 
 def position_of(path: PathLike, column: ColumnKey, names: Sequence[str], width: int) -> int:
-    """The position of a column among `width`, given by its name or by a position from 0."""
+    """Find the position of a column among `width`, by its name or a position from 0."""
     if isinstance(column, str):
         if column not in names:
             raise lacking_column(str(path), column, names)
@@ -36,29 +36,29 @@ def position_of(path: PathLike, column: ColumnKey, names: Sequence[str], width: 
     return column
 
 
-def lacking_column(what: str, column: str, names: Sequence[str], where: str = "") -> InvalidInput:
-    """The error for a column that is not there, with the number of those that are.
+def lacking_column(name: str, column: str, names: Sequence[str], where: str = "") -> InvalidInput:
+    """Build the error for a missing column, with the number of existing columns.
 
-    Their names are not shown: the first line of a file without a header is somebody's answers.
+    Their names are not shown: the first line of a file without a header holds a person's answers.
     """
     others = f"{len(names)} other{'s' * (len(names) != 1)}" if names else "no names in its first line"
-    return invalid(what, f"a column {column!r}", Phrase(others), where)
+    return invalid(name, f"a column {column!r}", Phrase(others), where)
 
 
 def column_shown(column: ColumnKey) -> str:
-    """A column as messages name it: by the caller's own word, or by its place, and never by a file's header."""
+    """Format a column for messages: the caller's word, or its position, never a file's header."""
     return repr(column) if isinstance(column, str) else str(column + 1)
 
 
 def _kind(cell: str) -> str:
-    """What stands in a cell that is no number, without its text."""
+    """The type of a cell that is not a number, without its text."""
     word = cell.strip().lstrip("+-").lower()
     return word if word in ("nan", "inf", "infinity") else "text" if word else "an empty cell"
 
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a file, all of the same length. `lines[i]` is the number of the line on which `rows[i]` ends."""
+    """The rows of a file, all of the same length. `lines[i]` is the number of the last line of `rows[i]`."""
 
     path: str
     rows: tuple[list[str], ...]
@@ -66,22 +66,22 @@ class Table:
 
     @property
     def width(self) -> int:
-        """How many cells each row has."""
+        """The number of cells in each row."""
         return len(self.rows[0])
 
     def names(self) -> tuple[str, ...]:
-        """The first row as distinct column names."""
+        """Return the first row as distinct column names."""
         names = tuple(cell.strip() for cell in self.rows[0])
         if len(set(names)) != len(names):
             raise invalid(self.path, "distinct column names", Phrase("one of them twice"), f"line {self.lines[0]}")
         return names
 
     def position(self, column: ColumnKey, names: tuple[str, ...]) -> int:
-        """The position of a column given by its name or by a position from 0."""
+        """Find the position of a column by its name or by a position from 0."""
         return position_of(self.path, column, names, self.width)
 
     def number(self, row: int, column: int) -> float:
-        """The cell as a finite number."""
+        """Return the cell as a finite number."""
         cell = self.rows[row][column]
         where = f"line {self.lines[row]}, column {column + 1}"
         if not is_number(cell):
@@ -92,7 +92,7 @@ class Table:
         return value
 
     def text(self, row: int, column: int) -> str:
-        """The cell without surrounding blanks; an empty one is refused."""
+        """Return the cell without surrounding blanks; an empty one raises `InvalidInput`."""
         cell = self.rows[row][column].strip()
         if not cell:
             where = f"line {self.lines[row]}, column {column + 1}"
@@ -101,7 +101,7 @@ class Table:
 
 
 def parse_table(path: str, text: str, delimiter: str = ",") -> Table:
-    """The table in the delimited `text` [RFC 4180] of the file at `path`, without blank lines."""
+    """Parse the delimited `text` [RFC 4180] of the file at `path`, without blank lines."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     rows: list[list[str]] = []
     lines: list[int] = []

@@ -25,7 +25,7 @@ from ldpopt.design.utilities.divergence import is_scipy_distribution
 from ldpopt.divergences import FDivergence
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt.files import strict
-from ldpopt.files.atomic import UNFINISHED, PathLike, held, read_text, write_text
+from ldpopt.files.atomic import UNFINISHED, PathLike, hold_lock, read_text, write_text
 from ldpopt.values.deadline import Progress, checked, watched
 from ldpopt.values.distribution import number, positive_integer
 from ldpopt.version import __version__
@@ -192,7 +192,7 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
     with ExitStack() as stack:
         try:
             folder.mkdir(exist_ok=True)
-            stack.enter_context(held(folder / LOCK, str(folder), "a folder that no other run works in"))
+            stack.enter_context(hold_lock(folder / LOCK, str(folder), "a folder that no other run works in"))
         except OSError as error:
             reason = Phrase((error.strerror or type(error).__name__).lower())
             raise invalid(str(folder), "a folder, or a place for a new one", reason) from None

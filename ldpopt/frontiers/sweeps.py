@@ -24,7 +24,7 @@ from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, tab
 from ldpopt.privacy import Guarantee
 from ldpopt.values.deadline import Progress
 from ldpopt.values.distribution import Array, number, one_or_several
-from ldpopt.values.results import Pictured, Result, Rows, shown
+from ldpopt.values.results import Pictured, Result, Rows, cell_text
 
 Parameter: TypeAlias = float | tuple[float, ...]
 Family: TypeAlias = Callable[[Any], Constraint | Iterable[Constraint]]
@@ -58,7 +58,7 @@ class SweepRow(Result):
 
     def __repr__(self) -> str:
         proved = "certified" if self.certified else "not certified"
-        return f"SweepRow(parameter {shown(self.parameter)}, value {self.value:.9g}, {proved})"
+        return f"SweepRow(parameter {cell_text(self.parameter)}, value {self.value:.9g}, {proved})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +135,8 @@ class Sweep(Rows[SweepRow], Pictured):
             name.rjust(wide) for name, wide in own
         )
         lines = [
-            f"{shown(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  {('no', 'yes')[row.certified]:9}"
+            f"{cell_text(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  "
+            + f"{('no', 'yes')[row.certified]:9}"
             + "".join(_cell(row.baselines[name]).rjust(wide) for name, wide in own)
             for row in self.rows
         ]

@@ -1,7 +1,7 @@
-"""Channels to files and back: JSON keeps everything, spreadsheets read CSV, and OpenDP draws from a measurement.
+"""Channels to files and back: JSON preserves everything, spreadsheets read CSV, and OpenDP draws from a measurement.
 
-A measurement draws each report from the integers of the exact channel with the system's randomness and without
-floating point, so reports have exactly the probabilities for which the channel's epsilon is proved. It needs ``opendp``
+A measurement draws each report from the integers of the exact channel, with the system's randomness and without
+floating point. So reports have exactly the probabilities of the proof of the channel's epsilon. It needs ``opendp``
 0.12 or newer, an optional extra.
 """
 
@@ -36,7 +36,7 @@ CORNER = "answer \\ report"
 
 
 def read_channel(path: PathLike) -> Channel | ExactChannel:
-    """The channel in a JSON or CSV file; see docs/reference/formats/channel-file.md for both.
+    """Read the channel in a JSON or CSV file; see docs/reference/formats/channel-file.md.
 
     Probabilities that are fractions, such as 3/4, make an exact channel.
 
@@ -70,7 +70,7 @@ def parse_channel(text: str, path: PathLike) -> Channel | ExactChannel:
                 return exact_channel
             return Channel(*parse_matrix_csv(str(path), text))
         data = strict.json_value(text, "channel file")
-        if isinstance(data, dict) and data.get("command") == "design":  # what `ldpopt design --json` printed
+        if isinstance(data, dict) and data.get("command") == "design":  # the output of `ldpopt design --json`
             data = data.get("channel")
             text = strict.json_text(data)
         if isinstance(data, dict) and data.get("schema") == "ldpopt-design":
@@ -86,7 +86,7 @@ def parse_channel(text: str, path: PathLike) -> Channel | ExactChannel:
 
 
 def _of_fractions(path: str, text: str) -> ExactChannel | None:
-    """The channel of a CSV file in which a probability is a fraction such as 3/4; None where there is none."""
+    """The channel of a CSV file with a probability such as 3/4; None without such fractions."""
     table = parse_table(path, text)
     first = table.rows[0][0].strip()
     skip = 0 if is_number(first) or FRACTION.fullmatch(first) else 1
@@ -105,9 +105,9 @@ def write_channel(
 ) -> Path:
     """Write a channel, whole or not at all, and return the path. An existing file is refused unless `force` is set.
 
-    A path with the ending ``.csv`` gets labels and probabilities only. Any other gets JSON, in which `guarantees` are
-    recorded as claims. Both keep probabilities exactly; labels other than strings and 0, 1, 2, ... need JSON. An
-    `ExactChannel` needs JSON, too, which holds its integers with the epsilon and eta that they prove.
+    A path with the ending ``.csv`` gets labels and probabilities only. Any other gets JSON, which records `guarantees`
+    as claims. Both keep probabilities exactly; labels other than strings and 0, 1, 2, ... need JSON. An `ExactChannel`
+    needs JSON, too, which holds its integers with the epsilon and eta that they prove.
 
     `InvalidInput` for a place that cannot be written.
 
@@ -198,11 +198,13 @@ def channel_to_csv(channel: ChannelLike) -> str:
 
 
 def to_opendp(channel: ChannelLike) -> Any:
-    """A channel as a measurement of OpenDP: from one answer to one report, with the epsilon that its integers prove.
+    """Convert a channel to an OpenDP measurement with the epsilon that its integers prove.
+
+    It maps one answer to one report.
 
     channel : an `ExactChannel`, or another channel (k, m), which is first made exact with 62 bits.
 
-    The measurement has the discrete metric (any two answers are neighbours) and the measure ``max_divergence``, in
+    The measurement has the discrete metric (any two answers are neighbors) and the measure ``max_divergence``, in
     nats. It chains and composes like OpenDP's own. An answer that is not an input is refused, and the error does not
     repeat it.
 
@@ -226,18 +228,18 @@ def to_opendp(channel: ChannelLike) -> Any:
         raise missing("opendp") from None
     ends = {label: list(accumulate(row)) for label, row in zip(exact.inputs, exact.weights.tolist(), strict=True)}
 
-    def known(answer: Any) -> bool:
+    def is_input(answer: Any) -> bool:
         try:
             return answer in ends
         except TypeError:
             return False
 
     def report(answer: Any) -> Label:
-        if not known(answer):
-            raise invalid("answer", "one of the inputs of the channel", Phrase("another"))
+        if not is_input(answer):
+            raise invalid("answer", "one of the inputs of the channel", Phrase("an unknown answer"))
         return exact.outputs[bisect_right(ends[answer], randbelow(exact.denominator))]
 
-    domain = dp.user_domain(f"one of {len(ends)} answers", known)
+    domain = dp.user_domain(f"one of {len(ends)} answers", is_input)
     return dp.m.make_user_measurement(
         domain, dp.discrete_distance(), dp.max_divergence(), report, lambda d: epsilon if d else 0.0
     )

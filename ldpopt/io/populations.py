@@ -40,8 +40,10 @@ from ldpopt.values.schema import kind
 class Populations(Result):
     """The distributions of two groups over the k answers to one question.
 
-    labels : the k answers. p0, p1 : their distributions in the two groups, read-only, shape (k,).
-    names : the names of the groups. counts : the numbers of respondents, shape (2, k), if p0 and p1 come from counts.
+    labels : the k answers.
+    p0, p1 : their distributions in the two groups, read-only, shape (k,).
+    names : the names of the groups.
+    counts : the numbers of respondents, shape (2, k), if p0 and p1 come from counts.
 
     >>> Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
     Populations('p0' and 'p1', 2 answers)
@@ -70,13 +72,15 @@ def read_pair(
     *,
     counts: bool = False,
 ) -> Populations:
-    """P0 and P1 from a CSV file, or from JSON ``{"p0": [...], "p1": [...], "labels": [...]}``.
+    """Read P0 and P1 from a CSV or JSON file.
+
+    JSON has the form ``{"p0": [...], "p1": [...], "labels": [...]}``.
 
     columns : the two columns of a CSV file, by name or by position from 0. By default they are the columns named p0 and
         p1, or both columns of a file that has two.
     labels : the column with the names of the answers; by default the first one, if it is neither p0 nor p1.
-    counts : whether to accept counts (or weights) and divide them by their sum. Otherwise a column that does not sum to
-        1 within `tolerances.ROW_SUM` is refused.
+    counts : True to accept counts (or weights) and divide them by their sum. Otherwise a column that does not sum to 1
+        within `tolerances.ROW_SUM` is rejected.
 
     A first line that has only numbers is data, not names. `InvalidInput` names the file, the line and the cell.
 
@@ -93,11 +97,11 @@ def read_pair(
         if Path(path).suffix.lower() == ".json" or (Path(path).suffix.lower() != ".csv" and text.lstrip()[:1] == "{"):
             if columns is not None or labels is not None:
                 raise invalid("columns", "none to choose for a JSON file", Phrase(f"{columns}, {labels}"))
-            values, given, names = _pair_from_json(text)
-            said = names
+            values, answer_labels, names = _pair_from_json(text)
+            column_names = names
         else:
-            values, given, names, said = _pair_from_csv(parse_table(str(path), text), columns, labels)
-        answers = tuple(range(len(values[0]))) if given is None else tuple(given)
+            values, answer_labels, names, column_names = _pair_from_csv(parse_table(str(path), text), columns, labels)
+        answers = tuple(range(len(values[0]))) if answer_labels is None else tuple(answer_labels)
         if len(set(answers)) != len(answers) or len(answers) != len(values[0]):
             raise invalid(
                 "labels",
@@ -105,11 +109,13 @@ def read_pair(
                 Phrase(f"{len(answers)}, of which {len(set(answers))} differ"),
             )
         if counts:
-            p0, p1 = (from_counts(v, name) for v, name in zip(values, said, strict=True))
-            table = np.stack([finite_array(v, name, 1) for v, name in zip(values, said, strict=True)])
+            p0, p1 = (from_counts(v, name) for v, name in zip(values, column_names, strict=True))
+            table = np.stack([finite_array(v, name, 1) for v, name in zip(values, column_names, strict=True)])
             table.setflags(write=False)
             return Populations(answers, p0, p1, names, table)
-        return Populations(answers, distribution(values[0], said[0]), distribution(values[1], said[1]), names)
+        return Populations(
+            answers, distribution(values[0], column_names[0]), distribution(values[1], column_names[1]), names
+        )
 
 
 def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str, str]]:
@@ -133,7 +139,7 @@ def _pair_from_json(text: str) -> tuple[list[Any], list[Label] | None, tuple[str
 def _pair_from_csv(
     table: Table, columns: tuple[ColumnKey, ColumnKey] | None, labels: ColumnKey | None
 ) -> tuple[list[Any], list[Label] | None, tuple[str, str], tuple[str, str]]:
-    """The two columns, the labels, the names of the populations, and what messages call the columns."""
+    """The two columns, the labels, the names of the populations, and the names of the columns in messages."""
     named = not all(is_number(cell) for cell in table.rows[0])
     names = table.names() if named else ()
     if columns is None:
@@ -158,8 +164,8 @@ def _pair_from_csv(
         place = 0 if labels is None else table.position(labels, names)
         answers = [table.text(row, place) for row in rows]
     titles = (names[first], names[second]) if named else ("p0", "p1")
-    said = [column if isinstance(column, str) else f"column {column_shown(column)}" for column in columns]
-    return values, answers, titles, (said[0], said[1])
+    column_names = [column if isinstance(column, str) else f"column {column_shown(column)}" for column in columns]
+    return values, answers, titles, (column_names[0], column_names[1])
 
 
 MOST_NUMBERS = 40
@@ -169,9 +175,10 @@ MOST_NUMBERS = 40
 def read_microdata(
     path: PathLike, answer: ColumnKey, group: ColumnKey, bins: int | Sequence[float] | None = None
 ) -> Populations:
-    """Two groups' answers to one question from a file with a line for each respondent and named columns.
+    """Read two groups' answers to one question from a file with one row per respondent.
 
-    path : CSV (delimiter, encoding and decimal sign are found), an Excel workbook, Parquet, or a file of SPSS, Stata or
+    path : CSV (delimiter, encoding and decimal sign are detected), an Excel workbook, Parquet, or a file of SPSS, Stata
+        or
         SAS.
     answer, group : column names, or positions from 0. Answers and groups are sorted, as numbers if all are integers,
         else as text. The first group is p0.
@@ -191,7 +198,7 @@ def read_microdata(
     """
     where = str(path)
     pairs, (answered, grouped) = _counted(path, answer, group)
-    said = column_shown(answer)
+    column_name = column_shown(answer)
     if not pairs:
         raise invalid(where, "a line for each respondent", Phrase("column names alone"))
     for name, side in ((grouped, 0), (answered, 1)):
@@ -203,23 +210,23 @@ def read_microdata(
         raise invalid(where, "exactly two groups", len(groups), f"column {column_shown(group)}")
     texts = {pair[1] for pair in pairs}
     if bins is not None:
-        pairs, answers = _binned(pairs, bins, where, said)
+        pairs, answers = _binned(pairs, bins, where, column_name)
     else:
         if len(texts) > MOST_NUMBERS and all(is_number(text) for text in texts):
             how = "bins=6, or bins=[1000, 2000] for edges"
             expected = f"at most {MOST_NUMBERS} different numbers (cut them into bins: {how})"
-            raise invalid(where, expected, Phrase(f"{len(texts)}"), f"column {said}")
+            raise invalid(where, expected, Phrase(f"{len(texts)}"), f"column {column_name}")
         answers = sorted(texts, key=_kind_of(texts))
     if len(answers) < 2:
-        raise invalid(where, "at least two different answers", Phrase("one"), f"column {said}")
-    counts = np.array([[pairs[known, other] for other in answers] for known in groups], dtype=np.float64)
+        raise invalid(where, "at least two different answers", Phrase("a single answer"), f"column {column_name}")
+    counts = np.array([[pairs[group_name, other] for other in answers] for group_name in groups], dtype=np.float64)
     counts.setflags(write=False)
     labels = tuple(map(_kind_of(set(answers)), answers))
     return Populations(labels, from_counts(counts[0]), from_counts(counts[1]), (groups[0], groups[1]), counts)
 
 
 def seen_once(pair: Populations) -> tuple[Any, ...]:
-    """The answers that only one respondent gave. They may be typing errors, or they may identify a person.
+    """List the answers that only one respondent gave; they may be errors or identify a person.
 
     >>> counts = np.array([[3.0, 1.0], [4.0, 0.0]])
     >>> seen_once(Populations(("no", "yess"), counts[0] / 4, counts[1] / 4, counts=counts))
@@ -249,8 +256,8 @@ def _binned(
     counts: Counter[tuple[str, str]] = Counter()
     for (group, text), count in pairs.items():
         counts[group, names[bisect_right(edges, float(text))]] += count
-    held = {name for _, name in counts}
-    return counts, [name for name in names if name in held]
+    occupied = {name for _, name in counts}
+    return counts, [name for name in names if name in occupied]
 
 
 OTHER_FORMATS = (".parquet", ".xlsx", ".xlsm", ".sav", ".zsav", ".por", ".dta", ".sas7bdat")
@@ -283,10 +290,10 @@ def _pointed(text: str) -> str:
 
 
 def _of_batches(path: Path, answer: ColumnKey, group: ColumnKey) -> tuple[Counter[tuple[str, str]], tuple[str, str]]:
-    """The same from a file of another format, by what is registered to read it."""
+    """The same from a file of another format, by a registered reader."""
     readers = list(entry_points(group="ldpopt.readers"))
     if not readers:
-        raise uninstalled(f"{path}: what reads *{path.suffix} files", "survey")
+        raise uninstalled(f"{path}: the reader of *{path.suffix} files", "survey")
     chosen: list[str] = []
 
     def columns(names: Sequence[str]) -> list[str]:
@@ -317,5 +324,5 @@ def _text(value: Any) -> str:
 
 
 def _kind_of(texts: set[str]) -> type[int] | type[str]:
-    """What the texts are sorted as, and labels become: integers, if all are."""
+    """The type of the labels and of their sort order: integers, if all are."""
     return int if all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts) else str

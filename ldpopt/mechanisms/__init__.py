@@ -4,7 +4,7 @@ Channels: `binary`, `randomized_response` and other staircase matrices. Frequenc
 for a table: `unary_encoding`, `local_hashing`, `hadamard_response`. Designs for a sensitive yes-or-no question:
 `warner` to `triangular`. Numbers in an interval: `piecewise` for their mean, `square_wave` for their distribution. One
 draw from a secret distribution: `PrivateSampler`. Additive noise: `laplace`, `gaussian`, `staircase`,
-`matrix_mechanism`. Dominating pairs, at least as easy to tell apart as any two answers: `dominating_pair`,
+`matrix_mechanism`. Dominating pairs, at least as easy to distinguish as any two answers: `dominating_pair`,
 `FinitePair`, `ContinuousPair`.
 """
 

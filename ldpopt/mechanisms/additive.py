@@ -1,8 +1,8 @@
-"""What mechanisms share that release a number plus noise, and the divergences that affine functions see.
+"""Shared parts of mechanisms that release a number plus noise, and the divergences that affine functions see.
 
-Let p be the law of the symmetric noise Y, q that of Y + v, and A = order/(order - 1). The divergence restricted to
-affine functions a y + b is D = -log min E|a Y + b|^A over a v + b = 1 [CIM, eq. 3], a convex program in one variable.
-The bound of [CIM, Thm 13] is not used: it is below this value for order > 2 and small epsilon.
+Let p be the distribution of the symmetric noise Y, q that of Y + v, and A = order/(order - 1). The divergence
+restricted to affine functions a y + b is D = -log min E|a Y + b|^A over a v + b = 1 [CIM, eq. 3], a convex program in
+one variable. The bound of [CIM, Thm 13] is not used: it is below this value for order > 2 and small epsilon.
 """
 
 from __future__ import annotations
@@ -22,42 +22,45 @@ from ldpopt.numbers.enclosures.exact import precision
 from ldpopt.numbers.rounding import ULP, down, up
 from ldpopt.numbers.tolerances import ATTAINED_GAP
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.values.distribution import Array, Checked, Rng, generator, number, plain, positive
+from ldpopt.values.distribution import Array, Checked, Rng, generator, number, positive, unwrap_scalar
 
 if TYPE_CHECKING:
     from flint import arb
 
-FAINT = 1e-290
-"""A value below this has lost digits, so that its two ends need not be near each other to be exact."""
+IMPRECISE_BELOW = 1e-290
+"""Below this, a value has lost digits, so its two bounds need not be close to be exact."""
 
 
 def guarantee(
     notion: str, low: float, high: float, reference: str, exact: bool = True, /, **parameters: float
 ) -> Guarantee:
-    """The `Guarantee` that the true value lies in [low, high]; each end may be off by a few units in the last place.
+    """Build the `Guarantee` that the true value lies in [low, high].
 
-    exact : whether the interval encloses the value. It is called exact if the interval is narrow, too.
+    Each end may be off by a few units in the last place.
+
+    exact : True if the interval encloses the value. The guarantee is exact if the interval is also narrow.
     """
     value = up(high, 16) + 0.0
     if notion in ("hockey_stick", "total_variation"):
         value = min(value, 1.0)
     lower = down(max(low, 0.0), 16)
-    narrow = lower == value or (value < math.inf and value - lower <= max(ATTAINED_GAP * value, FAINT))
+    narrow = lower == value or (value < math.inf and value - lower <= max(ATTAINED_GAP * value, IMPRECISE_BELOW))
     return Guarantee(notion, value, lower, None, exact and narrow, reference, parameters)
 
 
-def near(value: float, error: float) -> tuple[float, float]:
-    """The interval around a value of at most this relative error."""
+def interval_around(value: float, error: float) -> tuple[float, float]:
+    """Return the interval around a value of at most this relative error."""
     return value * (1 - error), value * (1 + error)
 
 
 def enlarge(value: float) -> float:
-    """A slightly larger epsilon or eta, so that a rounded pair still dominates; the reverse of `toward_privacy`."""
+    """Return a slightly larger epsilon or eta, so that a rounded pair still dominates."""
+    # The reverse of `toward_privacy`.
     return value if math.isinf(value) else value + 2.0**-47 + 8 * ULP * value
 
 
 def answers(x: Any) -> Array:
-    """The answers as a float array, checked to be finite numbers."""
+    """Return the answers as a float array, checked to be finite numbers."""
     try:
         values = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
@@ -91,16 +94,17 @@ class Noise:
 
 
 def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
-    """The Rényi divergence restricted to affine features between `noise` and `noise` moved by `shift` > 0, in nats.
+    """Bound the Rényi divergence restricted to affine features of `noise` and moved noise.
 
-    order in [1.01, inf). The program is convex, so three neighboring values of it, as balls, enclose its minimum.
+    The noise is moved by `shift` > 0; in nats; order in [1.01, inf). The program is convex, so three neighboring values
+    of it, as balls, enclose its minimum.
     """
     from flint import arb
 
     order = number(order, "order", f"a finite number of at least {LOWEST_ORDER}", LOWEST_ORDER)
 
     def log_value(best: float, step: float) -> arb:
-        """log E|h|^A at a (1 + step), where a = 1/(v + c) for c = `best`: the program is convex in a."""
+        """Compute log E|h|^A at a (1 + step), where a = 1/(v + c) for c = `best`."""
         moved, power = arb(shift) / noise.scale, arb(order) / (arb(order) - 1)
         return noise.log_drop((moved + best) / (1 + arb(step)) - moved, moved, power)
 
@@ -130,7 +134,7 @@ BRACKET_STEPS = (1e-6, 1e-5, 1e-4, 1e-3)
 
 
 def _minimiser(function: Callable[[float], float], guess: float, shift: float) -> float:
-    """The minimiser over c > 0 of a unimodal function, near `guess` on a logarithmic scale."""
+    """The minimizer over c > 0 of a unimodal function, near `guess` on a logarithmic scale."""
     from scipy.optimize import minimize_scalar
 
     low, high = math.log(min(guess, shift)) - 12, math.log(max(guess, shift)) + 12
@@ -153,7 +157,7 @@ class AdditiveNoise(Checked, ABC, sensitivity=positive):
     @property
     @abstractmethod
     def noise(self) -> Noise:
-        """The law of the noise."""
+        """The distribution of the noise."""
 
     @abstractmethod
     def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -165,17 +169,19 @@ class AdditiveNoise(Checked, ABC, sensitivity=positive):
         return float(self.pair.total_variation())
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine features, of an order in [1.01, inf), in nats [CIM, eq. 3].
+        """Compute the Rényi divergence restricted to affine features, in nats [CIM, eq. 3].
 
-        It is what an adversary learns who computes only affine functions of the release, also of vectors with
-        `sensitivity` in the 1-norm for Laplace and the 2-norm for Gaussian noise.
+        The order lies in [1.01, inf). The divergence limits an adversary who computes only affine functions of the
+        release. It also holds for vectors with `sensitivity` in the 1-norm for Laplace and the 2-norm for Gaussian
+        noise.
         """
         return restricted_renyi(self.noise, self.sensitivity, order)
 
     def sample(self, x: Any, rng: Rng = None) -> Any:
-        """Simulated releases for an answer or an array of answers; `rng` is a numpy generator, a seed or None.
+        """Simulate releases for an answer or an array of answers.
 
-        Never release them: which floats can come up depends on the answer, so that a release may give it away.
+        `rng` is a numpy generator, a seed or None. Never release them: the set of possible floats depends on the
+        answer, so a release may disclose it.
         """
         x = answers(x)
-        return plain(x + self._drawn(generator(rng), x.shape))
+        return unwrap_scalar(x + self._drawn(generator(rng), x.shape))

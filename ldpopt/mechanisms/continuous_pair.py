@@ -26,9 +26,9 @@ from ldpopt.privacy.conversions import pure_to_renyi
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.renyi import renyi_order
-from ldpopt.privacy.supremum import each, largest_slope, largest_spread
+from ldpopt.privacy.supremum import largest_slope, largest_spread, vectorized
 from ldpopt.privacy.trade_off import TradeOffCurve, type_one_errors
-from ldpopt.values.distribution import Array, number, plain, positive_epsilon, positive_integer, unit_interval
+from ldpopt.values.distribution import Array, number, positive_epsilon, positive_integer, unit_interval, unwrap_scalar
 
 Density = Callable[[Any], Any]
 Interval = tuple[float, float]
@@ -43,10 +43,10 @@ class ContinuousPair:
     epsilon : the largest |log p/q| in nats if it is known, else inf; compared with the densities at some points
         (`InvalidInput` if they exceed it), and trusted elsewhere.
 
-    The integrals are numerical: the line is cut at the peaks of each integrand and where it has fallen far below them,
-    and what overflows is kept in logarithms. `lower` and `value` of a `Guarantee` are moved outward by the estimated
-    error, and held within the bounds that `epsilon` proves. They are right for densities that are smooth between
-    `edges` on the scale of the points tried, from 1/1000 to ten million around each edge; `exact` is False.
+    The integrals are numerical. The line is cut at the peaks of each integrand and where it has fallen far below them,
+    and overflowing values are stored as logarithms. `lower` and `value` of a `Guarantee` are moved outward by the
+    estimated error, and restricted to the bounds that `epsilon` proves. They are right for densities that are smooth
+    between `edges` on the scale of the trial points, from 1/1000 to ten million around each edge; `exact` is False.
     The named pairs, `GaussianPair`, `LaplacePair` and these after sampling, enclose every measure.
 
     >>> logistic = lambda x: -x - 2 * np.logaddexp(0, -x)
@@ -83,18 +83,18 @@ class ContinuousPair:
             raise invalid("epsilon", f"at least {largest!r}, a loss that occurs", self.epsilon)
 
     def total_variation(self) -> Guarantee:
-        """The total variation distance eta [GI, Def 7]."""
+        """Compute the total variation distance eta [GI, Def 7]."""
         low, high = self._hockey_stick(0.0)
         return guarantee("total_variation", low, min(high, 1.0), "[GI, Def 7]", self.enclosed)
 
     def hockey_stick(self, epsilon: float) -> Guarantee:
-        """The smallest delta for which (epsilon, delta) holds; epsilon in nats, any real number [GI, Def 1]."""
+        """Compute the smallest delta such that (epsilon, delta) holds, for any real epsilon (nats)."""
         epsilon = number(epsilon, "epsilon")
         low, high = self._hockey_stick(epsilon)
         return guarantee("hockey_stick", low, min(high, 1.0), "[GI, Def 1]", self.enclosed, epsilon=epsilon)
 
     def approximate_dp(self, delta: float) -> Guarantee:
-        """The smallest epsilon >= 0 for which (epsilon, delta) holds, in nats, for delta in [0, 1] [GI, Def 1].
+        """Compute the smallest epsilon >= 0 (nats) such that (epsilon, delta) holds [GI, Def 1].
 
         >>> from ldpopt.mechanisms.noise import GaussianPair
         >>> round(float(GaussianPair(1.0).approximate_dp(1e-6)), 6)
@@ -122,7 +122,7 @@ class ContinuousPair:
                               sampled_epsilon(self.epsilon, share))  # fmt: skip
 
     def renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence of an order in [1, inf], in nats [M, Def 3]; order 1 is KL, inf the largest loss."""
+        """Compute the Rényi divergence of an order in [1, inf], in nats [M, Def 3]."""
         order = renyi_order(order)
         low, high = (self.epsilon, self.epsilon) if math.isinf(order) else self._renyi(order)
         if not self.enclosed and math.isfinite(self.epsilon):
@@ -130,19 +130,19 @@ class ContinuousPair:
         return guarantee("renyi", low, min(high, self.epsilon), "[M, Def 3]", self.enclosed, order=order)
 
     def zcdp(self, xi: float = 0.0, max_order: float = math.inf) -> Guarantee:
-        """rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha, in nats [BS, Def 1.1 and 8.4]."""
+        """Compute rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha, in nats."""
         xi, top = number(xi, "xi"), bounded_order(max_order)
         low, high = self._zcdp(xi, top)
         bounded = {} if math.isinf(top) else {"max_order": top}
         return guarantee("zcdp", low, high, "[BS, Def 1.1]", self.enclosed, xi=xi, **bounded)
 
     def mcdp(self) -> MeanConcentrated:
-        """(mu, tau): the mean of the privacy loss log p/q, and its subgaussian parameter [DR, Def 3.3]."""
+        """Compute (mu, tau): the mean of the privacy loss, and its subgaussian parameter [DR, Def 3.3]."""
         mu = guarantee("mcdp_mu", *self._renyi(1.0), "[DR, Def 3.3]", self.enclosed)
         return MeanConcentrated(mu, guarantee("mcdp_tau", *self._subgaussian(), "[DR, Def 3.3]", self.enclosed))
 
     def finite_pair(self, points: int = 1025) -> FinitePair:
-        """Return a finite pair that dominates this one, in its own direction, with privacy losses on two grids.
+        """Return a finite pair that dominates this one, with privacy losses on two grids.
 
         Each grid has `points` losses, one of positive and one of negative losses. Its delta meets that of this pair at
         the losses of the grids, and is linear in e^epsilon between them: too large by an amount of second order in the
@@ -160,21 +160,20 @@ class ContinuousPair:
         """Return a finite pair that this one dominates: outcomes whose losses lie in one cell of a grid are merged.
 
         Merging only hides, so the measures of the result are lower bounds, but for relative errors of its masses of at
-        most `MERGED`.
-        None if the masses of the cells are not known in closed form.
+        most `MERGED_MASS_RTOL`. None if the masses of the cells are not known in closed form.
         """
         if self._tails(0.0, False) is None:
             return None
         sides, points = [], positive_integer(points, "points", minimum=2)
         for reverse in (False, True):
             edges = np.linspace(0.0, self._farthest(reverse) * (1 - 1e-9), points)
-            above = np.array([self._tails(float(edge), reverse) for edge in edges])
+            tails = np.array([self._tails(float(edge), reverse) for edge in edges])
             starts = [0]
             for n in range(1, points):
-                if (above[starts[-1]] - above[n] >= 1e-6 * above[starts[-1]]).all() and above[n].all():
+                if (tails[starts[-1]] - tails[n] >= 1e-6 * tails[starts[-1]]).all() and tails[n].all():
                     starts.append(n)
-            above = above[starts]
-            sides.append(np.concatenate([above[:-1] - above[1:], above[-1:]]))
+            tails = tails[starts]
+            sides.append(np.concatenate([tails[:-1] - tails[1:], tails[-1:]]))
         p, q = np.concatenate([sides[0], sides[1][::-1, ::-1]]).clip(0.0).T
         return FinitePair(p / p.sum(), q / q.sum()).ordered
 
@@ -206,19 +205,19 @@ class ContinuousPair:
         return min(top, 700.0)
 
     def trade_off(self, points: int = 1025) -> TradeOffCurve:
-        """A trade-off curve nowhere above the true one: that of `finite_pair` with as many points."""
+        """Build a trade-off curve nowhere above the true one: that of `finite_pair`."""
         return self.finite_pair(points).trade_off()
 
     def trade_off_at(self, false_alarm: Any) -> Any:
-        """The smallest missed-detection rate of a test at each false-alarm rate in [0, 1], rounded down [GI, Def 2]."""
+        """Compute the smallest missed-detection rate at each false-alarm rate in [0, 1] [GI, Def 2]."""
         rates = type_one_errors(false_alarm)
-        return plain(np.array([self._missed(rate) for rate in rates.ravel().tolist()]).reshape(rates.shape))
+        return unwrap_scalar(np.array([self._missed(rate) for rate in rates.ravel().tolist()]).reshape(rates.shape))
 
     def _integral(self, log_function: Callable[[float], float], cuts: Sequence[float] = ()) -> tuple[float, ...]:
-        """(top, total, error): e^top total estimates the integral of a positive function, given by its logarithm.
+        """The parts (top, total, error) of an integral: e^top total estimates it, from the integrand's logarithm.
 
         The support is cut at `cuts`, at the function's peaks, and on both sides of them where it has fallen by the
-        factors of `_FALLS`, so that no peak is narrow within its piece.
+        factors of `_CUT_DROPS`, so that no peak is narrow within its piece.
         """
         from scipy.integrate import quad
 
@@ -232,10 +231,10 @@ class ContinuousPair:
         top = max(logs)
         if top == -math.inf:
             return 0.0, 0.0, 0.0
-        places = {x for x, log in zip(points, logs, strict=True) if log >= top - _FALLS[-1]}
+        places = {x for x, log in zip(points, logs, strict=True) if log >= top - _CUT_DROPS[-1]}
         places = {min(places), max(places), *(points[n] for n in _peaks(logs))}
         for (a, left), (b, right) in pairwise(zip(points, logs, strict=True)):
-            places |= {_crossed(log_function, a, b, top - fall) for fall in _FALLS
+            places |= {_crossed(log_function, a, b, top - fall) for fall in _CUT_DROPS
                        if (left < top - fall) != (right < top - fall)}  # fmt: skip
         total, error = 0.0, 0.0
         for a, b in pairwise(sorted({*self.edges, *cuts, *places})):
@@ -272,31 +271,31 @@ class ContinuousPair:
         return np.array(points), np.array([float(self.log_p(x)) - float(self.log_q(x)) for x in points])
 
     def _crossings(self, level: float) -> list[float]:
-        """Where the privacy loss crosses `level`, as the probes show: the hockey stick's integrand has a kink there."""
+        """The points where the loss crosses `level`: the hockey stick's integrand has a kink there."""
         from scipy.optimize import brentq
 
         def excess(x: float) -> float:
             return float(self.log_p(x)) - float(self.log_q(x)) - level
 
         points, losses = self._losses
-        above = losses > level
-        return [float(brentq(excess, points[n], points[n + 1])) for n in np.flatnonzero(above[1:] != above[:-1])]
+        is_above = losses > level
+        return [float(brentq(excess, points[n], points[n + 1])) for n in np.flatnonzero(is_above[1:] != is_above[:-1])]
 
     def _epsilon_at(self, delta: float) -> Interval:
-        """Bounds on the smallest epsilon at which the hockey stick is at most delta, by bisection on its bounds."""
+        """Bounds on the smallest epsilon with a hockey stick of at most delta, by bisection on its bounds."""
         top = min(1.0, self.epsilon)
         while top < self.epsilon and not self._hockey_stick(top)[1] <= delta:
             top = min(2 * top, self.epsilon)
             if top > 1e12:
                 return 0.0 if delta > 0 else self.epsilon, math.inf
 
-        def least(end: int) -> float:
+        def smallest(end: int) -> float:
             def exceeds(epsilon: float) -> bool:
                 return not self._hockey_stick(epsilon)[end] <= delta
 
             return bisected(exceeds, 0.0, top, 1e-14)[end] if exceeds(0.0) else 0.0
 
-        return least(0), least(1)
+        return smallest(0), smallest(1)
 
     def _directions(self) -> tuple[tuple[Density, Density], ...]:
         return (self.log_p, self.log_q), (self.log_q, self.log_p)
@@ -322,7 +321,9 @@ class ContinuousPair:
             # (e^largest - e^epsilon)/(1 + e^largest), the most that a loss of at most `largest` allows [GI, Cor 1].
             largest = self.epsilon
             high = min(high, -math.expm1(epsilon - largest) / (1 + math.exp(-largest)) * (1 + 16 * ULP))
-        return min(low, high), max(high, _LEAST)  # densities below the range of floats are left out of the integral
+        return min(low, high), max(
+            high, _NEGLIGIBLE
+        )  # densities below the range of floats are left out of the integral
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
         """Return an interval that holds log E exp(s (Z - E Z)), for the privacy loss Z = log p/q under p.
@@ -358,8 +359,8 @@ class ContinuousPair:
         mean = sum(self._mean(reverse)) / 2
 
         def term(x: float) -> float:
-            away = abs(float(log_p(x) - log_q(x)) - mean)
-            return float(log_p(x)) + 2 * math.log(away) if away > 0 else -math.inf
+            distance = abs(float(log_p(x) - log_q(x)) - mean)
+            return float(log_p(x)) + 2 * math.log(distance) if distance > 0 else -math.inf
 
         return self._estimate(term)
 
@@ -374,7 +375,7 @@ class ContinuousPair:
         if math.isinf(self.epsilon):
             return max(float(mean[0].max()) - xi, 0.0), math.inf
         largest, spread = np.full(2, self.epsilon), (np.full(2, 2 * self.epsilon), _in_both(self._variance)[1])
-        return _larger(largest_slope(each(self._directed), mean, largest, xi, max_order - 1, spread))
+        return _larger(largest_slope(vectorized(self._directed), mean, largest, xi, max_order - 1, spread))
 
     def _subgaussian(self) -> Interval:
         low, high = _in_both(self._variance)
@@ -382,7 +383,7 @@ class ContinuousPair:
         if math.isinf(self.epsilon):
             return math.sqrt(low.max()), math.inf
         reach, spread = self.epsilon + _in_both(self._mean)[1], (np.full(2, 2 * self.epsilon), high)
-        return _larger(largest_spread(each(self._directed), (low, high), reach, spread))
+        return _larger(largest_spread(vectorized(self._directed), (low, high), reach, spread))
 
     def _directed(self, reverse: int, s: float) -> Interval:
         return self.cumulant(s, reverse=bool(reverse))
@@ -398,12 +399,12 @@ class ContinuousPair:
         return max(0.0, 1.0 - min(float(minimum.fun), covered(-reach), covered(reach)))
 
 
-_LEAST = 1e-300
-"""A hockey stick divergence below this is not distinguished from zero."""
+_NEGLIGIBLE = 1e-300
+"""Hockey stick divergences below this are not distinguished from zero."""
 
 
 def _in_both(interval: Callable[[bool], Interval]) -> tuple[Array, Array]:
-    """The lower and the upper ends of what depends on the direction, (2,) each."""
+    """The lower and the upper ends of a bound for both directions, (2,) each."""
     low, high = np.array([interval(False), interval(True)]).T
     return low, high
 
@@ -412,11 +413,11 @@ def _larger(bounds: tuple[Array, Array]) -> Interval:
     return float(bounds[0].max()), float(bounds[1].max())
 
 
-MERGED = 1e-9
-"""A bound on the relative errors of the masses of merged outcomes: each is at least 1e-6 of the tails it is made of."""
+MERGED_MASS_RTOL = 1e-9
+"""Bound on the relative errors of the masses of merged outcomes: each is at least 1e-6 of its tails."""
 
-_FALLS = (1.0, 4.0, 12.0, 36.0, 100.0, 300.0, 745.0)
-"""An integrand is cut where its logarithm lies this far below its top."""
+_CUT_DROPS = (1.0, 4.0, 12.0, 36.0, 100.0, 300.0, 745.0)
+"""Distances of an integrand's logarithm below its top where the integrand is cut."""
 
 
 def _peaks(logs: Sequence[float]) -> list[int]:
@@ -438,10 +439,10 @@ def _climbed(log_function: Callable[[float], float], a: float, b: float) -> floa
 
 def _crossed(log_function: Callable[[float], float], a: float, b: float, level: float) -> float:
     """A place between a and b where a function crosses a level, nearly."""
-    below = log_function(a) < level
+    starts_below = log_function(a) < level
     for _ in range(24):
         middle = (a + b) / 2
-        a, b = (middle, b) if (log_function(middle) < level) == below else (a, middle)
+        a, b = (middle, b) if (log_function(middle) < level) == starts_below else (a, middle)
     return (a + b) / 2
 
 
@@ -481,7 +482,7 @@ def log_expm2(x: float) -> float:
 
 
 def expm2(x: float) -> float:
-    """exp(x) - 1 - x without cancellation near 0."""
+    """Compute exp(x) - 1 - x without cancellation near 0."""
     if abs(x) > 0.5:
         return math.expm1(x) - x
     total, term = 0.0, 1.0
@@ -492,11 +493,13 @@ def expm2(x: float) -> float:
 
 
 def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:
-    """The five-point pair that dominates every (epsilon, delta)-DP mechanism of total variation eta [GI, eq. 7-8].
+    """Build the five-point pair that dominates every (epsilon, delta)-DP, eta-TV mechanism.
 
-    epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and 1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e
+    See [GI, eq. 7-8]. epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and 1 - alpha = (eta - delta)(e +
+    1)/((1 - delta)(e
     - 1)), p is (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
-    An eta above delta + (1 - delta) tanh(epsilon/2) limits nothing; a delta above eta is lowered to it. Parameters are
+    An eta above delta + (1 - delta) tanh(epsilon/2) adds no constraint; a delta above eta is lowered to it. Parameters
+    are
     enlarged by a few units in the last place, so that the rounded pair dominates, too.
 
     >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)

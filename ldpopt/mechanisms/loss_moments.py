@@ -1,12 +1,12 @@
 """Moments of a mixture under Gaussian and Laplace noise, as balls that surely hold them.
 
-Let q be the law of the noise, p that of the moved noise, l = log p/q, and M = 1 - r + r e^l the likelihood ratio of
-r p + (1 - r) q against q. Every measure of Rényi type follows from E M^a (log M)^j under q, for real a and j = 0, 1, 2.
-D_alpha is log E M^alpha / (alpha - 1) in one direction, and log E M^(1 - alpha) / (alpha - 1) in the other.
+Let q be the distribution of the noise, p that of the moved noise, and l = log p/q. M = 1 - r + r e^l is the likelihood
+ratio of r p + (1 - r) q against q. Every measure of Rényi type follows from E M^a (log M)^j under q, for real a and j =
+0, 1, 2. D_alpha is log E M^alpha / (alpha - 1) in one direction, and log E M^(1 - alpha) / (alpha - 1) in the other.
 
 Gaussian noise: the trapezoidal rule on the whole line. In the strip |Im x| <= d <= pi/(2 mu), the real part of
-1 - r + r e^l is positive, so M^a and log M are analytic, and the rule of step h errs by at most
-2 N/(e^(2 pi d/h) - 1), where N bounds the integral of the modulus on every line of the strip [TW, Thm 5.1]. There
+1 - r + r e^l is positive, so M^a and log M are analytic. The rule of step h errs by at most 2 N/(e^(2 pi d/h) - 1),
+where N bounds the integral of the modulus on every line of the strip [TW, Thm 5.1]. There
 |M(x + iy)| lies between M(x) cos(mu y/2) and M(x). Sums are cut where min(1, e^l) <= M <= max(1, e^l) bounds the rest.
 
 Laplace noise: l has two atoms, -epsilon and epsilon, and a density between them. That integral is cut into panels that

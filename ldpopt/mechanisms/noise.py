@@ -1,6 +1,6 @@
-"""The Laplace, Gaussian and staircase mechanisms: the law of the noise, and what it guarantees, in closed form.
+"""The Laplace, Gaussian and staircase mechanisms: the distribution of the noise and its guarantees, in closed form.
 
-The density of staircase noise falls in steps, exactly as private as epsilon and eta demand.
+The density of staircase noise falls in steps, and attains epsilon and eta exactly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ldpopt.errors import SolverError, invalid
-from ldpopt.mechanisms.additive import BRACKET_STEPS, AdditiveNoise, Noise, guarantee, near
+from ldpopt.mechanisms.additive import BRACKET_STEPS, AdditiveNoise, Noise, guarantee, interval_around
 from ldpopt.mechanisms.continuous_pair import Interval, dominating_pair, expm2
 from ldpopt.mechanisms.loss_moments import gaussian_moment, laplace_moment
 from ldpopt.mechanisms.sampled import SymmetricPair
@@ -24,7 +24,15 @@ from ldpopt.numbers.rounding import SUBNORMAL, ULP, bisected, up
 from ldpopt.numbers.tolerances import RANGE_END
 from ldpopt.privacy.finite_pair import FinitePair
 from ldpopt.privacy.guarantee import Guarantee
-from ldpopt.values.distribution import Array, nonnegative, open_unit, plain, positive, positive_epsilon, unit_interval
+from ldpopt.values.distribution import (
+    Array,
+    nonnegative,
+    open_unit,
+    positive,
+    positive_epsilon,
+    unit_interval,
+    unwrap_scalar,
+)
 
 if TYPE_CHECKING:
     from flint import arb
@@ -55,8 +63,8 @@ class LaplacePair(SymmetricPair):
     def _one_way(self, epsilon: float, reverse: bool) -> Interval:
         # 1 - e^{(t - epsilon)/2} on [-epsilon, epsilon]; below, all of 1 - e^t [GI, section VI-A].
         if epsilon <= -self.epsilon:
-            return near(-math.expm1(epsilon), _LAPLACE)
-        return near(-math.expm1(min((epsilon - self.epsilon) / 2, 0.0)), _LAPLACE)
+            return interval_around(-math.expm1(epsilon), _LAPLACE)
+        return interval_around(-math.expm1(min((epsilon - self.epsilon) / 2, 0.0)), _LAPLACE)
 
     def _tails(self, epsilon: float, reverse: bool) -> Interval:
         e = self.epsilon
@@ -67,10 +75,10 @@ class LaplacePair(SymmetricPair):
         return 1 - math.exp((epsilon - e) / 2) / 2, math.exp(-(epsilon + e) / 2) / 2
 
     def _mean(self, reverse: bool) -> Interval:
-        return near(expm2(-self.epsilon), _LAPLACE)
+        return interval_around(expm2(-self.epsilon), _LAPLACE)
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
-        """An interval that holds log E exp(s (Z - E Z)) of the privacy loss Z, the same in both directions.
+        """Enclose log E exp(s (Z - E Z)) of the privacy loss Z, the same in both directions.
 
         It is the Rényi divergence of [M, Table II], rearranged so that terms do not cancel.
         """
@@ -141,13 +149,13 @@ class Laplace(AdditiveNoise, epsilon=positive_epsilon):
 
     @property
     def noise(self) -> Noise:
-        """The law of the noise."""
+        """The distribution of the noise."""
         return laplace_noise(self.scale)
 
     def restricted_kl(self) -> Guarantee:
-        """The KL divergence restricted to affine features of the released number, in nats [CIM, Thm 9]."""
+        """Compute the KL divergence restricted to affine features, in nats [CIM, Thm 9]."""
         excess = self.epsilon**2 / (math.sqrt(1 + self.epsilon**2) + 1)  # sqrt(1 + epsilon^2) - 1
-        return guarantee("restricted_kl", *near(excess - math.log1p(excess / 2), _LAPLACE), "[CIM, Thm 9]")
+        return guarantee("restricted_kl", *interval_around(excess - math.log1p(excess / 2), _LAPLACE), "[CIM, Thm 9]")
 
     def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.laplace(0.0, self.scale, shape)
@@ -163,9 +171,11 @@ def laplace_noise(scale: float) -> Noise:
 
 def laplace_power(c: arb, power: arb) -> arb:
     """Return a ball around E|Y + c|^power for unit Laplace noise and c > 0: incomplete gamma functions."""
-    more, decay = power + 1, (-c).exp()
-    inside = c**more / more * c.hypgeom_1f1(more, more + 1)  # the integral of u^power e^u up to c
-    return (c.exp() * c.gamma_upper(more) + decay * (inside + more.gamma())) / 2
+    exponent, decay = power + 1, (-c).exp()
+    lower_integral = (
+        c**exponent / exponent * c.hypgeom_1f1(exponent, exponent + 1)
+    )  # the integral of u^power e^u up to c
+    return (c.exp() * c.gamma_upper(exponent) + decay * (lower_integral + exponent.gamma())) / 2
 
 
 def _log1p_minus(x: float) -> float:
@@ -207,10 +217,10 @@ class GaussianPair(SymmetricPair):
         from scipy.special import erf, erfcx, log_ndtr
 
         if epsilon == 0:
-            return near(float(erf(self.mu / math.sqrt(8))), _NORMAL)  # 2 Phi(mu/2) - 1 [GI, eq. 17]
+            return interval_around(float(erf(self.mu / math.sqrt(8))), _NORMAL)  # 2 Phi(mu/2) - 1 [GI, eq. 17]
         if epsilon < 0:
             low, high = (-math.expm1(epsilon) + math.exp(epsilon) * end for end in self._one_way(-epsilon, reverse))
-            return near(low, _NORMAL)[0], near(high, _NORMAL)[1]
+            return interval_around(low, _NORMAL)[0], interval_around(high, _NORMAL)[1]
         # Phi(-a) - e^epsilon Phi(-b), a = epsilon/mu - mu/2, b = a + mu, and phi(a) = e^epsilon phi(b).
         a, b = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
         if a > 40:  # below e^-800
@@ -247,7 +257,7 @@ class GaussianPair(SymmetricPair):
         return min(order * low, sys.float_info.max) * (1 - 4 * ULP), order * high * (1 + 4 * ULP)
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
-        """log E exp(s (Z - E Z)) = s^2 mu^2 / 2: the privacy loss is normal of variance mu^2."""
+        """Compute log E exp(s (Z - E Z)) = s^2 mu^2 / 2 for the normal privacy loss Z."""
         return half_square(s * self.mu) if s else (0.0, 0.0)
 
     def _zcdp(self, xi: float, max_order: float) -> Interval:
@@ -257,7 +267,7 @@ class GaussianPair(SymmetricPair):
         return max(ends[0]) - slack, max(ends[1]) + slack
 
     def _subgaussian(self) -> Interval:
-        return near(self.mu, _NORMAL)  # [DR, Cor 3.3]
+        return interval_around(self.mu, _NORMAL)  # [DR, Cor 3.3]
 
     def moment(self, rate: float, power: arb, logs: int, bits: int) -> arb | None:
         """Return a ball around E M^power (log M)^logs, as of `loss_moments`; None if the sum would be too long."""
@@ -290,11 +300,11 @@ class Gaussian(AdditiveNoise, sigma=positive):
 
     @classmethod
     def for_approximate_dp(cls, epsilon: float, delta: float, sensitivity: float = 1.0) -> Self:
-        """The least noise that is (epsilon, delta)-DP: the analytic Gaussian mechanism [BW, Alg 1].
+        """Return the smallest noise that is (epsilon, delta)-DP [BW, Alg 1].
 
-        epsilon >= 0 in nats, delta in (0, 1), `sensitivity` as above. sigma is within twelve digits of the least value,
-        and rounded up: the delta that `pair` has at epsilon, rounded up, is at most the given one. Raises
-        `InvalidInput` for values out of range.
+        This is the analytic Gaussian mechanism. epsilon >= 0 in nats, delta in (0, 1), `sensitivity` as above. sigma is
+        within twelve digits of the smallest value, and rounded up. The delta of `pair` at epsilon, rounded up, is at
+        most `delta`. Raises `InvalidInput` for values out of range.
 
         >>> round(Gaussian.for_approximate_dp(1.0, 1e-6).sigma, 6)
         4.224679
@@ -341,11 +351,11 @@ class Gaussian(AdditiveNoise, sigma=positive):
 
     @property
     def noise(self) -> Noise:
-        """The law of the noise."""
+        """The distribution of the noise."""
         return gaussian_noise(self.sigma)
 
     def restricted_kl(self) -> Guarantee:
-        """The KL divergence restricted to affine features, in nats: it equals the full one, mu^2/2 [CIM, Thm 10]."""
+        """Return the KL divergence restricted to affine features: the full one, mu^2/2 [CIM, Thm 10]."""
         return guarantee("restricted_kl", *half_square(self.mu), "[CIM, Thm 10]")
 
     def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -376,7 +386,7 @@ MAXIMUM_STEPS = 50_000
 class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
     """The staircase mechanism of Geng et al. [GI, section VI-C]: a number plus noise whose density falls in steps.
 
-    The density is symmetric; it is a on [0, gamma D) and a e^{-epsilon} on [gamma D, D), and falls by e^{-epsilon} with
+    The density is symmetric. It is a on [0, gamma D) and a e^{-epsilon} on [gamma D, D), and falls by e^{-epsilon} with
     every further D = `sensitivity`, the largest distance between two answers. epsilon in nats; gamma in [0, 1].
 
     It is epsilon-DP and eta-TV, with eta between (1 - e^{-epsilon})/2 (at gamma 0 and 1) and tanh(epsilon/2) (at 1/2).
@@ -393,10 +403,10 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
 
     @classmethod
     def for_total_variation(cls, epsilon: float, eta: float, sensitivity: float = 1.0) -> tuple[Staircase, Staircase]:
-        """Two staircases, gamma <= 1/2 and >= 1/2, of total variation eta in [(1 - e^{-epsilon})/2, tanh(epsilon/2)].
+        """Return two staircases, gamma <= 1/2 and >= 1/2, of total variation eta.
 
-        The first has less noise when epsilon is large, the second when it is small. Raises `InvalidInput` for another
-        eta.
+        eta lies in [(1 - e^{-epsilon})/2, tanh(epsilon/2)]; other values raise `InvalidInput`. The first staircase has
+        less noise when epsilon is large, the second when it is small.
 
         >>> [round(m.gamma, 4) for m in Staircase.for_total_variation(1.0, 0.4)]
         [0.2105, 0.668]
@@ -409,9 +419,9 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
         q = math.exp(-epsilon)
         t = min(max(2 * eta / drop, 1.0), 2 / (1 + q))
         # Both branches of [GI, section VI-C], solved for gamma.
-        below = min(q * (t - 1) / ((2 - t) * drop), 0.5)
-        above = min(max((1 / t - q) / drop, 0.5), 1.0)
-        return cls(epsilon, below, sensitivity), cls(epsilon, above, sensitivity)
+        low_gamma = min(q * (t - 1) / ((2 - t) * drop), 0.5)
+        high_gamma = min(max((1 / t - q) / drop, 0.5), 1.0)
+        return cls(epsilon, low_gamma, sensitivity), cls(epsilon, high_gamma, sensitivity)
 
     @property
     def eta(self) -> float:
@@ -443,14 +453,15 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
         return self.sensitivity**2 * (square + 2 * mean * first + second)
 
     def density(self, y: Any) -> Any:
-        """The density of the noise at y."""
+        """Compute the density of the noise at y."""
         steps = np.abs(np.asarray(y, dtype=np.float64)) / self.sensitivity
-        whole = np.floor(steps)
-        return plain(self.height * np.exp(-self.epsilon * (whole + (steps - whole >= self.gamma))))
+        step_number = np.floor(steps)
+        return unwrap_scalar(self.height * np.exp(-self.epsilon * (step_number + (steps - step_number >= self.gamma))))
 
     @property
     def noise(self) -> Noise:
-        """The law of the noise; its moments are sums of at most `MAXIMUM_STEPS` terms, so epsilon must not be tiny."""
+        """The distribution of the noise."""
+        # Its moments are sums of at most `MAXIMUM_STEPS` terms, so epsilon must not be tiny.
         return Noise(self._power, self.variance / self.sensitivity**2, self.sensitivity)
 
     def _power(self, c: arb, power: arb) -> arb:
@@ -461,10 +472,10 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
         """
         from flint import arb, ctx
 
-        e, g, more = arb(self.epsilon), arb(self.gamma), power + 1
+        e, g, exponent = arb(self.epsilon), arb(self.gamma), power + 1
         q = (-e).exp()
         aim = ctx.prec * math.log(2) + 8
-        growth = float(more.mid()) + 1
+        growth = float(exponent.mid()) + 1
         count = math.ceil((aim + growth * math.log(growth + aim)) / self.epsilon) + 2
         if count > MAXIMUM_STEPS:
             limit = f"at least {self.epsilon * count / MAXIMUM_STEPS:.2g} for this order"
@@ -472,19 +483,19 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
         total, weight = arb(0), arb(1)
         for n in range(count):
             edge = g + n
-            away = edge - c
-            below = arb(0) if away.contains(0) and away.is_exact() else abs(away) ** more
-            total += weight * ((edge + c) ** more + (below if away > 0 else -below))
+            distance = edge - c
+            power_of_distance = arb(0) if distance.contains(0) and distance.is_exact() else abs(distance) ** exponent
+            total += weight * ((edge + c) ** exponent + (power_of_distance if distance > 0 else -power_of_distance))
             weight *= q
         edge = g + count
-        last = 2 * weight * (edge + c) ** more
-        ratio = q * ((edge + 1 + c) / (edge + c)) ** more
+        last = 2 * weight * (edge + c) ** exponent
+        ratio = q * ((edge + 1 + c) / (edge + c)) ** exponent
         rest = last / (1 - ratio) if ratio < 1 else arb("nan")
         height = (1 - q) / (2 * (g * (1 - q) + q))
-        return (total + arb(0, rest.upper())) * height * (1 - q) / more
+        return (total + arb(0, rest.upper())) * height * (1 - q) / exponent
 
     def log_mgf(self, a: float) -> float:
-        """log E exp(a Y) of the noise Y; inf if |a| is epsilon/sensitivity or more."""
+        """Compute log E exp(a Y) of the noise Y; inf if |a| is epsilon/sensitivity or more."""
         a = abs(a) * self.sensitivity
         return math.inf if a >= self.epsilon else math.log1p(self._grown(a))
 
@@ -500,9 +511,10 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
         return self.height * self.sensitivity * total - 1
 
     def restricted_kl(self) -> Guarantee:
-        """The KL divergence restricted to affine features, in nats: sup over a of a D - log E exp(a Y) [CIM, Lemma 1].
+        """Compute the KL divergence restricted to affine features, in nats [CIM, Lemma 1].
 
-        The function of a is concave, so its values at three neighboring points, as balls, enclose the supremum.
+        It is the supremum over a of a D - log E exp(a Y). The function of a is concave, so its values at three
+        neighboring points, as balls, enclose the supremum.
         """
         from flint import arb
         from scipy.optimize import minimize_scalar
@@ -529,7 +541,7 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
             raise SolverError("restricted KL divergence: the maximum of a concave function was not bracketed")
         low, high = enclosed(lambda _: value(best))
         # Concave: the maximum is at most as far above the middle value as a neighbor at one step is below it.
-        return guarantee("restricted_kl", low, high + max(most for _, most in falls), "[CIM, Lemma 1]")
+        return guarantee("restricted_kl", low, high + max(rise for _, rise in falls), "[CIM, Lemma 1]")
 
     def _log_mgf(self, a: arb) -> arb:
         """A ball around log E exp(a Y) in units of the sensitivity, for 0 < a < epsilon."""
@@ -545,11 +557,11 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
 
     def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         q, g = math.exp(-self.epsilon), self.gamma
-        whole = rng.geometric(-math.expm1(-self.epsilon), shape) - 1.0
-        inside = rng.random(shape) < g / (g + q * (1 - g))
-        place = np.where(inside, g * rng.random(shape), g + (1 - g) * rng.random(shape))
+        step_number = rng.geometric(-math.expm1(-self.epsilon), shape) - 1.0
+        in_first_part = rng.random(shape) < g / (g + q * (1 - g))
+        place = np.where(in_first_part, g * rng.random(shape), g + (1 - g) * rng.random(shape))
         sign = rng.choice(np.array([-1.0, 1.0]), shape)
-        return np.asarray(sign * self.sensitivity * (whole + place))
+        return np.asarray(sign * self.sensitivity * (step_number + place))
 
 
 staircase = Staircase

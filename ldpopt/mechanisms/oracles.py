@@ -41,7 +41,7 @@ MAXIMUM_ENTRIES = 2**24
 
 @dataclass(frozen=True)
 class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
-    """A mechanism on answers 0..k-1, k >= 2, in which every report *supports* some of the answers; epsilon in nats.
+    """A mechanism on answers 0..k-1, k >= 2; every report *supports* some of the answers; epsilon in nats.
 
     A report supports the respondent's own answer with probability `support[0]`, and any other with probability
     `support[1]`. The expected number of supporting reports is linear in an answer's frequency; `estimate` solves for
@@ -67,25 +67,26 @@ class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
 
     @abstractmethod
     def sample(self, x: Any, rng: Rng = None) -> Reports:
-        """Simulated reports for an array of answers 0..k-1, one row for each report."""
+        """Simulate reports for an array of answers 0..k-1, one row for each report."""
 
     @abstractmethod
     def support_counts(self, reports: Any) -> Array:
-        """How many of the reports support each answer, shape (k,)."""
+        """Count the reports that support each answer, shape (k,)."""
 
     @abstractmethod
     def channel(self) -> Channel:
-        """The whole channel, for small parameters. Raises `InvalidInput` if it has more than 2**24 entries."""
+        """Build the channel, for small parameters."""
 
     def estimate(self, support_counts: Any, n: int) -> Array:
-        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports; any reals."""
+        """Estimate the frequencies without bias, shape (k,), from the support counts of n reports."""
         own, other = self.support
         return np.asarray((counted(support_counts, self.k) / positive_integer(n, "n") - other) / (own - other))
 
     def variance(self, frequency: float, n: int) -> float:
-        """The variance of the estimate of one frequency f from n independent respondents [LH].
+        """Compute the variance of the estimate of one frequency from n respondents [LH].
 
-        It is s (1 - s)/(n (own - other)^2) with own, other = `support` and s = f own + (1 - f) other.
+        For the frequency f it is s (1 - s)/(n (own - other)^2) with own, other = `support` and s = f own + (1 - f)
+        other.
         """
         f, (own, other) = unit_interval(frequency, "frequency"), self.support
         s = f * own + (1 - f) * other
@@ -100,21 +101,22 @@ class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
 
 
 def counted(support_counts: Any, k: int) -> Array:
-    """Support counts of k answers as an array (k,)."""
+    """Check support counts of k answers, and return them as an array (k,)."""
     counts = finite_array(support_counts, "support counts", 1)
     if len(counts) != k:
         raise invalid("support counts", f"{k} entries", len(counts))
     return counts
 
 
-def check_size(rows: int, columns: int, what: str = "channel") -> None:
+def check_size(rows: int, columns: int, name: str = "channel") -> None:
     """Refuse to tabulate a matrix of more than `MAXIMUM_ENTRIES` entries."""
     if rows * columns > MAXIMUM_ENTRIES:
-        raise invalid(what, f"a matrix of at most {MAXIMUM_ENTRIES} entries", f"{rows} x {columns:.3g}")
+        raise invalid(name, f"a matrix of at most {MAXIMUM_ENTRIES} entries", f"{rows} x {columns:.3g}")
 
 
 def check_reports(reports: Any, columns: int | None, limits: int | tuple[int, ...]) -> Reports:
-    """`reports` as an integer array of `columns` columns (one dimension when None), entries from 0 below `limits`."""
+    """Return `reports` as an integer array of `columns` columns, or one dimension for None."""
+    # Entries lie from 0 to below `limits`.
     checked = np.asarray(reports)
     shape_fits = checked.ndim == 1 if columns is None else checked.ndim == 2 and checked.shape[1] == columns
     if not shape_fits or checked.dtype.kind not in "iub":
@@ -125,7 +127,7 @@ def check_reports(reports: Any, columns: int | None, limits: int | tuple[int, ..
     return checked
 
 
-_CHUNK = 1 << 18
+_MAX_BLOCK_BITS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -164,11 +166,11 @@ class UnaryEncoding(FrequencyOracle, own=unit_interval, other=unit_interval):
         return up(self.own - self.other)
 
     def sample(self, x: Any, rng: Rng = None) -> Reports:
-        """Simulated reports: a boolean array (n, k)."""
+        """Simulate reports: a boolean array (n, k)."""
         x = self._answers(x)
         rng = generator(rng)
         bits = np.empty((len(x), self.k), bool)
-        rows = max(1, _CHUNK // self.k)
+        rows = max(1, _MAX_BLOCK_BITS // self.k)
         for start in range(0, len(x), rows):
             part, answers = bits[start : start + rows], x[start : start + rows]
             _toss(part.reshape(-1), self.other, rng)
@@ -176,11 +178,11 @@ class UnaryEncoding(FrequencyOracle, own=unit_interval, other=unit_interval):
         return bits
 
     def support_counts(self, reports: Any) -> Array:
-        """How often each bit is set, shape (k,)."""
+        """Count how often each bit is set, shape (k,)."""
         return np.asarray(check_reports(reports, self.k, 2).sum(axis=0, dtype=np.float64))
 
     def channel(self) -> Channel:
-        """The (k, 2^k) channel; outputs are tuples of bits."""
+        """Build the (k, 2^k) channel; outputs are tuples of bits."""
         check_size(self.k, 2**self.k)
         vectors = tuple(product((0, 1), repeat=self.k))
         bits = np.array(vectors, dtype=bool)
@@ -196,16 +198,17 @@ def _toss(bits: npt.NDArray[np.bool_], chance: float, rng: np.random.Generator) 
     """Set every bit with probability `chance`, to 2**-61, by a random byte, and a float where it does not decide."""
     first, rest = divmod(chance * 256, 1.0)
     words = rng.integers(0, 2**64, size=-(-len(bits) // 8), dtype=np.uint64)
-    drawn = words.view(np.uint8)[: len(bits)]
-    np.less(drawn, np.uint8(first), out=bits)
-    equal = np.flatnonzero(drawn == np.uint8(first))
+    random_bytes = words.view(np.uint8)[: len(bits)]
+    np.less(random_bytes, np.uint8(first), out=bits)
+    equal = np.flatnonzero(random_bytes == np.uint8(first))
     bits[equal] = rng.random(len(equal)) < rest
 
 
 def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
-    """The symmetric unary encoding (basic RAPPOR): every bit is kept with odds e^(epsilon/2) [RAPPOR].
+    """Build the symmetric unary encoding (basic RAPPOR) [RAPPOR].
 
-    k >= 2; epsilon in nats. Its total variation eta is tanh(epsilon/4). Raises `InvalidInput` for values out of range.
+    k >= 2; epsilon in nats. Every bit is kept with odds e^(epsilon/2). Its total variation eta is tanh(epsilon/4).
+    Raises `InvalidInput` for values out of range.
 
     >>> m = unary_encoding(10, 1.0)
     >>> round(m.own, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
@@ -219,11 +222,11 @@ def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
 
 
 def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
-    """The optimised unary encoding: own bit set with probability 1/2, others with 1/(1 + e^epsilon) [LH].
+    """Build the optimized unary encoding [LH].
 
-    k >= 2; epsilon in nats. Its total variation eta is tanh(epsilon/2)/2, and its variance at frequency 0 is
-    4e/(n (e-1)^2) with e = exp(epsilon).
-    Raises `InvalidInput` for values out of range.
+    k >= 2; epsilon in nats. The answer's bit is set with probability 1/2, others with 1/(1 + e^epsilon). The total
+    variation eta is tanh(epsilon/2)/2, and the variance at frequency 0 is 4e/(n (e-1)^2) with e = exp(epsilon). Raises
+    `InvalidInput` for values out of range.
 
     >>> m = optimized_unary_encoding(10, 1.0)
     >>> round(m.other, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
@@ -236,10 +239,10 @@ def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
 Integers = npt.NDArray[np.int64]
 
 
-def _power(value: Any, what: str) -> int:
-    result = positive_integer(value, what, 1 + (what == "width"))
+def _power(value: Any, name: str) -> int:
+    result = positive_integer(value, name, 1 + (name == "width"))
     if result & (result - 1):
-        raise invalid(what, "a power of two", result)
+        raise invalid(name, "a power of two", result)
     return result
 
 
@@ -298,27 +301,28 @@ class HadamardResponse(Checked, k=at_least_two, epsilon=positive_epsilon, blocks
         return max(up(self.signal * float(share), 32), float_up(floats))
 
     def sign(self, x: Any, y: Any) -> Integers:
-        """How report y supports answer x: the entry +1 or -1 of its row within its block, 0 outside (broadcast)."""
+        """Return the support of answer x by report y: +1, -1, or 0 outside its block (broadcast)."""
+        # The entry of the row of x within its block.
         x, y = np.asarray(x, np.int64), np.asarray(y, np.int64)
         odd = _odd((x // self.blocks + 1) & (y % self.width))
         return np.where(x % self.blocks == y // self.width, 1 - 2 * odd, 0)
 
     def sample(self, x: Any, rng: Rng = None) -> Reports:
-        """Simulated reports for an array of answers 0..k-1, shape (n,)."""
+        """Simulate reports for an array of answers 0..k-1, shape (n,)."""
         x, rng = check_reports(x, None, self.k).astype(np.int64), generator(rng)
         half = self.width // 2
         # A mixture: uniform over everything, or uniform over the preferred half-block of the answer.
         y = rng.integers(0, self.reports, size=len(x))
-        own = np.flatnonzero(rng.random(len(x)) < half * math.expm1(toward_privacy(self.epsilon)) * self._low)
-        row, place = x[own] // self.blocks + 1, rng.integers(0, self.width, size=len(own))
+        preferring = np.flatnonzero(rng.random(len(x)) < half * math.expm1(toward_privacy(self.epsilon)) * self._low)
+        row, place = x[preferring] // self.blocks + 1, rng.integers(0, self.width, size=len(preferring))
         # Where the row is -1, flipping one bit of the position (the row's lowest set bit) leads to a +1: so every +1 is
         # equally likely.
-        wrong = _odd(row & place) == 1
-        y[own] = x[own] % self.blocks * self.width + np.where(wrong, place ^ (row & -row), place)
+        is_unpreferred = _odd(row & place) == 1
+        y[preferring] = x[preferring] % self.blocks * self.width + np.where(is_unpreferred, place ^ (row & -row), place)
         return y
 
     def support_counts(self, reports: Any) -> Array:
-        """The sum of `sign` over the reports for each answer, shape (k,), by a fast Hadamard transform."""
+        """Sum `sign` over the reports for each answer, (k,), by a fast Hadamard transform."""
         reports = check_reports(reports, None, self.reports)
         table = np.bincount(reports, minlength=self.reports).reshape(self.blocks, self.width).astype(np.float64)
         step = 1
@@ -330,11 +334,11 @@ class HadamardResponse(Checked, k=at_least_two, epsilon=positive_epsilon, blocks
         return np.asarray(table.reshape(self.blocks, self.width)[x % self.blocks, x // self.blocks + 1])
 
     def estimate(self, support_counts: Any, n: int) -> Array:
-        """Unbiased estimates of the frequencies, shape (k,), from the support counts of n reports; any reals."""
+        """Estimate the frequencies without bias, (k,), from the support counts of n reports."""
         return np.asarray(counted(support_counts, self.k) / (positive_integer(n, "n") * self.signal))
 
     def variance(self, frequency: float, n: int, block_frequency: float = 1.0) -> float:
-        """The variance of the estimate of one frequency from n independent respondents.
+        """Compute the variance of the estimate of one frequency from n respondents.
 
         block_frequency : the total frequency of all answers in its block, at least `frequency`; 1 with one block.
         """
@@ -345,14 +349,14 @@ class HadamardResponse(Checked, k=at_least_two, epsilon=positive_epsilon, blocks
         return (square / self.signal**2 - f**2) / positive_integer(n, "n")
 
     def channel(self) -> Channel:
-        """The (k, K) channel."""
+        """Build the (k, K) channel."""
         check_size(self.k, self.reports)
         preferred = self.sign(np.arange(self.k)[:, None], np.arange(self.reports)) > 0
         return Channel(np.where(preferred, self._high, self._low), tuple(range(self.k)), tuple(range(self.reports)))
 
 
 def hadamard_response(k: int, epsilon: float) -> HadamardResponse:
-    """Hadamard response with the block structure of the paper [HR, section 5].
+    """Build the Hadamard response with the block structure of the paper [HR, section 5].
 
     k >= 2; epsilon in nats. The number of blocks is the largest power of two up to min(e^epsilon, 2k); below
     epsilon = log 2 there is one block. The width is the smallest power of two above k/blocks. Raises `InvalidInput`
@@ -411,7 +415,7 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
         return (larger * (size + 1) ** 2 + (self.buckets - larger) * size**2) / self.prime**2
 
     @property
-    def kept(self) -> float:
+    def keep_probability(self) -> float:
         """The probability that the reported bucket is that of the answer."""
         return 1 / (1 + (self.buckets - 1) * self._odds)
 
@@ -422,29 +426,29 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
     @property
     def support(self) -> tuple[float, float]:
         """The probabilities that the reported bucket is that of the true answer, and that of any given other answer."""
-        moved = self.kept * self._odds
-        return self.kept, moved + (self.kept - moved) * self.collision
+        moved = self.keep_probability * self._odds
+        return self.keep_probability, moved + (self.keep_probability - moved) * self.collision
 
     @property
     def eta(self) -> float:
         """The total variation (1 - collision)(e - 1)/(e + buckets - 1), e = exp(epsilon), rounded up."""
-        return up((1 - self.collision) * self.kept * -math.expm1(-self.epsilon), 16)
+        return up((1 - self.collision) * self.keep_probability * -math.expm1(-self.epsilon), 16)
 
     def buckets_of(self, a: Any, b: Any, v: Any) -> Reports:
-        """The bucket of answer v under the hash (a, b)."""
+        """Compute the bucket of answer v under the hash (a, b)."""
         return np.asarray((np.asarray(a, np.int64) * np.asarray(v, np.int64) + b) % self.prime % self.buckets)
 
     def sample(self, x: Any, rng: Rng = None) -> Reports:
-        """Simulated reports: an integer array (n, 3) of a, b and bucket."""
+        """Simulate reports: an integer array (n, 3) of a, b and bucket."""
         x, rng = self._answers(x), generator(rng)
         a, b = rng.integers(0, self.prime, size=(2, len(x)))
         y = self.buckets_of(a, b, x)
-        move = rng.random(len(x)) >= self.kept
+        move = rng.random(len(x)) >= self.keep_probability
         y[move] = (y[move] + rng.integers(1, self.buckets, size=int(move.sum()))) % self.buckets
         return np.stack([a, b, y], axis=1)
 
     def support_counts(self, reports: Any) -> Array:
-        """How many reported buckets are the bucket of each answer, shape (k,); takes O(n k) time."""
+        """Count the reported buckets that are the bucket of each answer, (k,), in O(n k) time."""
         reports = check_reports(reports, 3, (self.prime, self.prime, self.buckets))
         counts = np.zeros(self.k)
         for start in range(0, len(reports), _REPORTS_AT_ONCE):
@@ -480,19 +484,22 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
         return counts
 
     def channel(self) -> Channel:
-        """The channel with all reports (a, b, bucket) as outputs. Raises `InvalidInput` unless the prime is small."""
+        """Build the channel with all reports (a, b, bucket) as outputs, for a small prime."""
+        # `InvalidInput` for a large prime.
         check_size(self.k, self.prime**2 * self.buckets)
         a, b, y = (part.ravel() for part in np.indices((self.prime, self.prime, self.buckets)))
         hit = self.buckets_of(a, b, np.arange(self.k)[:, None]) == y
-        matrix = np.where(hit, self.kept, self.kept * self._odds) / self.prime**2
+        matrix = np.where(hit, self.keep_probability, self.keep_probability * self._odds) / self.prime**2
         outputs = tuple(zip(a.tolist(), b.tolist(), y.tolist(), strict=True))
         return Channel(matrix, tuple(range(self.k)), outputs)
 
 
 def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENNE_31) -> LocalHashing:
-    """Local hashing to a number of `buckets` (2: binary local hashing) [LH].
+    """Build local hashing to a number of `buckets` (2: binary local hashing) [LH].
 
-    k : the number of answers, at least 2. epsilon : in nats. buckets : at least 2.
+    k : the number of answers, at least 2.
+    epsilon : in nats.
+    buckets : at least 2.
     prime : the modulus of the hash functions, a prime of at least k and `buckets`, at most 2**31 - 1.
 
     Raises `InvalidInput` for values out of range.
@@ -505,7 +512,7 @@ def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENN
 
 
 def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) -> LocalHashing:
-    """Local hashing to the whole number of buckets nearest to e^epsilon + 1, at least 2 [LH].
+    """Build local hashing to the integer of buckets nearest to e^epsilon + 1, at least 2 [LH].
 
     With e = exp(epsilon), its variance at frequency 0 is close to 4e/(n (e-1)^2) for every k. epsilon is at most 20
     nats, since more would need more buckets than there are hash values. Raises `InvalidInput` for values out of range.
@@ -522,5 +529,5 @@ def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) ->
 
 @cache
 def is_prime(number: int) -> bool:
-    """Whether a number is prime, by trial division."""
+    """Return True if a number is prime, by trial division."""
     return number >= 2 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))

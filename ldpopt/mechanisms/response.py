@@ -29,15 +29,15 @@ from ldpopt.values.distribution import (
     positive_integer,
     unit_interval,
 )
-from ldpopt.values.labels import Label, distinct_labels, together
+from ldpopt.values.labels import Label, aligned, distinct_labels
 
 Mask = npt.NDArray[np.bool_]
 
 
 def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
-    """The matrix proportional to e^epsilon where `preferred` (k, m), else to 1, from a slightly smaller epsilon.
+    """Build the matrix proportional to e^epsilon where `preferred` (k, m), else to 1.
 
-    Every row of `preferred` must have the same number of true entries.
+    It uses a slightly smaller epsilon. Every row of `preferred` must have the same number of true entries.
     """
     ratio = math.exp(toward_privacy(epsilon))
     members = int(preferred[0].sum())
@@ -46,9 +46,10 @@ def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
 
 
 def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Report the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon) [KOV14].
+    """Build k-ary randomized response [KOV14].
 
-    k >= 2; epsilon in nats; a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total variation
+    It reports the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon). k >= 2;
+    epsilon in nats; a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total variation
     distance between two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
 
     >>> randomized_response(3, 1.0).matrix[0].round(4)
@@ -61,12 +62,12 @@ def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | Non
 
 
 def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Report a subset of `size` answers; each that holds the true one is e^epsilon times as likely as the others [YB].
+    """Build subset selection: report a subset of `size` answers [YB].
 
-    k >= 2; 1 <= size < k; epsilon in nats; a (k, C(k, size)) channel whose outputs are tuples of input labels. With e =
-    exp(epsilon), d = size and c = d (k - d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is
-    optimal for estimating a distribution near the uniform one. Raises `InvalidInput` for values out of range and for
-    matrices of more than 2**24 entries.
+    A subset with the true answer is e^epsilon times as likely as another one. k >= 2; 1 <= size < k; epsilon in nats; a
+    (k, C(k, size)) channel whose outputs are tuples of input labels. With e = exp(epsilon), d = size and c = d (k -
+    d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a distribution
+    near the uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24 entries.
 
     >>> subset_selection(3, 1.0, 2).outputs
     ((0, 1), (0, 2), (1, 2))
@@ -86,12 +87,12 @@ def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Labe
 
 
 def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Report 0 with odds e^epsilon when P0(x) >= P1(x), else report 1 with the same odds [GI, eq. 23-24].
+    """Build the binary mechanism [GI, eq. 23-24].
 
-    p0, p1 : distributions of shape (k,); epsilon in nats; a (k, 2) channel. Among all epsilon-LDP channels it keeps the
-    most total variation between the two distributions of the report, tanh(epsilon/2) TV(P0, P1); its eta is
-    tanh(epsilon/2). Raises `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of
-    range.
+    It reports 0 with odds e^epsilon when P0(x) >= P1(x), else 1 with the same odds. p0, p1 : distributions of shape
+    (k,); epsilon in nats; a (k, 2) channel. Among all epsilon-LDP channels it preserves the largest total variation
+    between the two distributions of the report, tanh(epsilon/2) TV(P0, P1). Its eta is tanh(epsilon/2). Raises
+    `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of range.
 
     >>> binary([0.7, 0.2, 0.1], [0.1, 0.2, 0.7], 1.0).matrix.round(4)
     array([[0.7311, 0.2689],
@@ -105,7 +106,7 @@ def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None =
 
 def _hypotheses(p0: Any, p1: Any, inputs: Iterable[Label] | None) -> tuple[Array, Array, tuple[Label, ...]]:
     """Both distributions, in the order of one set of labels, and these labels."""
-    (p0, p1), inputs = together([("p0", p0), ("p1", p1)], inputs)
+    (p0, p1), inputs = aligned([("p0", p0), ("p1", p1)], inputs)
     p0 = distribution(p0, "p0")
     return p0, distribution(p1, "p1", size=len(p0)), distinct_labels(inputs, len(p0), "inputs")
 
@@ -113,12 +114,14 @@ def _hypotheses(p0: Any, p1: Any, inputs: Iterable[Label] | None) -> tuple[Array
 def binary_with_erasure(
     p0: Any, p1: Any, epsilon: float, eta: float, *, inputs: Iterable[Label] | None = None
 ) -> Channel:
-    """The binary mechanism, its report erased just often enough to be eta-TV [GI, eq. 26-28].
+    """Build the binary mechanism with erasure that is eta-TV [GI, eq. 26-28].
 
     p0, p1 : distributions of shape (k,); epsilon in nats; eta in [0, 1], a bound on the total variation distance
-    between two rows. Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. The report is erased, whatever the
-    answer is, with probability 1 - eta / tanh(epsilon/2), at least 0. Up to there, the channel keeps the total
-    variation eta TV(P0, P1); no epsilon-LDP and eta-TV channel keeps more [GI, Thm 5]. Raises `InvalidInput` as
+    between two rows. Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. The report is erased,
+    independently of the answer, with probability 1 - eta / tanh(epsilon/2), at least 0. For eta up to tanh(epsilon/2),
+    the
+    channel preserves the total variation eta TV(P0, P1). No epsilon-LDP and eta-TV channel preserves more [GI, Thm 5].
+    Raises `InvalidInput` as
     `binary` does, and for eta out of range.
 
     >>> binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2).matrix.round(4)
@@ -127,7 +130,7 @@ def binary_with_erasure(
     """
     reduced = toward_privacy(positive_epsilon(epsilon))
     tanh = math.tanh(reduced / 2)
-    # The difference of the rows is set first: it is what eta bounds, and it may be far smaller than the entries.
+    # The difference of the rows is set first: eta bounds it, and it may be far smaller than the entries.
     difference = min(toward_privacy(unit_interval(eta, "eta")), tanh)
     low = difference / math.expm1(reduced)
     p0, p1, labels = _hypotheses(p0, p1, inputs)
@@ -141,17 +144,19 @@ OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to
 
 
 def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Six reports on three answers, (epsilon, delta)-LDP; two reports have probabilities e^(2 epsilon) apart.
+    """Build a channel of six reports on three answers that is (epsilon, delta)-LDP.
 
-    epsilon : in nats, above 0. inputs : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the
-    two hypotheses that the reports shall tell apart. With e = exp(epsilon), N = 2 (e^2 + e + 1) and delta = (e^2 -
-    e)/N, the columns of the (3, 6) channel are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N, (1,e^2,e)/N, (e+1)/N
-    (1,1,e) and delta (0,0,1). It is (epsilon, delta)-LDP [GI, Def 1], and with no smaller delta.
+    epsilon : in nats, above 0.
+    inputs : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the two hypotheses.
 
-    It improves on a public coin between full disclosure and the best epsilon-LDP channel for a strictly convex f, where
-    that channel is strictly better with three blocks of answers than with fewer. See
-    docs/explanation/open-problems/approximate-ldp.md.
-    Raises `InvalidInput` for an epsilon that is not above 0, or if there are not three labels.
+    Two reports have probabilities that differ by the factor e^(2 epsilon). With e = exp(epsilon), N = 2 (e^2 + e + 1)
+    and delta = (e^2 - e)/N, the columns of the (3, 6) channel are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N,
+    (1,e^2,e)/N, (e+1)/N (1,1,e) and delta (0,0,1). It is (epsilon, delta)-LDP [GI, Def 1], and with no smaller delta.
+
+    For a strictly convex f it improves on a public coin between full disclosure and the best epsilon-LDP channel. The
+    condition is that this channel is strictly better with three blocks of answers than with fewer. See
+    docs/explanation/open-problems/approximate-ldp.md. Raises `InvalidInput` for an epsilon that is not above 0, or if
+    there are not three labels.
 
     >>> (14 * two_step(math.log(2.0)).matrix).round(9)
     array([[2., 6., 2., 1., 3., 0.],
@@ -161,24 +166,24 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
     q = math.exp(-positive_epsilon(epsilon))
     half = 2 * (1 + q + q * q)
     rest = -math.expm1(-epsilon) / half  # delta
-    near, far = (1 + q) / half, (q + q * q) / half
+    large, small = (1 + q) / half, (q + q * q) / half
     matrix = np.array(
         [
-            [rest, near, q / half, q * q / half, far, 0.0],
-            [0.0, far, 1 / half, 1 / half, far, 0.0],
-            [0.0, far, q * q / half, q / half, near, rest],
+            [rest, large, q / half, q * q / half, small, 0.0],
+            [0.0, small, 1 / half, 1 / half, small, 0.0],
+            [0.0, small, q * q / half, q / half, large, rest],
         ]
     )
     return Channel(matrix, distinct_labels(inputs, 3, "inputs"), OUTPUTS)
 
 
 def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
-    """Two-sided geometric noise on ordered answers 0..k-1; reports outside are moved to the nearer end [Geometric].
+    """Build the truncated geometric mechanism on ordered answers 0..k-1 [Geometric].
 
-    k >= 2; `epsilon`, in nats, is that of the whole (k, k) channel; between neighbouring answers it is epsilon/(k-1).
-    With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y|
-    otherwise. Its eta is 1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k. Raises `InvalidInput` for values
-    out of range.
+    It adds two-sided geometric noise; reports outside are moved to the nearer end. k >= 2; `epsilon`, in nats, is that
+    of the (k, k) channel; between neighboring answers it is epsilon/(k-1). With q = exp(-epsilon/(k-1)), Q[x, y] is
+    q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y| otherwise. Its eta is 1 - q^((k-1)/2) for odd k
+    and 1 - 2 q^(k/2)/(1+q) for even k. Raises `InvalidInput` for values out of range.
 
     >>> truncated_geometric(3, 2.0).matrix.round(4)
     array([[0.7311, 0.17  , 0.0989],
@@ -197,11 +202,15 @@ def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | Non
 def sort_partition_randomize(
     p0: Any, p1: Any, epsilon: float, blocks: Sequence[Sequence[int]], *, inputs: Iterable[Label] | None = None
 ) -> Channel:
-    """Report the answer's block with odds e^epsilon against each of the other m - 1 blocks [SPR].
+    """Build randomized response on blocks of the inputs sorted by likelihood ratio [SPR].
 
-    p0, p1 : distributions of shape (k,), the two hypotheses that the reports shall tell apart. epsilon : in nats.
+    It reports the answer's block with odds e^epsilon against each of the other m - 1 blocks.
+
+    p0, p1 : distributions of shape (k,), the two hypotheses to distinguish.
+    epsilon : in nats.
     blocks : m lists of input positions 0..k-1, every input in one: intervals of the inputs sorted by the likelihood
-    ratio P0/P1. Inputs with equal ratios may be in neighbouring blocks, and inputs with P0 = P1 = 0 in any block.
+        ratio
+        P0/P1. Inputs with equal ratios may be in neighboring blocks, and inputs with P0 = P1 = 0 in any block.
 
     Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta is (e - 1)/(e + m - 1). For every
     f-divergence, some choice of blocks is optimal under epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
@@ -236,11 +245,11 @@ def _block_of(blocks: Any, k: int) -> np.ndarray[Any, np.dtype[np.intp]]:
 
 
 def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: Array) -> None:
-    seen = np.flatnonzero((p0 > 0) | (p1 > 0))
+    possible = np.flatnonzero((p0 > 0) | (p1 > 0))
     with np.errstate(divide="ignore", over="ignore"):
-        ratio = p0[seen] / p1[seen]
-    order = np.lexsort((ratio, block[seen]))
-    where, ratio, seen = block[seen][order], ratio[order], seen[order]
+        ratio = p0[possible] / p1[possible]
+    order = np.lexsort((ratio, block[possible]))
+    where, ratio, possible = block[possible][order], ratio[order], possible[order]
     first = np.flatnonzero(np.diff(where, prepend=-1))
     last = np.append(first[1:], len(where)) - 1
     # By lowest, then highest ratio: a block of one ratio comes before a wider one that begins there.
@@ -249,8 +258,8 @@ def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: 
     overlap = np.flatnonzero(ratio[top] > ratio[bottom] * (1 + RATIO))
     if overlap.size:
         a, b = int(top[overlap[0]]), int(bottom[overlap[0]])
-        got = f"blocks {where[a]} and {where[b]} overlapping: ratio {ratio[a]:.6g} of input {seen[a]} lies above"
-        raise invalid("blocks", "intervals of the sorted ratio P0/P1", f"{got} {ratio[b]:.6g} of input {seen[b]}")
+        got = f"blocks {where[a]} and {where[b]} overlapping: ratio {ratio[a]:.6g} of input {possible[a]} lies above"
+        raise invalid("blocks", "intervals of the sorted ratio P0/P1", f"{got} {ratio[b]:.6g} of input {possible[b]}")
 
 
 @dataclass(frozen=True)
@@ -258,7 +267,7 @@ class PrivateSampler(Checked, k=at_least_two, epsilon=positive_epsilon):
     """The minimax sampler from distributions on k answers: raise small probabilities, shrink the others [PAL].
 
     The holder of a secret distribution P releases one draw from Q_P = max(P / r, 1/(e + k - 1)), where e = exp(epsilon)
-    and r makes Q_P sum to one. Its probabilities lie between 1/(e + k - 1) and e/(e + k - 1), so the draw is
+    and r makes Q_P sum to one. The probabilities of Q_P lie between 1/(e + k - 1) and e/(e + k - 1), so the draw is
     epsilon-LDP. For every f-divergence, no epsilon-LDP sampler has a smaller largest D_f(P || Q_P). k >= 2; epsilon in
     nats; raises `InvalidInput` for values out of range.
 
@@ -270,25 +279,27 @@ class PrivateSampler(Checked, k=at_least_two, epsilon=positive_epsilon):
     epsilon: float
 
     def row(self, p: Any) -> Array:
-        """Q_P, shape (k,), for a distribution P of shape (k,)."""
+        """Compute Q_P, shape (k,), for a distribution P of shape (k,)."""
         p = distribution(p, "p", size=self.k)
         floor = 1 / (math.exp(toward_privacy(self.epsilon)) + self.k - 1)
         falling = np.sort(p)[::-1]
-        kept = np.arange(1, self.k + 1)
+        count_above = np.arange(1, self.k + 1)
         # If the n largest probabilities stay above the floor, r is their sum over the mass that the floors of the
-        # others leave. The right n is the first one for which the next probability falls below the floor.
-        r = np.cumsum(falling) / (1 - (self.k - kept) * floor)
-        below = np.append(falling[1:], 0.0) <= floor * r
-        row = np.maximum(p / r[int(np.argmax(below))], floor)
+        # others leave. The right n is the first one whose next probability falls below the floor.
+        r = np.cumsum(falling) / (1 - (self.k - count_above) * floor)
+        falls_below = np.append(falling[1:], 0.0) <= floor * r
+        row = np.maximum(p / r[int(np.argmax(falls_below))], floor)
         return np.asarray(row / row.sum())
 
     def channel(self, distributions: Any, *, inputs: Iterable[Label] | None = None) -> Channel:
-        """The (n, k) channel whose n inputs are possible secret distributions, the rows of an array (n, k)."""
+        """Build the (n, k) channel whose n inputs are possible secret distributions (n, k)."""
         rows = np.atleast_2d(np.asarray(distributions, dtype=np.float64))
         return Channel(np.stack([self.row(p) for p in rows]), inputs)
 
     def risk(self, f: FDivergence) -> float:
-        """The largest D_f(P || Q_P) over all P, e/(e+k-1) f((e+k-1)/e) + (k-1)/(e+k-1) f(0), the least of all.
+        """Compute the largest D_f(P || Q_P) over all P, the smallest of any sampler.
+
+        It is e/(e+k-1) f((e+k-1)/e) + (k-1)/(e+k-1) f(0).
 
         >>> from ldpopt.divergences import KL
         >>> round(PrivateSampler(3, 1.0).risk(KL), 9)

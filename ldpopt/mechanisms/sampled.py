@@ -29,8 +29,8 @@ MAX_SLOPES, SLOPE_GAP = 100, 1e-9
 """The most orders at which a supremum over orders is refined, and the relative gap at which it is found."""
 
 
-CLOSE = 1e-13
-"""Bounds in closed form whose relative distance is at most this need no sum between them."""
+CLOSED_FORM_RTOL = 1e-13
+"""Bounds in closed form at most this relative distance apart need no sum."""
 
 
 class SymmetricPair(ContinuousPair):
@@ -122,10 +122,10 @@ class SampledPair(ContinuousPair):
             factor, error = r, 0.0
             if high == -math.inf:  # the density of the mixture exceeds e^epsilon q everywhere
                 return -math.expm1(epsilon) * (1 - 8 * ULP), -math.expm1(epsilon) * (1 + 8 * ULP)
-        least = self.base._one_way(high, False)[0] if high < math.inf else 0.0
-        most = self.base._one_way(low, False)[1] if low > -math.inf else 1.0
-        upper = (factor + error) * most * (1 + 4 * ULP)
-        return max(factor - error, 0.0) * least * (1 - 4 * ULP), max(upper, SUBNORMAL) if most > 0 else 0.0
+        base_lower = self.base._one_way(high, False)[0] if high < math.inf else 0.0
+        base_upper = self.base._one_way(low, False)[1] if low > -math.inf else 1.0
+        upper = (factor + error) * base_upper * (1 + 4 * ULP)
+        return max(factor - error, 0.0) * base_lower * (1 - 4 * ULP), max(upper, SUBNORMAL) if base_upper > 0 else 0.0
 
     def _tails(self, epsilon: float, reverse: bool) -> Interval | None:
         # The mixture's loss log(1 + r (e^l - 1)) grows with l = log p/q, and reflection turns l into -l.
@@ -148,7 +148,7 @@ class SampledPair(ContinuousPair):
         if power in (0.0, 1.0):
             return 0.0, 0.0
         low, high = self._plain(power)
-        if high - low <= CLOSE * abs(high):
+        if high - low <= CLOSED_FORM_RTOL * abs(high):
             return low, high
         inner = enclosed(lambda bits: self._moment(exactly(power), 0, bits).log())
         return max(low, inner[0]), min(high, inner[1])
@@ -218,8 +218,11 @@ class SampledPair(ContinuousPair):
 
         low, high = enclosed(formula)
         if not math.isfinite(high):
-            (least, most), means = self._log_moment(-s if reverse else 1 + s), [s * end for end in self._mean(reverse)]
-            low, high = least - max(means), most - min(means)
+            (moment_low, moment_high), means = (
+                self._log_moment(-s if reverse else 1 + s),
+                [s * end for end in self._mean(reverse)],
+            )
+            low, high = moment_low - max(means), moment_high - min(means)
         return max(low, 0.0), high
 
     def _zcdp(self, xi: float, max_order: float) -> Interval:
@@ -237,36 +240,36 @@ class SampledPair(ContinuousPair):
         L(u) = u D at the order 1 + u is convex, and 0 at 0, so it lies below its chords. Beyond the last order,
         D/order is at most that of the noise alone, which it comes near.
         """
-        far = math.isinf(max_order)
-        last = FAR_ORDER if far else max_order - 1
-        best = max(self._mean(False)[0] - xi, self.base._zcdp(0.0, math.inf)[0] if far else 0.0, 0.0)
-        beyond = self.base._zcdp(0.0, math.inf)[1] - min(xi / last, 0.0) if far else 0.0
+        is_unbounded = math.isinf(max_order)
+        last = FAR_ORDER if is_unbounded else max_order - 1
+        best = max(self._mean(False)[0] - xi, self.base._zcdp(0.0, math.inf)[0] if is_unbounded else 0.0, 0.0)
+        beyond = self.base._zcdp(0.0, math.inf)[1] - min(xi / last, 0.0) if is_unbounded else 0.0
         tops = {0.0: 0.0}  # the upper ends of L
         for u in [last * 2.0**-k for k in (48, 24, 12, 6, 3, 1, 0)]:
             low, high = self._renyi(1 + u) if 1 + u > 1 else (0.0, self._renyi(1 + last * 2.0**-24)[1])
             tops[u] = u * high * (1 + 8 * ULP)
             best = max(best, (low - xi) / (1 + u))
-        left = [(-_slope_above(a, b, tops, xi), a, b) for a, b in pairwise(sorted(tops))]
-        heapify(left)
+        intervals = [(-_slope_above(a, b, tops, xi), a, b) for a, b in pairwise(sorted(tops))]
+        heapify(intervals)
         for _ in range(MAX_SLOPES):
-            bound, a, b = left[0]
+            bound, a, b = intervals[0]
             if -bound <= max(best, beyond) * (1 + SLOPE_GAP):
                 break
-            heappop(left)
+            heappop(intervals)
             middle = math.sqrt(a * b) if a > 0 else b / 2
             low, high = self._renyi(1 + middle)
             tops[middle] = middle * high * (1 + 8 * ULP)
             best = max(best, (low - xi) / (1 + middle))
             for ends in ((a, middle), (middle, b)):
-                heappush(left, (-_slope_above(*ends, tops, xi), *ends))
-        return best, max(min(max(-left[0][0], beyond), ceiling), best)
+                heappush(intervals, (-_slope_above(*ends, tops, xi), *ends))
+        return best, max(min(max(-intervals[0][0], beyond), ceiling), best)
 
     def _subgaussian(self) -> Interval:
         if math.isfinite(self.epsilon):
             return super()._subgaussian()
         # The upper tail of the loss is that of the noise alone.
-        least = max(self._variance(False)[0], self._variance(True)[0], 0.0)
-        return max(math.sqrt(least), self.base._subgaussian()[0]), math.inf
+        variance = max(self._variance(False)[0], self._variance(True)[0], 0.0)
+        return max(math.sqrt(variance), self.base._subgaussian()[0]), math.inf
 
 
 def exactly(value: float) -> arb:
@@ -285,12 +288,12 @@ def _slope_above(a: float, b: float, tops: dict[float, float], xi: float) -> flo
     if a == 0:
         return max(level, level / (1 + b))
 
-    def at(u: float) -> float:
+    def slope_at(u: float) -> float:
         return (level + start / u) / (1 + u)
 
     inner = start * start - level * start  # where the derivative vanishes: level u^2 + 2 start u + start = 0
     roots = [(-start + sign * math.sqrt(inner)) / level for sign in (-1, 1)] if inner >= 0 and level != 0 else []
-    return max(map(at, (a, b, *(root for root in roots if a < root < b))))
+    return max(map(slope_at, (a, b, *(root for root in roots if a < root < b))))
 
 
 def _log_rest(rate: float) -> float:

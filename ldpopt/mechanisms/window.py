@@ -22,16 +22,16 @@ from ldpopt.values.distribution import (
     Rng,
     finite_array,
     generator,
-    plain,
     positive_epsilon,
     positive_integer,
+    unwrap_scalar,
 )
 
 
-def _limited(epsilon: Any, what: str) -> float:
-    value = positive_epsilon(epsilon, what)
+def _limited(epsilon: Any, name: str) -> float:
+    value = positive_epsilon(epsilon, name)
     if value > 20:
-        raise invalid(what, "at most 20 nats for a window", value)
+        raise invalid(name, "at most 20 nats for a window", value)
     return value
 
 
@@ -61,11 +61,11 @@ class Window(Checked, ABC, epsilon=_limited):
 
     @abstractmethod
     def _starts(self, x: Array) -> Array:
-        """Where the window of each answer begins."""
+        """The start of the window of each answer."""
 
     @property
     def _inner(self) -> float:
-        """The epsilon from which the densities are computed: slightly smaller, so that rounding keeps the claim."""
+        """The epsilon of the computed densities: slightly smaller, so that rounding keeps the claim."""
         return toward_privacy(self.epsilon)
 
     @property
@@ -85,39 +85,43 @@ class Window(Checked, ABC, epsilon=_limited):
         return min(1.0, up(low * float(np.expm1(self._inner)) * self.width, 64) + rounding)
 
     def local_dp(self) -> Guarantee:
-        """The guarantee of local differential privacy: epsilon bounds log(high/low)."""
+        """Return the guarantee of local differential privacy: epsilon bounds log(high/low)."""
         return Guarantee("local_dp", self.epsilon, self._inner * (1 - 1e-12), None, True, self._source)
 
     _source: ClassVar[str]
 
     def density(self, x: Any, y: Any) -> Array:
-        """The density of reports y under answers x, broadcast."""
+        """Compute the density of reports y under answers x, broadcast."""
         x, y = self._answers(x), np.asarray(y, dtype=np.float64)
         start = self._starts(x)
         high, low = self.densities
-        inside = (y >= start) & (y <= start + self.width)
-        seen = (y >= self.range[0]) & (y <= self.range[1])
-        return np.asarray(np.where(seen, np.where(inside, high, low), 0.0))
+        in_window = (y >= start) & (y <= start + self.width)
+        in_range = (y >= self.range[0]) & (y <= self.range[1])
+        return np.asarray(np.where(in_range, np.where(in_window, high, low), 0.0))
 
     def sample(self, x: Any, rng: Rng = None) -> Any:
-        """Simulated reports, never to be released: which floats can come up depends on the answer."""
+        """Simulate reports, never to be released: the possible floats depend on the answer."""
         x, rng = self._answers(answers(x)), generator(rng)
         start, (bottom, top) = self._starts(x), self.range
-        near = rng.random(x.shape) < self.densities[0] * self.width
-        inside = start + self.width * rng.random(x.shape)
+        in_window = rng.random(x.shape) < self.densities[0] * self.width
+        window_report = start + self.width * rng.random(x.shape)
         other = bottom + (top - bottom - self.width) * rng.random(x.shape)
-        outside = np.where(other < start, other, other + self.width)
-        return plain(np.where(near, inside, outside))
+        other_report = np.where(other < start, other, other + self.width)
+        return unwrap_scalar(np.where(in_window, window_report, other_report))
 
     def channel(self, points: Any, cells: int) -> Channel:
-        """The channel from k answers to reports in `cells` cells of equal width; the outputs are their middles.
+        """Build the channel from k answers to reports in `cells` cells of equal width.
 
-        points : the k answers, increasing numbers within the domain, shape (k,). cells : at least 2.
+        The outputs are the middles of the cells.
+
+        points : the k answers, increasing numbers within the domain, shape (k,).
+        cells : at least 2.
+
         Raises `InvalidInput` otherwise, and for more than 2**24 entries.
         """
         x = finite_array(points, "points", 1)
         if len(x) < 2 or not (np.diff(x) > 0).all():
-            raise invalid("points", "at least two increasing numbers", Phrase("others"))
+            raise invalid("points", "at least two increasing numbers", Phrase("other numbers"))
         x = self._answers(x)
         cells = positive_integer(cells, "cells", 2)
         check_size(len(x), cells)
@@ -127,7 +131,7 @@ class Window(Checked, ABC, epsilon=_limited):
         covered = np.clip(np.minimum(edges[1:], start + self.width) - np.maximum(edges[:-1], start), 0.0, None)
         share = np.clip(covered / np.diff(edges), 0.0, 1.0)
         raw = low + (high - low) * share
-        # All rows have the same sum up to rounding, for which `toward_privacy` leaves room.
+        # All rows have the same sum up to rounding, which the margin of `toward_privacy` covers.
         middles = (edges[1:] + edges[:-1]) / 2
         return Channel(raw / raw.sum(axis=1, keepdims=True), x.tolist(), middles.tolist())
 
@@ -135,7 +139,7 @@ class Window(Checked, ABC, epsilon=_limited):
         answers = np.asarray(x, dtype=np.float64)
         low, high = self.domain
         if answers.size and not (low <= answers.min() and answers.max() <= high):
-            raise invalid("answers", f"numbers from {low:g} to {high:g}", Phrase("others"))
+            raise invalid("answers", f"numbers from {low:g} to {high:g}", Phrase("a number outside"))
         return answers
 
 
@@ -143,7 +147,7 @@ class Window(Checked, ABC, epsilon=_limited):
 class Piecewise(Window):
     """The piecewise mechanism: answers in [-1, 1], reports in [-c, c] whose mean is the answer [PM].
 
-    The report is likely to fall into a window of width c - 1, whose middle is (c + 1) x/2 for the answer x, and has a
+    The report is likely to fall into a window of width c - 1, whose middle is (c + 1) x/2 for the answer x. It has a
     low density elsewhere; c = (s + 1)/(s - 1) with s = e^{epsilon/2}. The mean of the reports is an unbiased estimate
     of the mean of the answers. epsilon in nats, at most 20; raises `InvalidInput` otherwise.
 
@@ -178,9 +182,10 @@ class Piecewise(Window):
         return np.asarray((self.reach + 1) / 2 * x - (self.reach - 1) / 2)
 
     def variance(self, x: Any) -> Any:
-        """The variance of the report of an answer x: x^2/(s - 1) + (s + 3)/(3 (s - 1)^2) [PM, Lemma 1]."""
+        """Compute the variance of the report of an answer x [PM, Lemma 1]."""
+        # x^2/(s - 1) + (s + 3)/(3 (s - 1)^2)
         x = self._answers(x)
-        return plain(x**2 / self._root + (self._root + 4) / (3 * self._root**2))
+        return unwrap_scalar(x**2 / self._root + (self._root + 4) / (3 * self._root**2))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""The matrix mechanism: strategy queries answered with Laplace noise, and the queries of interest made from them.
+"""The matrix mechanism: strategy queries answered with Laplace noise, and the queries of interest from their answers.
 
-For unit Laplace variables Y, a shift v and w in a linear space, the divergence restricted to w.y + b is -log min F with
-F(w) = E|w.Y + 1 - w.v|^A, A = order/(order - 1) [CIM, eq. 3]. The law of w.Y is a mixture of Laplace laws. Therefore F
-is a sum of incomplete gamma functions, which balls enclose.
+For unit Laplace variables Y, a shift v and w in a linear space, the divergence restricted to w.y + b is -log min F.
+Here F(w) = E|w.Y + 1 - w.v|^A and A = order/(order - 1) [CIM, eq. 3]. w.Y has a mixture of Laplace distributions.
+Therefore F is a sum of incomplete gamma functions, which ball arithmetic encloses.
 """
 
 from __future__ import annotations
@@ -37,39 +37,43 @@ _RADIUS = math.sqrt(3)
 
 
 def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, float]:
-    """Bounds on the divergence, order >= `LOWEST_ORDER`, for a `shift` (s,) and w in the span of `space` (s, r).
+    """Bound the divergence of order >= `LOWEST_ORDER` for a `shift` (s,) and a linear space.
 
-    The columns of `space` are orthonormal. The convex F rises by at most d from the point found to any point within h
-    of it in the 1-norm. Along the line from the minimum through that point, it rises no slower beyond than before. So
-    the minimum, at most R away, lies at most R d/h below.
+    w lies in the span of `space` (s, r), whose columns are orthonormal. The convex F rises by at most d from the
+    computed point to any point within h of it in the 1-norm. Along the line from the minimum through that point, it
+    rises no slower beyond than before. So the minimum, at most R away, lies at most R d/h below.
     """
     from scipy.optimize import minimize
 
-    seen = space.T @ shift
-    if not np.any(np.abs(seen) > UNSEEN):
+    visible_shift = space.T @ shift
+    if not np.any(np.abs(visible_shift) > UNSEEN):
         return 0.0, 0.0
-    start = seen / (2 + seen @ seen) * min(1.0, order - 1)  # at order 2 the minimum is a least squares problem
+    start = (
+        visible_shift / (2 + visible_shift @ visible_shift) * min(1.0, order - 1)
+    )  # at order 2 the minimum is a least squares problem
     size = float(np.linalg.norm(start))
 
     def rough(u: Array) -> float:
         with precision(ROUGH_BITS):
-            return float(_excess(space, seen, size * u, order, 0).mid()) / size**2
+            return float(_excess(space, visible_shift, size * u, order, 0).mid()) / size**2
 
-    def rise_to(near: Array, _: int) -> arb:
-        return _excess(space, seen, near, order, 1) - _excess(space, seen, best, order, -1)
+    def rise_to(neighbor: Array, _: int) -> arb:
+        return _excess(space, visible_shift, neighbor, order, 1) - _excess(space, visible_shift, best, order, -1)
 
     minimum = minimize(rough, start / size, jac=lambda u: _gradient(rough, u), options={"gtol": 1e-10})
     best = size * np.asarray(minimum.x)
-    step = STEP * min(1.0, size * size)
-    value = enclosed(lambda _: -(1 + _excess(space, seen, best, order, 1)).log())[0]
+    step = NEIGHBOR_STEP * min(1.0, size * size)
+    value = enclosed(lambda _: -(1 + _excess(space, visible_shift, best, order, 1)).log())[0]
     rise = 0.0
     for i in range(len(best)):
         for sign in (-step, step):
-            near = best.copy()
-            near[i] += sign
-            rise = max(rise, enclosed(partial(rise_to, near), RISE_WIDTH)[1])
+            neighbor = best.copy()
+            neighbor[i] += sign
+            rise = max(rise, enclosed(partial(rise_to, neighbor), RISE_WIDTH)[1])
     reach = math.sqrt(len(best)) * (_RADIUS + float(np.linalg.norm(best)) * (1 + 8 * ULP))
-    lowest = -math.expm1(-enclosed(lambda _: -(1 + _excess(space, seen, best, order, -1)).log())[1]) * (1 + 8 * ULP)
+    lowest = -math.expm1(-enclosed(lambda _: -(1 + _excess(space, visible_shift, best, order, -1)).log())[1]) * (
+        1 + 8 * ULP
+    )
     lowest += reach / (step * (1 - 1e-6)) * rise
     return value, -math.log1p(-lowest) if lowest < 1 else math.inf
 
@@ -77,8 +81,8 @@ def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, 
 ROUGH_BITS = 512
 """The precision of the search for the minimum, whose values need not be enclosed."""
 
-STEP = 1e-10
-"""How far, relatively, the neighbors of the minimum are that bound what it may lie below."""
+NEIGHBOR_STEP = 1e-10
+"""Relative distance from the minimum of the neighbors that bound it."""
 
 RISE_WIDTH = 1e-3
 """The relative accuracy of the rise to a neighbor, which is a small correction."""
@@ -93,31 +97,34 @@ def _gradient(function: Callable[[Array], float], t: Array, step: float = 1e-3) 
     for i in range(len(t)):
         e = np.zeros(len(t))
         e[i] = step
-        near, far = function(t + e) - function(t - e), function(t + 2 * e) - function(t - 2 * e)
-        slopes[i] = (8 * near - far) / (12 * step)
+        inner_difference, outer_difference = (
+            function(t + e) - function(t - e),
+            function(t + 2 * e) - function(t - 2 * e),
+        )
+        slopes[i] = (8 * inner_difference - outer_difference) / (12 * step)
     return slopes
 
 
-def _excess(space: Array, seen: Array, t: Array, order: float, side: int) -> arb:
+def _excess(space: Array, visible_shift: Array, t: Array, order: float, side: int) -> arb:
     """A ball around F - 1 at w = space t; for `side` 1 or -1, around a number not below or not above it."""
     from flint import arb
 
     exact = [arb(x) for x in t.tolist()]
     w = [sum((arb(c) * x for c, x in zip(row, exact, strict=True)), arb(0)) for row in space.tolist()]
-    signal = sum((arb(c) * x for c, x in zip(seen.tolist(), exact, strict=True)), arb(0))
+    signal = sum((arb(c) * x for c, x in zip(visible_shift.tolist(), exact, strict=True)), arb(0))
     return weighted_moment(w, 1 - signal, arb(order) / (arb(order) - 1), side) - 1
 
 
 def weighted_moment(w: Sequence[arb], b: arb, power: arb, side: int = 0) -> arb:
     """Return a ball around E|w.Y + b|^power for independent unit Laplace Y, or a bound on it.
 
-    The law of w.Y is a mixture, with positive and negative weights, of Laplace laws of scales |w_i|, if these differ.
-    The moment does not fall as a coefficient grows in size. So coefficients of nearly equal size are moved apart, all
-    up for `side` 1, all down for -1, and either way for 0, where the result is only near the moment.
+    w.Y has a mixture, with positive and negative weights, of Laplace distributions of scales |w_i|, if these differ.
+    The moment does not fall as a coefficient grows in size. So coefficients of nearly equal size are separated: all up
+    for `side` 1, all down for -1, and either way for 0. The result for 0 is only near the moment.
     """
     from flint import arb
 
-    apart = arb(2) ** -SPLIT_BITS
+    relative_distance = arb(2) ** -SPLIT_BITS
     sizes = sorted((abs(x) for x in w if not x.contains(0)), key=lambda ball: float(ball.mid()))
     if side > 0 and len(sizes) < len(w):
         return (
@@ -131,7 +138,7 @@ def weighted_moment(w: Sequence[arb], b: arb, power: arb, side: int = 0) -> arb:
     for x in sizes if side >= 0 else reversed(sizes):
         end = x.upper() if side > 0 else x.lower() if side < 0 else x
         if spread:
-            limit = spread[-1] * (1 + apart) if side >= 0 else spread[-1] * (1 - apart)
+            limit = spread[-1] * (1 + relative_distance) if side >= 0 else spread[-1] * (1 - relative_distance)
             end = end.max(limit) if side >= 0 else end.min(limit)
         spread.append(end.upper() if side > 0 else end.lower() if side < 0 else end.mid())
     total = arb(0)
@@ -152,9 +159,9 @@ class MatrixMechanism(ByValue):
     strategy : the matrix A, (s, n), of the queries that are answered with noise; its rows must span those of W.
     epsilon : in nats.
 
-    A person changes one count by one, which moves A x by a column of A. So the sensitivity is |A|_1, the largest 1-norm
-    of a column, and the mechanism is epsilon-DP. Raises `InvalidInput` for other shapes or values, and for a workload
-    that the strategy cannot answer.
+    A person changes one count by one, and so A x by a column of A. Therefore the sensitivity is |A|_1, the largest
+    1-norm of a column, and the mechanism is epsilon-DP. Raises `InvalidInput` for other shapes or values, and for a
+    workload that the strategy cannot answer.
 
     >>> m = MatrixMechanism([[1, 1], [1, 0]], [[1, 1], [1, -1]], 1.0)
     >>> m.sensitivity, round(m.expected_squared_error, 6)
@@ -196,10 +203,10 @@ class MatrixMechanism(ByValue):
         return 2 * (self.sensitivity / self.epsilon) ** 2 * float(np.square(self.reconstruction).sum())
 
     def renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence of the release, in nats, of an order in [1, inf]: a sum of Laplace terms [CIM, Thm 11].
+        """Compute the Rényi divergence of the release, in nats, of an order in [1, inf].
 
-        It is exact if the workload's answers determine the strategy's answers. Otherwise it is an upper bound, because
-        post-processing can only lower the divergence.
+        It is a sum of Laplace terms [CIM, Thm 11]. It is exact if the workload's answers determine the strategy's
+        answers. Otherwise it is an upper bound, because post-processing can only lower the divergence.
         """
         low = high = 0.0
         columns = np.sort(np.abs(self.strategy.T), axis=1) * (self.epsilon / self.sensitivity)
@@ -211,11 +218,11 @@ class MatrixMechanism(ByValue):
         return guarantee("renyi", low if exact else 0.0, high, "[CIM, Thm 11]", exact, order=float(order))
 
     def restricted_renyi(self, order: float) -> Guarantee:
-        """The Rényi divergence restricted to affine functions of the answers, in nats; order >= 1.01 [CIM, eq. 3].
+        """Compute the Rényi divergence restricted to affine functions of the answers, in nats.
 
-        From order 1.5 on, a convex program is solved for every column of the strategy. Below, `value` is an upper
-        bound, for a change of one strategy answer by the whole sensitivity. [CIM, Thm 5] is too low at small epsilon,
-        and not used.
+        The order is at least 1.01 [CIM, eq. 3]. From order 1.5 on, a convex program is solved for every column of the
+        strategy. Below, `value` is an upper bound, for a change of one strategy answer by the full sensitivity. [CIM,
+        Thm 5] is too low at small epsilon, and not used.
         """
         bound = Laplace(self.epsilon).restricted_renyi(order)
         order = bound.parameters["order"]
@@ -226,13 +233,13 @@ class MatrixMechanism(ByValue):
         signed = self.strategy * (self.epsilon / self.sensitivity)
         low = high = 0.0
         for column in np.unique(signed.T, axis=0):
-            below, above = vector_divergence(column, space, order)
-            low, high = max(low, below), max(high, above)
+            lower, upper = vector_divergence(column, space, order)
+            low, high = max(low, lower), max(high, upper)
         # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.
         return guarantee("restricted_renyi", low, min(high, bound.value), "[CIM, eq. 3]", order=order)
 
     def sample(self, x: Any, rng: Rng = None) -> Array:
-        """A simulated release, shape (d,), for counts x of shape (n,)."""
+        """Simulate a release, shape (d,), for counts x of shape (n,)."""
         x, rng = answers(x), generator(rng)
         if x.shape != (self.strategy.shape[1],):
             raise invalid("counts", f"shape ({self.strategy.shape[1]},)", x.shape)

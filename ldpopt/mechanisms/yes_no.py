@@ -59,9 +59,9 @@ class SurveyDesign(Checked, ABC):
 
     @property
     def laws(self) -> tuple[Law, Law]:
-        """The probabilities of the reports (of one card of Kuk's), as fractions: with the attribute, and without it."""
-        own, other = self._chances
-        return (own, 1 - own), (other, 1 - other)
+        """The probabilities of the reports (of one card of Kuk's), with the attribute, and without it."""
+        with_attribute, without_attribute = self._chances
+        return (with_attribute, 1 - with_attribute), (without_attribute, 1 - without_attribute)
 
     reports: ClassVar[tuple[str, str]] = (YES, NO)
     """The labels of the two reports."""
@@ -89,24 +89,27 @@ class SurveyDesign(Checked, ABC):
         return np.array([1.0, 0.0])
 
     def estimate(self, counts: Any) -> float:
-        """The unbiased estimate of the prevalence from how often each report was given; it may lie outside [0, 1]."""
+        """Estimate the prevalence without bias from the counts of each report."""
+        # The estimate may lie outside [0, 1].
         counts, score = finite_array(counts, "counts", 1), self.score
         if len(counts) != len(score) or counts.min() < 0 or counts.sum() <= 0:
             raise invalid("counts", f"{len(score)} non-negative counts, not all zero", counts)
-        own, other = map(float, self._chances)
-        return float((counts @ score / counts.sum() - other) / (own - other))
+        a, b = map(float, self._chances)
+        return float((counts @ score / counts.sum() - b) / (a - b))
 
     def variance(self, prevalence: float, n: int) -> float:
-        """The variance of the estimate from n independent respondents, as published for each design.
+        """Compute the variance of the estimate from n independent respondents.
 
-        It is (s (1 - s)/(own - other)^2/draws + (1 - 1/draws) pi (1 - pi))/n, with one draw but for Kuk's cards. Here
-        pi is `prevalence`, the share of people with the sensitive attribute, in [0, 1]; own and other are the
-        probabilities of the first report with and without it; and s = pi own + (1 - pi) other.
+        It is (s (1 - s)/(a - b)^2/draws + (1 - 1/draws) pi (1 - pi))/n, as published for each design. Only Kuk's design
+        has several draws. Here pi is `prevalence`, the proportion of people with the sensitive attribute, in [0, 1]. a
+        and b are the probabilities of the first report with and without it, and s = pi a + (1 - pi) b.
         """
-        share, n = Fraction(unit_interval(prevalence, "prevalence")), positive_integer(n, "n")
-        own, other = self._chances
-        s = share * own + (1 - share) * other
-        spread = s * (1 - s) / (own - other) ** 2 / self.draws + (1 - Fraction(1, self.draws)) * share * (1 - share)
+        prevalence_share, n = Fraction(unit_interval(prevalence, "prevalence")), positive_integer(n, "n")
+        a, b = self._chances
+        s = prevalence_share * a + (1 - prevalence_share) * b
+        spread = s * (1 - s) / (a - b) ** 2 / self.draws + (1 - Fraction(1, self.draws)) * prevalence_share * (
+            1 - prevalence_share
+        )
         return float(spread / n)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -114,7 +117,8 @@ class SurveyDesign(Checked, ABC):
 
 
 def most_useful(make: Callable[[float], Design], start: float, private: float, epsilon: float) -> Design:
-    """The design `make(parameter)`, moved from `start` (wrong by rounding) towards `private` until it is private."""
+    """Move the parameter from `start` towards `private` until the design `make(parameter)` is private."""
+    # The start is wrong only by rounding.
     parameter, step = start, math.ulp(start)
     while not max((design := make(parameter)).epsilon, float(local_dp(design.channel))) <= epsilon:
         parameter = max(parameter - step, private) if private < parameter else min(parameter + step, private)
@@ -124,7 +128,7 @@ def most_useful(make: Callable[[float], Design], start: float, private: float, e
 
 @dataclass(frozen=True)
 class Warner(SurveyDesign, p=open_unit):
-    """With probability p the question is asked as it is, else in its negation; report yes or no [Warner].
+    """Warner's design: ask the question with probability p, else its negation; report yes or no [Warner].
 
     p in (0, 1), not 1/2. epsilon = |log p/(1-p)| nats; eta = |2p - 1|. `Warner.for_epsilon` finds p above 1/2 for a
     given epsilon. Raises `InvalidInput` for values out of range.
@@ -143,7 +147,7 @@ class Warner(SurveyDesign, p=open_unit):
 
     @classmethod
     def for_epsilon(cls, epsilon: float) -> Self:
-        """The design with p = e/(1 + e), e = exp(epsilon); p is rounded down, so that `epsilon` is not exceeded."""
+        """Return the design with p = e/(1 + e), e = exp(epsilon), rounded down."""
         epsilon = positive_epsilon(epsilon)
         return most_useful(cls, min(1 / (1 + math.exp(-epsilon)), math.nextafter(1.0, 0.0)), 0.5, epsilon)
 
@@ -190,7 +194,8 @@ class ForcedResponse(SurveyDesign, p_yes=unit_interval, p_no=unit_interval):
 
     @classmethod
     def for_epsilon(cls, epsilon: float, yes_share: float = 0.5) -> Self:
-        """The design with the fewest forced answers for `epsilon`, of which a share `yes_share` in (0, 1) are yes."""
+        """Return the design with the fewest forced answers for `epsilon`."""
+        # A fraction `yes_share` in (0, 1) of the forced answers are yes.
         share, epsilon = open_unit(yes_share, "yes_share"), positive_epsilon(epsilon)
         return most_useful(lambda f: cls(f * share, f * (1 - share)), fewest(epsilon, share), 1.0, epsilon)
 
@@ -201,10 +206,10 @@ class ForcedResponse(SurveyDesign, p_yes=unit_interval, p_no=unit_interval):
 
 @dataclass(frozen=True)
 class UnrelatedQuestion(SurveyDesign, p=number_up_to, prevalence=unit_interval):
-    """Ask the sensitive question with probability p, else an innocuous one whose share of yes is known [Unrelated].
+    """The unrelated question design: with probability p the sensitive question, else an innocuous one [Unrelated].
 
-    p : the probability of the sensitive question, in (0, 1]. prevalence : the share of people, in [0, 1], who answer
-    yes to the innocuous question.
+    p : the probability of the sensitive question, in (0, 1].
+    prevalence : the known proportion of people, in [0, 1], who answer yes to the innocuous question.
 
     The answer to the innocuous question must be independent of the sensitive one. eta = p; epsilon is that of forced
     response with p_yes = (1-p) prevalence and p_no = (1-p)(1 - prevalence). Raises `InvalidInput` for values out of
@@ -220,27 +225,28 @@ class UnrelatedQuestion(SurveyDesign, p=number_up_to, prevalence=unit_interval):
 
     @classmethod
     def for_epsilon(cls, epsilon: float, prevalence: float) -> Self:
-        """The design with the largest p for `epsilon`, with an innocuous question of this `prevalence` in (0, 1)."""
+        """Return the design with the largest p for `epsilon` and `prevalence` in (0, 1)."""
         share, epsilon = open_unit(prevalence, "prevalence"), positive_epsilon(epsilon)
         return most_useful(lambda p: cls(p, share), 1 - fewest(epsilon, share), 0.0, epsilon)
 
     @property
     def _chances(self) -> tuple[Fraction, Fraction]:
-        asked, share = Fraction(self.p), Fraction(self.prevalence)
-        return asked + (1 - asked) * share, (1 - asked) * share
+        sensitive, yes_share = Fraction(self.p), Fraction(self.prevalence)
+        return sensitive + (1 - sensitive) * yes_share, (1 - sensitive) * yes_share
 
 
 def fewest(epsilon: float, yes_share: float) -> float:
-    """The least probability of a chance answer that keeps epsilon, `yes_share` of them yes."""
+    """Compute the smallest probability of a chance answer that keeps epsilon."""
+    # A fraction `yes_share` of the chance answers are yes.
     return 1 / (1 + math.expm1(epsilon) * min(yes_share, 1 - yes_share))
 
 
 @dataclass(frozen=True)
 class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integer):
-    """Draw cards, with replacement, from one of two decks, chosen by one's answer, and report how many are red [Kuk].
+    """Kuk's design: draw cards, with replacement, from the deck of the answer, and report the number of red ones [Kuk].
 
-    theta1, theta2 in (0, 1), distinct: the share of red cards in the first deck, for respondents with the attribute,
-    and in the second, for those without it; draws >= 1. Reports are 0..draws. In nats, epsilon = draws
+    theta1, theta2 in (0, 1), distinct: the proportion of red cards in the first deck, for respondents with the
+    attribute, and in the second, for those without it. draws >= 1. Reports are 0..draws. In nats, epsilon = draws
     max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|). Raises `InvalidInput` for values out of range.
 
     >>> design = Kuk(0.8, 0.2, draws=2)
@@ -259,7 +265,7 @@ class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integ
 
     @classmethod
     def for_epsilon(cls, epsilon: float, draws: int = 1) -> Self:
-        """The design with theta1 = 1 - theta2 = e/(1 + e) for e = exp(epsilon/draws), rounded within `epsilon`."""
+        """Return the design with theta1 = 1 - theta2 = e/(1 + e) for e = exp(epsilon/draws)."""
         epsilon, draws = positive_epsilon(epsilon), positive_integer(draws, "draws")
         start = min(1 / (1 + math.exp(-epsilon / draws)), math.nextafter(1.0, 0.0))
         return most_useful(lambda theta: cls(theta, 1 - theta, draws), start, 0.5, epsilon)
@@ -289,8 +295,8 @@ class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integ
         """
         rows = [[float(x) for x in row] for row in self._binomials()]
         if min(map(min, rows)) < sys.float_info.min:
-            least = "reports that floats can hold: fewer draws, or shares nearer to 1/2"
-            raise invalid("channel of Kuk's design", least, self)
+            expected = "reports that floats can hold: fewer draws, or shares nearer to 1/2"
+            raise invalid("channel of Kuk's design", expected, self)
         return Channel(np.array(rows), (YES, NO), tuple(range(self.draws + 1)))
 
     def _binomials(self) -> tuple[list[Decimal], list[Decimal]]:
@@ -301,8 +307,10 @@ class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integ
             for r in range(n):
                 ways.append(ways[-1] * (n - r) / (r + 1))
             decks = [[Decimal(x.numerator) / Decimal(x.denominator) for x in law] for law in self.laws]
-            own, other = ([ways[r] * red**r * black ** (n - r) for r in range(n + 1)] for red, black in decks)
-            return own, other
+            with_attribute, without_attribute = (
+                [ways[r] * red**r * black ** (n - r) for r in range(n + 1)] for red, black in decks
+            )
+            return with_attribute, without_attribute
 
     @property
     def score(self) -> Array:
@@ -327,13 +335,13 @@ class Triangular(SurveyDesign, p=open_unit):
 
     @classmethod
     def for_epsilon(cls, epsilon: float) -> Self:
-        """Always raises `InvalidInput`, because no p gives a finite epsilon."""
+        """Raise `InvalidInput`, because no p gives a finite epsilon."""
         epsilon = positive_epsilon(epsilon)
         raise invalid("epsilon of a triangular design", "inf, at every p: use for_total_variation", epsilon)
 
     @classmethod
     def for_total_variation(cls, eta: float) -> Self:
-        """The design with p = 1 - eta, for eta in (0, 1); p is rounded up, so that eta is not exceeded."""
+        """Return the design with p = 1 - eta, for eta in (0, 1), rounded up."""
         p = 1 - open_unit(eta, "eta")
         while (design := cls(p)).eta > eta:
             p += 2.0**-52

@@ -1,1 +1,1 @@
-"""Arithmetic that every layer shares: outward rounding, enclosures in floats and in balls, and named tolerances."""
+"""Arithmetic shared by every layer: outward rounding, enclosures by floats and by balls, and named tolerances."""

@@ -29,9 +29,10 @@ _MAX_DIRECT = 64
 
 
 def up(value: float, ulps: float = 4.0) -> float:
-    """A float not below `value * (1 + ulps * 2**-52)`, for a non-negative `value`; zero and infinity stay.
+    """Return a float not below `value * (1 + ulps * 2**-52)`, for a non-negative `value`.
 
-    ulps : a bound on the relative rounding error of the computation that gave `value`, in units of 2**-52.
+    Zero and infinity stay. ulps : a bound on the relative rounding error of the computation of `value`, in units of
+    2**-52.
 
     >>> up(0.5) > 0.5, up(0.0), up(float("inf"))
     (True, 0.0, inf)
@@ -43,14 +44,14 @@ def up(value: float, ulps: float = 4.0) -> float:
 
 
 def down(value: float, ulps: float = 4.0) -> float:
-    """A float not above `value * (1 - ulps * 2**-52)`, for a non-negative `value`; zero and infinity stay."""
+    """Return a float not above `value * (1 - ulps * 2**-52)`, for a non-negative `value`."""
     if value == 0 or math.isinf(value):
         return value
     return max(0.0, math.nextafter(value * (1.0 - math.ceil(ulps) * ULP), -math.inf))
 
 
 def sum_up(*parts: float) -> float:
-    """A sum of computed parts, rounded up, even where the parts cancel; each part may be off by a few ulps.
+    """Sum computed parts, each a few ulps off, and round up, even where the parts cancel.
 
     >>> sum_up(1.0, -1.0) > 0
     True
@@ -59,17 +60,18 @@ def sum_up(*parts: float) -> float:
 
 
 def first_largest(values: npt.NDArray[np.float64], scale: float | None = None) -> int:
-    """The first position of a largest value; values within `tolerances.TIE` of it, relative to `scale`, are equal.
+    """Return the first position of a largest value; values within `tolerances.TIE` are equal.
 
-    What a result names (a pair, an output, a set) is chosen by it, so that another processor names the same one.
+    The tolerance is relative to `scale`. Results choose the objects that they name (a pair, an output, a set) by this
+    function, so that another processor names the same one.
     """
     top = values.max()
-    least = top if np.isinf(top) else top - TIE * (abs(top) if scale is None else scale)
-    return int(np.argmax(values >= least))
+    threshold = top if np.isinf(top) else top - TIE * (abs(top) if scale is None else scale)
+    return int(np.argmax(values >= threshold))
 
 
 def float_up(exact: Fraction) -> float:
-    """The least float that is not below a fraction."""
+    """Return the smallest float that is not below a fraction."""
     try:
         nearest = float(exact)
     except OverflowError:
@@ -78,20 +80,20 @@ def float_up(exact: Fraction) -> float:
 
 
 def float_down(exact: Fraction) -> float:
-    """The largest float that is not above a fraction."""
+    """Return the largest float that is not above a fraction."""
     return -float_up(-exact) + 0.0
 
 
 def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:
-    """The sum of finite floats, free of rounding."""
+    """Sum finite floats without rounding."""
     mantissa, exponent = np.frexp(values)
     parts, powers = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
     if parts.size > _MAX_DIRECT:
         parts, powers = _by_power(parts.ravel(), powers.ravel())
-    whole, shift = parts.tolist(), powers.tolist()
-    least = min(shift, default=0)
-    summed = sum(m << (e - least) for m, e in zip(whole, shift, strict=True))
-    return Fraction(summed << least) if least >= 0 else Fraction(summed, 1 << -least)
+    integers, shift = parts.tolist(), powers.tolist()
+    lowest_power = min(shift, default=0)
+    summed = sum(m << (e - lowest_power) for m, e in zip(integers, shift, strict=True))
+    return Fraction(summed << lowest_power) if lowest_power >= 0 else Fraction(summed, 1 << -lowest_power)
 
 
 def _by_power(
@@ -108,7 +110,9 @@ def _by_power(
 
 
 def bisected(holds: Callable[[float], bool], low: float, high: float, gap: float) -> tuple[float, float]:
-    """(low, high) moved together to a relative `gap`, or to neighbouring floats: `holds` at low as before, not at high.
+    """Move (low, high) together to a relative `gap`, or to neighboring floats.
+
+    `holds` remains true at low, as before, and false at high.
 
     >>> bisected(lambda x: x * x <= 2, 1.0, 2.0, 1e-3)
     (1.4140625, 1.4150390625)
@@ -119,7 +123,7 @@ def bisected(holds: Callable[[float], bool], low: float, high: float, gap: float
 
 
 def toward_privacy(epsilon: float) -> float:
-    """A slightly smaller epsilon, so that a float64 matrix built from it stays within `epsilon`.
+    """Return a slightly smaller epsilon, so that a rounded matrix stays within `epsilon`.
 
     The log of a ratio of entries is off by less than 16 ulps; 2**-47 also covers the outward rounding of the measures.
     """
@@ -127,9 +131,10 @@ def toward_privacy(epsilon: float) -> float:
 
 
 def ceil_digits(value: float, digits: int = 6) -> str:
-    """`value` in `digits` significant digits, rounded up: read back, a printed guarantee is not below the stored one.
+    """Format `value` in `digits` significant digits, rounded up.
 
-    A number just above a short one, such as 0.5 rounded outward, is printed with four digits more, which show that.
+    Read back, a printed guarantee is not below the stored one. A number just above a short one, such as 0.5 rounded
+    outward, is printed with four more digits, which show the difference.
     """
     if not math.isfinite(value):
         return str(value)
@@ -144,6 +149,7 @@ def ceil_digits(value: float, digits: int = 6) -> str:
 
 
 def floor_digits(value: float, digits: int = 6) -> str:
-    """`value` in `digits` significant digits, rounded down: read back, a printed budget is not above the stored one."""
+    """Format `value` in `digits` significant digits, rounded down."""
+    # Read back, a printed budget is not above the stored one.
     text = ceil_digits(-value, digits)
     return text.removeprefix("-") if text.startswith("-") or value == 0 else f"-{text}"

@@ -1,8 +1,8 @@
-"""Every tolerance of the package, each with its name: the numbers that decide what is small enough.
+"""Every tolerance of the package, each with its name: the numbers that decide whether a quantity is small enough.
 
 No tolerance enters a privacy claim. Claims are rounded outward instead, so that they are never too small
-(`ldpopt.numbers.rounding`). Bounds on rounding errors stand beside the arithmetic that they bound, and the sizes of a
-search beside the search.
+(`ldpopt.numbers.rounding`). Bounds on rounding errors are defined next to the arithmetic that they bound, and the sizes
+of a search next to the search.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a channel guarantees: one file for each notion of privacy, whose function maps a channel to a `Guarantee`.
+"""Privacy guarantees of a channel: one file for each privacy definition, with a function from channels to `Guarantee`.
 
-What design files need loads at once, the rest when it is first used.
+The names that design files need load at once, the others at first use.
 """
 
 from ldpopt.extras import offering

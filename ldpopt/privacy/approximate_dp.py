@@ -1,4 +1,4 @@
-"""(epsilon, delta)-LDP of a channel: delta at an epsilon (hockey stick), epsilon at a delta, total variation."""
+"""Approximate LDP of a channel: delta at an epsilon (hockey stick), epsilon at a delta, total variation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ TOTAL_VARIATION_REFERENCE = "[GI, Def 7]"
 
 
 def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> Guarantee:
-    """Return the smallest delta in [0, 1] for which the channel is (epsilon, delta)-LDP; epsilon in nats, any sign.
+    """Return the smallest delta in [0, 1] such that the channel is (epsilon, delta)-LDP.
 
-    delta = max over inputs x, x' of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+, the hockey-stick divergence of two rows,
-    after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation. Below 0 it is at least
-    1 - exp(epsilon), which even equal rows have. The outputs of the witness are the event that attains it. With a
-    policy `graph`, only adjacent inputs are compared.
+    epsilon is in nats and may have any sign.
+
+    delta = max over inputs x, x' of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+. This is the hockey-stick divergence of
+    two rows, after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation. Below 0 it is
+    at least 1 - exp(epsilon), which even equal rows have. The outputs of the witness are the event that attains it.
+    With a policy `graph`, only adjacent inputs are compared.
 
     >>> g = hockey_stick([[0.75, 0.25], [0.25, 0.75]], 0.5)
     >>> round(float(g), 9), g.witness.outputs
@@ -52,54 +54,58 @@ def mirrored(low: float, high: float, epsilon: float) -> tuple[float, float]:
 
     With E = e^epsilon, sum (p - E q)_+ = 1 - E + E sum (q - p/E)_+.
     """
-    least, share = -math.expm1(epsilon), math.exp(epsilon)
-    return down(least + share * low, 8), min(1.0, up(least + share * high, 8))
+    smallest, factor = -math.expm1(epsilon), math.exp(epsilon)
+    return down(smallest + factor * low, 8), min(1.0, up(smallest + factor * high, 8))
 
 
-def _mirrored(found: Guarantee, channel: Channel, epsilon: float) -> Guarantee:
-    low, high = mirrored(found.lower, found.value, epsilon)
+def _mirrored(opposite: Guarantee, channel: Channel, epsilon: float) -> Guarantee:
+    low, high = mirrored(opposite.lower, opposite.value, epsilon)
     witness = None
-    if found.witness is not None:
-        x, other = found.witness.inputs
-        inside = set(found.witness.outputs)
-        witness = Witness((other, x), tuple(output for output in channel.outputs if output not in inside))
-    return Guarantee("hockey_stick", high, low, witness, found.exact, REFERENCE, {"epsilon": epsilon})
+    if opposite.witness is not None:
+        x, other = opposite.witness.inputs
+        opposite_outputs = set(opposite.witness.outputs)
+        witness = Witness((other, x), tuple(output for output in channel.outputs if output not in opposite_outputs))
+    return Guarantee("hockey_stick", high, low, witness, opposite.exact, REFERENCE, {"epsilon": epsilon})
 
 
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
-    """Lower and upper bounds on sum (p - e^epsilon q)_+ of n pairs of laws, arrays (n, m) -> (n,), (n,)."""
+    """Bound sum (p - e^epsilon q)_+ of n pairs of distributions, (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
     identical = (p == q).all(axis=1)
-    by = shift(p, q)
-    above, error = _positive_part(p, q, epsilon, by)
-    m, value = p.shape[1], above.sum(axis=1)
+    row_shift = shift(p, q)
+    parts, error = _positive_part(p, q, epsilon, row_shift)
+    m, value = p.shape[1], parts.sum(axis=1)
     error = error.sum(axis=1) + (m + 2) * ULP * value
     # Subnormal products and sums have an absolute error of a unit each, which a relative error does not cover.
     error = np.where((error > 0) | (value > 0), error + (2 * m + 8) * SUBNORMAL, 0.0)
-    total = 1 + by.above
+    total = 1 + row_shift.defect
     low = np.where(value > error, (value - error) / total * (1 - 4 * ULP), 0.0)
     high = (value + error) / total * (1 + 4 * ULP)
     return np.where(identical, 0.0, np.minimum(low, 1.0)), np.where(identical, 0.0, np.minimum(high, 1.0))
 
 
-def _positive_part(p: Array, q: Array, epsilon: float, by: Shift) -> tuple[Array, Array]:
-    """(p - e^(epsilon + c) q)_+ of stacked rows, where c = `by.value`, and a bound on the error of each entry."""
-    exponent = epsilon + by.value
-    rounding = by.error + ULP * np.where(by.value == 0, 0.0, np.abs(exponent))
+def _positive_part(p: Array, q: Array, epsilon: float, row_shift: Shift) -> tuple[Array, Array]:
+    """The entries (p - e^(epsilon + c) q)_+ with c = `row_shift.value`, and a bound on the error of each."""
+    exponent = epsilon + row_shift.value
+    rounding = row_shift.error + ULP * np.where(row_shift.value == 0, 0.0, np.abs(exponent))
     if epsilon <= 0.5:  # p - q is exact where the two are close, and the rest that is subtracted is small
         growth = np.expm1(exponent)
-        taken = growth[:, None] * q
-        difference = (p - q) - taken
-        off = ULP * (np.abs(p - q) + 4 * np.abs(taken)) + (4 * ULP * np.abs(growth) + 3 * rounding)[:, None] * q
-        off = np.where(((growth == 0) & (rounding == 0))[:, None], 0.0, off + _tiny(p))
+        growth_part = growth[:, None] * q
+        difference = (p - q) - growth_part
+        entry_error = (
+            ULP * (np.abs(p - q) + 4 * np.abs(growth_part)) + (4 * ULP * np.abs(growth) + 3 * rounding)[:, None] * q
+        )
+        entry_error = np.where(((growth == 0) & (rounding == 0))[:, None], 0.0, entry_error + _tiny(p))
     else:
         limit = scaled(q, exponent)
         with np.errstate(over="ignore", invalid="ignore"):
             difference = p - limit
             ulps = np.where(np.abs(exponent) <= 700, 6.0, 6 + 4 * np.abs(exponent))
-            off = np.where(limit < np.inf, (ulps * ULP + 3 * rounding)[:, None] * limit + ULP * p + _tiny(p), 0.0)
-    off = np.where((q > 0) & (p > 0), off, 0.0)
-    return np.maximum(difference, 0.0), np.where(difference + off > 0, off, 0.0)
+            entry_error = np.where(
+                limit < np.inf, (ulps * ULP + 3 * rounding)[:, None] * limit + ULP * p + _tiny(p), 0.0
+            )
+    entry_error = np.where((q > 0) & (p > 0), entry_error, 0.0)
+    return np.maximum(difference, 0.0), np.where(difference + entry_error > 0, entry_error, 0.0)
 
 
 def _tiny(p: Array) -> Array:
@@ -108,24 +114,25 @@ def _tiny(p: Array) -> Array:
 
 
 def positive_event(p: Array, q: Array, epsilon: float) -> npt.NDArray[np.bool_]:
-    """The outputs whose probability under the law of p exceeds e^epsilon times that under the law of q."""
+    """Return the outputs with a probability under p above e^epsilon times that under q."""
     return named_event(p, _positive_part(p, q, epsilon, shift(p, q))[0])
 
 
 def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
-    """Bounds on the hockey stick of every ordered pair of rows, (k, k) each, from a matrix of distances.
+    """Bound the hockey stick of every ordered pair of rows, (k, k) each, by distances.
 
-    For laws p, q and v = e^epsilon q it is (1 - e^epsilon + sum |p - v|)/2; entries of v above the largest of their
-    column are lowered to it. Where all rows are close, the differences from the first row are used, which keep more
-    digits.
+    With v = e^epsilon q the hockey stick is (1 - e^epsilon + sum |p - v|)/2. Entries of v above the largest entry of
+    their column are lowered to it. Where all rows are close, the differences from the first row keep more digits.
     """
     m = matrix.shape[1]
-    reference, away, lost = centred(matrix)
-    if epsilon <= 0.5 and (np.abs(away) <= 0.5 * reference).all():
+    reference, deviation, deviation_error = centred(matrix)
+    if epsilon <= 0.5 and (np.abs(deviation) <= 0.5 * reference).all():
         growth = math.expm1(epsilon)
-        value = (distances(away, away + growth * (away + reference)) - growth) / 2
-        size = np.abs(away).sum(axis=1)
-        error: Array = (m + 32) * ULP * (2 * (size[:, None] + size) + 4 * growth) + 2 * (lost[:, None] + lost)
+        value = (distances(deviation, deviation + growth * (deviation + reference)) - growth) / 2
+        size = np.abs(deviation).sum(axis=1)
+        error: Array = (m + 32) * ULP * (2 * (size[:, None] + size) + 4 * growth) + 2 * (
+            deviation_error[:, None] + deviation_error
+        )
     else:
         p = normalised(matrix)
         uncut, top = scaled(p, np.full(len(p), epsilon)), p.max(axis=0)
@@ -134,20 +141,23 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
         unsure = ulps * np.where(uncut * (1 - 2 * ulps * ULP) < top, v, 0.0).sum(axis=1)
         p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
         value = (p_sum - v_sum + distances(p, v)) / 2
-        error = ULP * ((m + 32) * (p_sum + v_sum) + unsure)  # subnormal errors do not matter beside sums of rows
+        error = ULP * (
+            (m + 32) * (p_sum + v_sum) + unsure
+        )  # subnormal errors are negligible compared with sums of rows
     return np.asarray(value - error), np.minimum(value + error, 1.0)
 
 
-_ENTRIES = 1 << 21
-"""How many entries are compared exactly, of pairs that are nearly as far apart as the farthest pair."""
+_MAX_EXACT_ENTRIES = 1 << 21
+"""Largest number of entries compared exactly, of pairs that are nearly as far apart as the farthest pair."""
 
 
 def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
-    """The smallest eta in [0, 1] for which the channel is eta-TV: the largest distance between two of its rows.
+    """Return the smallest eta in [0, 1] such that the channel is eta-TV.
 
-    The distance of two rows is half the sum of |Q[x, y] - Q[x', y]| over y, after both are divided by their sums. This
-    is the Dobrushin coefficient of the channel [GI, Def 7]. With a policy `graph`, only adjacent inputs are compared.
-    Takes O(k^2 m) time and O(k^2 + k m) memory, where k is the number of distinct rows.
+    eta is the largest distance between two rows. The distance of two rows is half the sum of |Q[x, y] - Q[x', y]| over
+    y, after both are divided by their sums. This is the Dobrushin coefficient of the channel [GI, Def 7]. With a policy
+    `graph`, only adjacent inputs are compared. Takes O(k^2 m) time and O(k^2 + k m) memory, where k is the number of
+    distinct rows.
 
     >>> g = total_variation([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness
@@ -162,11 +172,11 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     bounds = [hockey_stick_of_pairs(q[a], q[b], 0.0) for a, b in in_blocks(i, j, q.shape[1])]
-    below, above = (np.concatenate(side) for side in zip(*bounds, strict=True))
-    low, high = float(below.max()), float(above.max())
+    lower, upper = (np.concatenate(side) for side in zip(*bounds, strict=True))
+    low, high = float(lower.max()), float(upper.max())
     if high == 0:
         return Guarantee("total_variation", missed, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
-    x, other = (int(end[first_largest(above)]) for end in (i, j))
+    x, other = (int(end[first_largest(upper)]) for end in (i, j))
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
     witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
     value, exact = min(1.0, high + missed), missed <= EXACT_GAP * high
@@ -174,22 +184,22 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
 
 def _candidates(q: Array) -> tuple[Index, Index, float]:
-    """Pairs of rows among which is a farthest one, and how much farther apart an omitted pair may be."""
+    """Pairs of rows that include a farthest one, and how much farther apart an omitted pair may be."""
     k, m = q.shape
     first: dict[bytes, int] = {}
     for x in range(k):
         first.setdefault(q[x].tobytes(), x)
     rows = np.fromiter(first.values(), np.intp)
-    _, away, lost = centred(q[rows])
-    distance = distances(away, away)
+    _, deviation, deviation_error = centred(q[rows])
+    distance = distances(deviation, deviation)
     distance[np.tril_indices(len(rows))] = 0.0
     farthest = float(distance.max())
     if farthest == 0:
-        return rows[:1], rows[:1], float(lost.max()) if (q != q[0]).any() else 0.0
-    error = 2 * float(lost.max())
-    near = distance >= farthest * (1 - max(TIE, 2 * (m + 8) * ULP)) - 2 * error
-    i, j = np.divmod(np.flatnonzero(np.triu(near, 1)), len(rows))
-    if len(i) * m > _ENTRIES:
+        return rows[:1], rows[:1], float(deviation_error.max()) if (q != q[0]).any() else 0.0
+    error = 2 * float(deviation_error.max())
+    is_farthest = distance >= farthest * (1 - max(TIE, 2 * (m + 8) * ULP)) - 2 * error
+    i, j = np.divmod(np.flatnonzero(np.triu(is_farthest, 1)), len(rows))
+    if len(i) * m > _MAX_EXACT_ENTRIES:
         flat = distance.ravel()
         i, j = np.divmod(np.unique([first_largest(flat), flat.argmax()]), len(rows))
         return rows[i], rows[j], error + (m + 8) * ULP * farthest
@@ -197,11 +207,11 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
 
 
 def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> Guarantee:
-    """The smallest epsilon, in nats, for which the channel is (epsilon, delta)-LDP, for delta in [0, 1].
+    """Return the smallest epsilon (nats) such that the channel is (epsilon, delta)-LDP.
 
-    It is inf if no epsilon suffices; `delta = 0` gives pure LDP. The value is exact: delta is the maximum of finitely
-    many lines in e^epsilon, one for each event that a likelihood-ratio test can accept [GI, Thm 1]. With a policy
-    `graph`, only adjacent inputs are compared.
+    delta lies in [0, 1]. The value is inf if no epsilon suffices; `delta = 0` gives pure LDP. The value is exact: delta
+    is the maximum of finitely many lines in e^epsilon, one for each event that a likelihood-ratio test can accept [GI,
+    Thm 1]. With a policy `graph`, only adjacent inputs are compared.
 
     Where a row sums to one up to rounding, its entries are not divided by the sum if the other row has a zero there.
     So (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
@@ -220,50 +230,56 @@ def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> 
 
 
 def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
-    """Lower and upper bounds on the epsilon at `delta` of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
+    """Bound the epsilon at `delta` of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
     identical = (p == q).all(axis=1)
-    by = shift(p, q)
-    kept, lost, gained, size = _events(p, q)
+    row_shift = shift(p, q)
+    p_sums, q_sums, difference_sums, size = _events(p, q)
     error = (p.shape[1] + 4) * ULP
-    allowed = delta * (1 + by.above)[:, None]
-    growth = np.expm1(by.value)[:, None]
+    allowed = delta * (1 + row_shift.defect)[:, None]
+    growth = np.expm1(row_shift.value)[:, None]
     bounds = []
     for sign in (-1, 1):
         # delta(t) = max_n P_n/P - t Q_n/Q <= delta  iff  t P/Q >= (P_n - delta P)/Q_n for every n.
-        excess = kept * (1 + sign * error) - allowed * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
+        excess = p_sums * (1 + sign * error) - allowed * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            logs = np.log(np.maximum(excess, 5e-324)) - np.log(lost) - by.value[:, None]
-            logs += sign * (2 * error + 4 * ULP * np.abs(np.log(lost)) + 4 * ULP * np.abs(logs) + by.error[:, None])
+            logs = np.log(np.maximum(excess, 5e-324)) - np.log(q_sums) - row_shift.value[:, None]
+            logs += sign * (
+                2 * error + 4 * ULP * np.abs(np.log(q_sums)) + 4 * ULP * np.abs(logs) + row_shift.error[:, None]
+            )
             # Near t = 1 the logarithm of the quotient loses digits, which the difference keeps.
-            off = error * size + 4 * ULP * (allowed + lost * np.abs(growth)) + 2 * lost * by.error[:, None]
-            part = (gained - allowed - lost * growth + sign * (off + 8 * SUBNORMAL)) / (lost * (1 + growth))
-            near = np.log1p(np.clip(part * (1 + sign * np.sign(part) * (error + 8 * ULP)), -0.5, 1.0))
-            logs = np.where(np.abs(part) < 0.5, near * (1 + sign * 4 * ULP), logs)
-        logs = np.where(excess > 0, np.where(lost > 0, logs, np.inf), -np.inf)
+            difference_error = (
+                error * size + 4 * ULP * (allowed + q_sums * np.abs(growth)) + 2 * q_sums * row_shift.error[:, None]
+            )
+            part = (difference_sums - allowed - q_sums * growth + sign * (difference_error + 8 * SUBNORMAL)) / (
+                q_sums * (1 + growth)
+            )
+            near_logs = np.log1p(np.clip(part * (1 + sign * np.sign(part) * (error + 8 * ULP)), -0.5, 1.0))
+            logs = np.where(np.abs(part) < 0.5, near_logs * (1 + sign * 4 * ULP), logs)
+        logs = np.where(excess > 0, np.where(q_sums > 0, logs, np.inf), -np.inf)
         bounds.append(logs)
-    for m, n in np.argwhere((lost == 0) & (bounds[0] < bounds[1])):  # rounding hides whether epsilon is infinite
+    for m, n in np.argwhere((q_sums == 0) & (bounds[0] < bounds[1])):  # rounding hides whether epsilon is infinite
         bounds[0][m, n] = bounds[1][m, n] = np.inf if _exceeds(p[m], q[m], delta) else -np.inf
     low, high = (np.where(identical, 0.0, np.maximum(logs.max(axis=1), 0.0)) for logs in bounds)
     return low, high
 
 
 def _exceeds(p: Array, q: Array, level: float) -> bool:
-    """Whether the outputs impossible under q have a probability above `level` under p, computed exactly.
+    """True if the outputs impossible under q have a probability above `level` under p, computed exactly.
 
     A row that sums to one up to rounding is not divided by its sum: 1 - d and d, both rounded, need not sum to one.
     """
-    lost = exact_sum(p[(q == 0) & (p > 0)])
+    excluded = exact_sum(p[(q == 0) & (p > 0)])
     total = exact_sum(p)
     short = abs(total - 1) <= Fraction(1, 2**53)
-    return lost > Fraction(level) * (1 if short else total)
+    return excluded > Fraction(level) * (1 if short else total)
 
 
 def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
     """Running sums of p, q, p - q and |p - q| over the outputs, sorted by falling likelihood ratio p/q."""
-    inside = (p > 0) & (q > 0)
-    ratio = log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0))
-    order = np.argsort(-np.select([inside, p > 0], [ratio, np.inf], -np.inf), axis=1, kind="stable")
+    in_both = (p > 0) & (q > 0)
+    ratio = log_ratios(np.where(in_both, p, 1.0), np.where(in_both, q, 1.0))
+    order = np.argsort(-np.select([in_both, p > 0], [ratio, np.inf], -np.inf), axis=1, kind="stable")
     p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
     d = p - q
     return p.cumsum(axis=1), q.cumsum(axis=1), d.cumsum(axis=1), np.abs(d).cumsum(axis=1)

@@ -1,4 +1,4 @@
-"""The audit: every guarantee that a channel offers in one report; and what the integers of an exact channel prove."""
+"""The audit of every guarantee of a channel, and the guarantees proved by the integers of an exact channel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from ldpopt.values.results import Pictured
 
 
 def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
-    """The epsilon (nats) and eta of an exact channel, proved in rational arithmetic [GI, Def 6; GI, Def 7].
+    """Prove the epsilon (nats) and eta of an exact channel in rational arithmetic.
+
+    Both are the values of [GI, Def 6] and [GI, Def 7].
 
     >>> epsilon, eta = proved(ExactChannel([[3, 1], [1, 3]], bits=2))
     >>> round(float(epsilon), 9), float(eta), epsilon.witness.inputs
@@ -47,7 +49,7 @@ def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
 def _proved(
     notion: str, value: float, channel: ExactChannel, pair: tuple[int, int], outputs: Iterable[Label], reference: str
 ) -> Guarantee:
-    """What the integers prove, with its witness; at no difference there is none, and the value is zero."""
+    """The guarantee that the integers prove, with its witness; a value of zero has no witness."""
     x, other = pair
     witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(outputs)) if x != other else None
     return Guarantee(notion, value, down(value), witness, True, reference)
@@ -55,9 +57,9 @@ def _proved(
 
 FORMAT = "ldpopt-audit"
 VERSION = 1
-EPSILONS = (0.5, 1.0, 2.0)
-DELTAS = (1e-6, 1e-3, 1e-2)
-ORDERS = (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+AUDIT_EPSILONS = (0.5, 1.0, 2.0)
+AUDIT_DELTAS = (1e-6, 1e-3, 1e-2)
+AUDIT_ORDERS = (1.0, 1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class Audit(Pictured):
         raise KeyError(notion)
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """The rows of the tables: notion with its parameters, sign, value, witness and source."""
+        """List the table rows: privacy definition, sign, value, witness and source."""
         return [(g.title, *g.printed, str(g.witness or ""), g.reference) for g in self.guarantees]
 
     def _title(self) -> str:
@@ -122,11 +124,11 @@ class Audit(Pictured):
         return [(head, list(column)) for head, column in zip(heads, zip(*rows, strict=True), strict=True)]
 
     def to_html(self) -> str:
-        """The whole report as an HTML table; labels are escaped."""
+        """Format the whole audit as an HTML table; labels are escaped."""
         return self._html(None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON-ready values; infinite ones are the string ``"inf"``."""
+        """Convert the audit to JSON-ready values; infinite ones are the string ``"inf"``."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -139,17 +141,17 @@ class Audit(Pictured):
         }
 
     def to_json(self) -> str:
-        """The report as JSON text (schema ``ldpopt-audit``, version 1)."""
+        """Convert the audit to JSON text (schema ``ldpopt-audit``, version 1)."""
         return strict.json_text(self.to_dict())
 
 
 def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, progress: Progress = False) -> Audit:
-    """Every guarantee that the channel offers: pure, approximate, Rényi, concentrated, f-DP and leakage.
+    """Measure every guarantee of the channel: pure, approximate, Rényi, zCDP, f-DP and leakage.
 
     graph : a policy graph over the inputs (networkx); only adjacent inputs are compared.
     features : an array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
-        against adversaries who can compute only such functions of the features.
-    progress : True shows a bar; a function is called with the share of notions measured so far, in [0, 1].
+        against adversaries restricted to such functions of the features.
+    progress : True shows a bar; a function is called with the fraction of measurements made so far, in [0, 1].
 
     Mutual information is that of the uniform prior.
 
@@ -176,11 +178,11 @@ def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[
     return [
         lambda: (local_dp(channel, graph),),
         lambda: (total_variation(channel, graph),),
-        lambda: [hockey_stick(channel, epsilon, graph) for epsilon in EPSILONS],
-        lambda: [approximate_dp(channel, delta, graph) for delta in DELTAS],
-        lambda: renyi(channel, ORDERS, graph),
+        lambda: [hockey_stick(channel, epsilon, graph) for epsilon in AUDIT_EPSILONS],
+        lambda: [approximate_dp(channel, delta, graph) for delta in AUDIT_DELTAS],
+        lambda: renyi(channel, AUDIT_ORDERS, graph),
         lambda: (zcdp(channel, graph=graph),),
-        lambda: [approximate_zcdp(channel, delta, graph=graph) for delta in DELTAS[:1]],
+        lambda: [approximate_zcdp(channel, delta, graph=graph) for delta in AUDIT_DELTAS[:1]],
         concentrated,
         lambda: (doeblin(channel, graph), maximal_leakage(channel, graph), mutual_information(channel, uniform)),
         lambda: (chi_squared_contraction(channel, graph),),

@@ -25,11 +25,11 @@ from ldpopt.values.distribution import Array, Checked, finite_array, positive_in
 from ldpopt.values.results import ByValue
 
 
-def _columns(features: Any, what: str) -> Array:
+def _columns(features: Any, name: str) -> Array:
     flat = np.ndim(features) == 1
-    array = finite_array(features, what, 1 if flat else 2)
+    array = finite_array(features, name, 1 if flat else 2)
     if not array.size:
-        raise invalid(what, "at least one feature of at least one output", f"shape {array.shape}")
+        raise invalid(name, "at least one feature of at least one output", f"shape {array.shape}")
     array = array[:, None] if flat else array
     array.setflags(write=False)
     return array
@@ -49,7 +49,7 @@ class Polynomial(Checked, ByValue, features=_columns, degree=positive_integer):
     degree: int
 
     def basis(self, outputs: int) -> Array:
-        """Orthonormal functions on the outputs, array (m, r) with the constant first, that span the class."""
+        """Build an orthonormal basis of the class, array (m, r), with the constant first."""
         x = self.features
         if len(x) != outputs:
             raise invalid("features", f"one row for each of the {outputs} outputs", len(x))
@@ -62,7 +62,7 @@ class Polynomial(Checked, ByValue, features=_columns, degree=positive_integer):
             grown = []
             for function, first in level:
                 for j in range(first, x.shape[1]):
-                    new = _outside(x[:, j] * function, columns)
+                    new = _orthogonal_part(x[:, j] * function, columns)
                     if new is not None:
                         columns.append(new)
                     grown.append((x[:, j] * function if new is None else new, j))
@@ -83,7 +83,7 @@ class Affine(Checked, ByValue, features=_columns):
     features: Any
 
     def basis(self, outputs: int) -> Array:
-        """Orthonormal functions on the outputs, array (m, r) with the constant first, that span the class."""
+        """Build an orthonormal basis of the class, array (m, r), with the constant first."""
         return Polynomial(self.features, 1).basis(outputs)
 
 
@@ -92,14 +92,16 @@ FunctionClass = Affine | Polynomial | Thresholds | ReLU
 
 
 def feature_map(features: Any) -> FunctionClass:
-    """`features` itself, or an array of features as an affine class."""
+    """Return `features` itself, or an array of features as an affine class."""
     return features if isinstance(features, FunctionClass) else Affine(features)
 
 
 def brackets(functions: FunctionClass, outputs: int, divergence: Restricted) -> Callable[[Array, Array], Bracket]:
-    """What bounds the divergence of two rows (m,) as the class sees them; `InvalidInput` for another number of outputs.
+    """Return the function that bounds the divergence of two rows (m,) as the class sees them.
 
-    functions : the class. outputs : the number m of the channel's outputs. divergence : a restricted divergence.
+    functions : the class of the adversary's functions.
+    outputs : the number m of the channel's outputs; another number than the class has raises `InvalidInput`.
+    divergence : a restricted divergence.
     """
     if isinstance(functions, (Thresholds, ReLU)):
         functions.check(outputs)
@@ -107,8 +109,8 @@ def brackets(functions: FunctionClass, outputs: int, divergence: Restricted) -> 
     return partial(divergence._bracket, basis=functions.basis(outputs))
 
 
-def _outside(function: Array, columns: list[Array]) -> Array | None:
-    """The normalised part of `function` outside the span of orthonormal `columns`; None if there is none."""
+def _orthogonal_part(function: Array, columns: list[Array]) -> Array | None:
+    """The normalized part of `function` outside the span of orthonormal `columns`; None if it is zero."""
     span = np.stack(columns, axis=1)
     size = float(np.linalg.norm(function))
     for _ in range(2):  # twice is enough [Kahan]
@@ -144,19 +146,19 @@ class Restricted(Checked, ABC):
         """Upper bounds on the divergence without a restriction, for n pairs of rows, (n, m) -> (n,)."""
 
 
-def _finite_order(order: Any, what: str) -> float:
+def _finite_order(order: Any, name: str) -> float:
     alpha = renyi_order(order)
     if np.isinf(alpha):
-        raise invalid(what, "a finite number of at least 1", alpha)
+        raise invalid(name, "a finite number of at least 1", alpha)
     return alpha
 
 
 @dataclass(frozen=True)
 class RestrictedRenyi(Restricted, order=_finite_order):
-    """The restricted Rényi divergence of `order` in [1, inf), in nats; order 1 is the restricted KL [CIM, eq. 3].
+    """The restricted Rényi divergence of `order` in [1, inf), in nats [CIM, eq. 3].
 
-    It is log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), with a = `order`, A = a/(a - 1) and H the
-    class of functions.
+    It is log(sup over h in H of (E_p h)^a / (E_q |h|^A)^(a-1)) / (a - 1), where a = `order` and A = a/(a - 1).
+    H is the class of functions. Order 1 is the restricted KL divergence.
 
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(capacity_bounded(q, [0, 1, 2], RestrictedRenyi(2.0)).value, 6)
@@ -255,11 +257,11 @@ class RestrictedTotalVariation(Restricted):
 def capacity_bounded(
     channel: ChannelLike, features: FunctionClass | Any, divergence: Restricted, graph: Policy = None
 ) -> Guarantee:
-    """The largest `divergence` between two rows as an adversary limited to functions of `features` sees it.
+    """Bound the largest `divergence` of two rows for an adversary limited to `features`.
 
     features : an array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`,
-    `Polynomial`, `Thresholds`, `ReLU`. divergence : `RestrictedKL()`, `RestrictedRenyi(order)`,
-    `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
+        `Polynomial`, `Thresholds`, `ReLU`.
+    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
 
     `value` belongs to a solution of the dual program, so it is never too low, and `lower` is attained by a function;
     for entries below about 1e-14 they may be far apart. With a policy `graph`, only adjacent inputs are compared.
@@ -279,19 +281,19 @@ def capacity_bounded(
     lower, upper, witness = 0.0, 0.0, None
     if pairs:
         rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
-        above = np.zeros(len(bound))
+        uppers = np.zeros(len(bound))
         for position in _falling(bound):
             if bound[position] <= lower * (1 - 2 * TIE) or bound[position] == 0:
                 break  # not even an unrestricted adversary finds more in the remaining pairs
-            if bound[position] <= lower and position > first_largest(above):
+            if bound[position] <= lower and position > first_largest(uppers):
                 continue  # nor here, and of pairs with equal values the first is named
             x, other = pair[position]
             low, high = bracket(rows[x], rows[other])
-            above[position] = min(high, bound[position])
-            low = low if low <= above[position] * (1 + 2 * TIE) else 0.0  # nobody finds more
-            lower, upper = max(lower, low), max(upper, float(above[position]))
+            uppers[position] = min(high, bound[position])
+            low = low if low <= uppers[position] * (1 + 2 * TIE) else 0.0  # nobody finds more
+            lower, upper = max(lower, low), max(upper, float(uppers[position]))
         if upper > 0:
-            x, other = pair[first_largest(above)]
+            x, other = pair[first_largest(uppers)]
             witness = Witness((channel.inputs[x], channel.inputs[other]))
     exact = upper == lower or upper - lower <= ATTAINED_GAP * (upper + 1e-6)
     return Guarantee(divergence.notion, upper, lower, witness, exact, REFERENCE, divergence.parameters)

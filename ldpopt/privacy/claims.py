@@ -17,11 +17,11 @@ C = TypeVar("C", bound="Claim")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claim(Checked, Result):
-    """A guarantee as numbers, without a channel. The fields below tell how it was derived; comparisons ignore them.
+    """A guarantee as numbers, without a channel. Comparisons ignore the fields below, which record its derivation.
 
-    tight : True if some mechanism that meets the premise attains the conclusion, so that no better conversion exists;
+    tight : True if some mechanism that meets the premise attains the conclusion: no better conversion exists.
         False if better ones may exist; None for a claim that was not derived.
-    reference : the theorem from which it was derived.
+    reference : the theorem that it was derived from.
     budget : True for the largest parameters that meet a target. They are printed rounded down, guarantees rounded up.
     """
 
@@ -40,19 +40,19 @@ class Claim(Checked, Result):
         return (floor_digits if down else ceil_digits)(getattr(self, name))
 
 
-def amount(value: Any, what: str) -> float:
-    """`value` as a float of at least 0, or inf."""
-    return nonnegative(value, what, infinite=True)
+def amount(value: Any, name: str) -> float:
+    """Return `value` as a float of at least 0, or inf."""
+    return nonnegative(value, name, infinite=True)
 
 
-def _at_least_one(order: Any, what: str) -> float:
-    if (value := amount(order, what)) < 1:
-        raise invalid(what, "an order of at least 1", value)
+def _at_least_one(order: Any, name: str) -> float:
+    if (value := amount(order, name)) < 1:
+        raise invalid(name, "an order of at least 1", value)
     return value
 
 
-def _signed(xi: Any, what: str) -> float:
-    return math.inf if xi == math.inf else number(xi, what)
+def _signed(xi: Any, name: str) -> float:
+    return math.inf if xi == math.inf else number(xi, name)
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,7 +104,7 @@ class RenyiDP(Claim, order=_at_least_one, epsilon=amount):
 
 
 class _Concentrated(Claim, xi=_signed, rho=amount):
-    """What both notions of zCDP share."""
+    """The fields of both definitions of zCDP."""
 
     xi: float
     rho: float
@@ -119,7 +119,7 @@ class _Concentrated(Claim, xi=_signed, rho=amount):
 class ApproximateZCDP(_Concentrated, delta=unit_interval):
     """The claim of delta-approximate (xi, rho)-zCDP: events of probability delta are set aside [BS, Def 8.1].
 
-    On what remains, (xi, rho)-zCDP holds as in `ZCDP`. xi may be negative, xi + rho not.
+    On the remaining events, (xi, rho)-zCDP holds as in `ZCDP`. xi may be negative, xi + rho not.
 
     >>> ApproximateZCDP(1e-6, 0.0, 0.5).rho
     0.5
@@ -164,22 +164,24 @@ Given = Claim | Guarantee
 
 
 def as_claim(guarantee: Guarantee) -> Claim:
-    """The claim with the numbers of a measured `Guarantee`. Raises `InvalidInput` for notions that have no claim.
+    """Convert a measured `Guarantee` to the claim with its numbers.
+
+    Raises `InvalidInput` for privacy definitions that have no claim.
 
     >>> as_claim(Guarantee("renyi", 0.5, 0.5, None, True, "[M, Def 3]", {"order": 2.0})).order
     2.0
     """
     if not isinstance(guarantee, Guarantee):
         raise invalid("guarantee", "a Guarantee", type(guarantee).__name__)
-    value, given = guarantee.value, guarantee.parameters
+    value, parameters = guarantee.value, guarantee.parameters
     claims: dict[str, Any] = {
         "local_dp": lambda: PureDP(value),
         "total_variation": lambda: TV(min(1.0, value)),
-        "hockey_stick": lambda: ApproximateDP(given["epsilon"], min(1.0, value)),
-        "approximate_dp": lambda: ApproximateDP(value, given["delta"]),
-        "renyi": lambda: RenyiDP(given["order"], value),
-        "zcdp": lambda: ZCDP(given.get("xi", 0.0), value),
-        "approximate_zcdp": lambda: ApproximateZCDP(given["delta"], given.get("xi", 0.0), value),
+        "hockey_stick": lambda: ApproximateDP(parameters["epsilon"], min(1.0, value)),
+        "approximate_dp": lambda: ApproximateDP(value, parameters["delta"]),
+        "renyi": lambda: RenyiDP(parameters["order"], value),
+        "zcdp": lambda: ZCDP(parameters.get("xi", 0.0), value),
+        "approximate_zcdp": lambda: ApproximateZCDP(parameters["delta"], parameters.get("xi", 0.0), value),
     }
     if guarantee.notion not in claims:
         raise invalid("guarantee", f"one of the notions {', '.join(claims)}", guarantee.notion)
@@ -187,10 +189,10 @@ def as_claim(guarantee: Guarantee) -> Claim:
     return claim
 
 
-def need(kind: type[C], claim: Given, what: str = "claim") -> C:
-    """`claim` if it is of the given kind, or the claim of a `Guarantee` of that notion; else `InvalidInput`."""
+def need(kind: type[C], claim: Given, name: str = "claim") -> C:
+    """Return `claim`, or the claim of a `Guarantee`, if it has type `kind`; else `InvalidInput`."""
     if isinstance(claim, Guarantee):
         claim = as_claim(claim)
     if not isinstance(claim, kind):
-        raise invalid(what, f"a {kind.__name__}", type(claim).__name__)
+        raise invalid(name, f"a {kind.__name__}", type(claim).__name__)
     return claim

@@ -1,7 +1,7 @@
 """Concentrated privacy of a channel: zCDP, approximate zCDP and mean-concentrated privacy [BS, DR].
 
-zCDP is a supremum of Rényi divergences over their orders; the approximate one sets events of small probability aside;
-the mean-concentrated one bounds the mean of the privacy loss, and how far the loss spreads around it.
+zCDP is a supremum of Rényi divergences over their orders. Approximate zCDP sets events of small probability aside.
+Mean-concentrated privacy bounds the mean of the privacy loss and its spread around the mean.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ldpopt.privacy.approximate_dp import epsilon_of_pairs
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.local_dp import local_dp
 from ldpopt.privacy.loss import privacy_loss, scaled, shift
-from ldpopt.privacy.pairs import SCREENED, Policy, in_blocks, larger, worst_pair
+from ldpopt.privacy.pairs import MAX_UNSCREENED_ENTRIES, Policy, in_blocks, larger, worst_pair
 from ldpopt.privacy.renyi import Moments
 from ldpopt.privacy.supremum import largest_slope, largest_spread
 from ldpopt.values.distribution import Array, number, unit_interval
@@ -29,12 +29,12 @@ REFERENCE = "[BS, Def 1.1]"
 
 
 def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, graph: Policy = None) -> Guarantee:
-    """The smallest rho >= 0 for which the channel is (xi, rho)-zCDP: sup over orders of (D_alpha - xi)/alpha.
+    """Bound the smallest rho >= 0 such that the channel is (xi, rho)-zCDP.
 
-    D_alpha is the Rényi divergence of two rows, in nats, of an order 1 < alpha < max_order. A finite `max_order` gives
-    the bounded notion [BS, Def 1.1 and 8.4]. `lower` and `value` enclose the supremum with a relative width of 1e-10,
-    by branch and bound on the convex function (alpha - 1) D_alpha. With a policy `graph`, only adjacent inputs are
-    compared.
+    rho = sup over orders of (D_alpha - xi)/alpha, where D_alpha is the Rényi divergence of two rows, in nats, of an
+    order 1 < alpha < max_order. A finite `max_order` gives the bounded notion [BS, Def 1.1 and 8.4]. `lower` and
+    `value` enclose the supremum with a relative width of 1e-10, by branch and bound on the convex function (alpha - 1)
+    D_alpha. With a policy `graph`, only adjacent inputs are compared.
 
     >>> round(float(zcdp([[0.75, 0.25], [0.25, 0.75]])), 9)  # epsilon tanh(epsilon/2)
     0.549306144
@@ -44,7 +44,8 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
     parameters = {"xi": shift} if math.isinf(top) else {"xi": shift, "max_order": top}
     return worst_pair(
         "zcdp", channel, graph, lambda p, q: zcdp_of_pairs(p, q, shift, top), REFERENCE,
-        parameters=parameters, event=larger, screen=lambda matrix: _screen(matrix, shift, top), limit=SCREENED,
+        parameters=parameters, event=larger, screen=lambda matrix: _screen(matrix, shift, top),
+        limit=MAX_UNSCREENED_ENTRIES,
     )  # fmt: skip
 
 
@@ -55,19 +56,19 @@ def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
     order = 1.0
     while order < top and not np.isinf(pure):
         if (rest := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
-            high = np.maximum(high, rest)  # whatever the larger orders give
+            high = np.maximum(high, rest)  # covers all larger orders
             break
         following = min(order * 1.03, top)
-        below, above = (bound - xi for bound in moments.divergence(following - 1))
-        low = np.maximum(low, below / following)
-        high = np.maximum(high, above / np.where(above > 0, order, following))
+        lower, upper = (bound - xi for bound in moments.divergence(following - 1))
+        low = np.maximum(low, lower / following)
+        high = np.maximum(high, upper / np.where(upper > 0, order, following))
         order = following
     low, high = np.maximum(low, 0.0) * (1 - 1e-9), np.maximum(high, 0.0) * (1 + 1e-9)
     return np.where(moments.outside, np.inf, low), np.where(moments.outside, np.inf, high)
 
 
 def bounded_order(max_order: Any) -> float:
-    """`max_order`, the upper bound on the orders, as a float in (1, inf]."""
+    """Return `max_order`, the upper bound on the orders, as a float in (1, inf]."""
     top = math.inf if isinstance(max_order, float) and math.isinf(max_order) else number(max_order, "max_order")
     if not top > 1:
         raise invalid("max_order", "a number in (1, inf]", top)
@@ -75,11 +76,11 @@ def bounded_order(max_order: Any) -> float:
 
 
 def zcdp_of_pairs(
-    p: Array, q: Array, xi: float = 0.0, max_order: float = math.inf, off: Array | float = 0.0
+    p: Array, q: Array, xi: float = 0.0, max_order: float = math.inf, entry_error: Array | float = 0.0
 ) -> tuple[Array, Array]:
-    """Lower and upper bounds on rho of n pairs of rows, arrays (n, m) -> (n,), (n,); `off` as in `privacy_loss`."""
+    """Bound rho of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
-    loss = privacy_loss(p, q, off)
+    loss = privacy_loss(p, q, entry_error)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
     finite = np.flatnonzero(~(loss.infinite | loss.identical))
@@ -97,15 +98,15 @@ APPROXIMATE_REFERENCE = "[BS, Def 8.1]"
 
 
 def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph: Policy = None) -> Guarantee:
-    """The smallest rho for which the channel is delta-approximate (xi, rho)-zCDP [BS, Def 8.1].
+    """Bound the smallest rho such that the channel is delta-approximate (xi, rho)-zCDP.
 
-    For each pair of rows p and q, the definition asks for events of probability at least 1 - delta, such that the laws
-    conditional on them are (xi, rho)-zCDP in both directions.
+    For each pair of rows p and q, the definition [BS, Def 8.1] requires events of probability at least 1 - delta. The
+    distributions conditional on them must be (xi, rho)-zCDP in both directions.
 
-    Conditioning can turn p into any law p' <= p/(1 - delta). The best choice is min(p, t q)/(1 - delta) and
-    min(q, t' p)/(1 - delta), where t and t' remove the probability delta from each: these two laws are the hardest to
-    tell apart, and minimise every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to the
-    width of the bounds of `zcdp`. With a directed policy graph, both directions of an edge count, as defined.
+    Conditioning can turn p into any distribution p' <= p/(1 - delta). The best choice is min(p, t q)/(1 - delta) and
+    min(q, t' p)/(1 - delta), where t and t' remove the probability delta from each. These two distributions are the
+    hardest to distinguish, and minimize every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to
+    the width of the bounds of `zcdp`. With a directed policy graph, both directions of an edge count, as defined.
 
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> round(float(approximate_zcdp(q, 0.0)), 6), round(float(approximate_zcdp(q, 0.25)), 6)
@@ -116,23 +117,23 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
     return worst_pair(
         "approximate_zcdp", channel, graph, lambda p, q: approximate_zcdp_of_pairs(p, q, level, shift),
         APPROXIMATE_REFERENCE, parameters={"delta": level, "xi": shift}, event=larger,
-        screen=lambda matrix: _screen_approximate(matrix, level, shift), limit=SCREENED,
+        screen=lambda matrix: _screen_approximate(matrix, level, shift), limit=MAX_UNSCREENED_ENTRIES,
     )  # fmt: skip
 
 
 def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0) -> tuple[Array, Array]:
-    """Lower and upper bounds on rho of n pairs of rows, in the worse direction, arrays (n, m) -> (n,), (n,)."""
+    """Bound rho of n pairs of rows, in the worse direction, (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
     sides = []
     for side in (0, 1):  # a cut slightly too low removes more than delta and bounds rho below; too high, above
-        left, right, off = _conditioned(p, q, delta, side)
-        forward, back = (zcdp_of_pairs(*pair, xi, off=off) for pair in ((left, right), (right, left)))
+        left, right, entry_error = _conditioned(p, q, delta, side)
+        forward, back = (zcdp_of_pairs(*pair, xi, entry_error=entry_error) for pair in ((left, right), (right, left)))
         sides.append(np.maximum(forward, back)[side])
     return sides[0], sides[1]
 
 
 def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
-    """The best conditional laws up to scale, cut too low (side 0) or too high (side 1), and their error (n,)."""
+    """The best conditional distributions up to scale, cut too low (side 0) or high (side 1), and their error (n,)."""
     by = shift(p, q).value
     cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
     none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta is at least the total variation: the laws can be made equal
@@ -146,16 +147,16 @@ def _screen_approximate(matrix: Array, level: float, xi: float) -> tuple[Array, 
     k, m = matrix.shape
     low, high = np.full((k, k), -np.inf), np.full((k, k), -np.inf)
     for i, j in in_blocks(*np.triu_indices(k, 1), m):
-        left, right, off = _conditioned(matrix[i], matrix[j], level, 1)
-        high[i, j] = np.maximum(_at_most(left, right, xi, off), _at_most(right, left, xi, off))
+        left, right, entry_error = _conditioned(matrix[i], matrix[j], level, 1)
+        high[i, j] = np.maximum(_rho_upper(left, right, xi, entry_error), _rho_upper(right, left, xi, entry_error))
     x, other = np.unravel_index(first_largest(high.ravel()), high.shape)
     low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
     return low, high
 
 
-def _at_most(p: Array, q: Array, xi: float, off: Array) -> Array:
+def _rho_upper(p: Array, q: Array, xi: float, entry_error: Array) -> Array:
     """Upper bounds on rho from a grid of orders: between two, D/alpha is at most the later D over the earlier order."""
-    loss = privacy_loss(p, q, off)
+    loss = privacy_loss(p, q, entry_error)
     size = loss.centred + loss.mean_upper[:, None]
     error = (loss.slack.max(axis=1) + 8 * ULP * (1 + np.abs(size).max(axis=1))) * 4
     bound, order = np.zeros(len(p)), 1.0
@@ -167,8 +168,8 @@ def _at_most(p: Array, q: Array, xi: float, off: Array) -> Array:
             s = order * 1.03 - 1
             top = s * size.max(axis=1)
             total = (loss.p * np.exp(s * size - top[:, None])).sum(axis=1)
-            above = (top + np.log(total) + (p.shape[1] + 64) * ULP) / s + error - xi
-            bound = np.maximum(bound, np.fmin(above, loss.top_upper - xi) / np.where(above > 0, order, 1 + s))
+            divergence = (top + np.log(total) + (p.shape[1] + 64) * ULP) / s + error - xi
+            bound = np.maximum(bound, np.fmin(divergence, loss.top_upper - xi) / np.where(divergence > 0, order, 1 + s))
             order = 1 + s
     bound = np.maximum(bound, rest) * (1 + 1e-9)
     return np.asarray(np.where(loss.infinite, np.inf, np.maximum(bound, 0.0)))
@@ -185,11 +186,11 @@ MEAN_REFERENCE = "[DR, Def 3.3]"
 
 @dataclass(frozen=True, eq=False)
 class MeanConcentrated(Result):
-    """(mu, tau)-mCDP: the guarantees on the mean of the privacy loss and on its subgaussian parameter, in nats.
+    """The guarantee of (mu, tau)-mCDP: the mean and the subgaussian parameter of the privacy loss, in nats.
 
     >>> from ldpopt.privacy import mcdp
-    >>> found = mcdp([[0.75, 0.25], [0.25, 0.75]])
-    >>> round(found.mu.value, 6), round(found.tau.value, 6)
+    >>> guarantee = mcdp([[0.75, 0.25], [0.25, 0.75]])
+    >>> round(guarantee.mu.value, 6), round(guarantee.tau.value, 6)
     (0.549306, 1.048147)
     """
 
@@ -204,11 +205,11 @@ class MeanConcentrated(Result):
 
 
 def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
-    """The smallest mu and tau, in nats, for which the channel is (mu, tau)-mCDP [DR, Def 3.3].
+    """Bound the smallest mu and tau, in nats, such that the channel is (mu, tau)-mCDP [DR, Def 3.3].
 
     The privacy loss of two rows p, q is log p/q under p. mu is its largest mean over pairs of rows, KL(p || q).
     tau^2 is the largest 2 K(s)/s^2 over pairs and over s != 0, where K is the log moment generating function of the
-    loss minus its mean; `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau
+    loss minus its mean. `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau
     [BS, App A]. With a policy `graph`, only adjacent inputs are compared.
 
     >>> result = mcdp([[0.75, 0.25], [0.25, 0.75]])
@@ -219,7 +220,7 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     mu = worst_pair("mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
     tau = worst_pair(
         "mcdp_tau", channel, graph, subgaussian_of_pairs, MEAN_REFERENCE,
-        event=larger, screen=_screen_mcdp, limit=SCREENED,
+        event=larger, screen=_screen_mcdp, limit=MAX_UNSCREENED_ENTRIES,
     )  # fmt: skip
     return MeanConcentrated(mu, tau)
 
@@ -234,20 +235,20 @@ def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
     low, high = np.zeros(moments.outside.shape), np.zeros(moments.outside.shape)
     for sign in (1.0, -1.0):
         s = 2.0**-6 / span
-        below, above = _cumulant(moments, sign * s)
-        low = np.maximum(low, 2 * below / s**2)
+        lower, upper = _cumulant(moments, sign * s)
+        low = np.maximum(low, 2 * lower / s**2)
         # 2 K/s^2 is a mean of variances of tilted laws; a tilt by s changes a variance by at most exp(s span).
-        high = np.maximum(high, 2 * above / s**2 * np.exp(2 * s * span))
+        high = np.maximum(high, 2 * upper / s**2 * np.exp(2 * s * span))
         while (rest := 2 * span / s) > float(low.max()) and s * span < 1e12:
-            following, before = 1.2 * s, above
-            below, above = _cumulant(moments, sign * following)
-            low = np.maximum(low, 2 * below / following**2)
+            following, before = 1.2 * s, upper
+            lower, upper = _cumulant(moments, sign * following)
+            low = np.maximum(low, 2 * lower / following**2)
             with np.errstate(divide="ignore", invalid="ignore"):
-                slope = (above - before) / (following - s)
+                slope = (upper - before) / (following - s)
                 start = before - slope * s
-                inside = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * following)
-                peak = np.where(inside, -(slope**2) / (2 * start), 0.0)
-            ends = np.maximum(2 * before / s**2, 2 * above / following**2)
+                has_peak = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * following)
+                peak = np.where(has_peak, -(slope**2) / (2 * start), 0.0)
+            ends = np.maximum(2 * before / s**2, 2 * upper / following**2)
             high = np.maximum(high, np.nan_to_num(np.maximum(peak, ends), nan=np.inf, posinf=np.inf))
             s = following
         high = np.maximum(high, rest)
@@ -256,8 +257,8 @@ def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
 
 def _cumulant(moments: Moments, s: float) -> tuple[Array, Array]:
     """Bounds on K(s) = log E exp(s (Z - E Z)) >= 0."""
-    (low, high), (least, most) = moments.log_moment(s), moments.mean
-    shift = np.sort([s * least, s * most], axis=0)
+    (low, high), (mean_low, mean_high) = moments.log_moment(s), moments.mean
+    shift = np.sort([s * mean_low, s * mean_high], axis=0)
     return np.maximum(low - shift[1], 0.0), np.maximum(high - shift[0], 0.0)
 
 
@@ -267,7 +268,7 @@ def _mean(p: Array, q: Array) -> tuple[Array, Array]:
 
 
 def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
-    """Lower and upper bounds on the subgaussian parameter tau of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
+    """Bound the subgaussian parameter tau of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
     loss = privacy_loss(p, q, 0.0)
     lower = np.where(loss.infinite, np.inf, 0.0)

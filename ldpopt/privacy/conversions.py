@@ -25,7 +25,9 @@ __all__ = [
 
 
 def pure_to_tv(claim: Given) -> TV:
-    """epsilon-DP implies eta <= tanh(epsilon/2), attained by binary randomized response [GI, Prop 2].
+    """Convert epsilon-DP to eta-TV: eta <= tanh(epsilon/2) [GI, Prop 2].
+
+    Binary randomized response attains the bound.
 
     >>> pure_to_tv(PureDP(1.0)).eta.__round__(9)
     0.462117157
@@ -35,7 +37,7 @@ def pure_to_tv(claim: Given) -> TV:
 
 
 def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """The smallest epsilon' such that epsilon-DP implies (epsilon', delta)-DP [GI, Cor 1].
+    """Compute the smallest epsilon' such that epsilon-DP implies (epsilon', delta)-DP [GI, Cor 1].
 
     It solves delta = (e^epsilon - e^epsilon')/(1 + e^epsilon), and binary randomized response attains it.
 
@@ -45,13 +47,13 @@ def pure_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     epsilon, delta = need(PureDP, claim).epsilon, unit_interval(delta, "delta")
     if math.isinf(epsilon) or delta == 0:
         return ApproximateDP(epsilon if delta < 1 else 0.0, delta, tight=True, reference="[GI, Cor 1]")
-    inside = down(delta * (1 + math.exp(-epsilon)))  # e^(epsilon' - epsilon) = 1 - inside
-    smaller = max(0.0, sum_up(epsilon, math.log1p(-inside))) if inside < 1 else 0.0
+    reduction = down(delta * (1 + math.exp(-epsilon)))  # e^(epsilon' - epsilon) = 1 - inside
+    smaller = max(0.0, sum_up(epsilon, math.log1p(-reduction))) if reduction < 1 else 0.0
     return ApproximateDP(min(epsilon, smaller), delta, tight=True, reference="[GI, Cor 1]")
 
 
 def approximate_to_tv(claim: Given) -> TV:
-    """(epsilon, delta)-DP implies eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2].
+    """Convert (epsilon, delta)-DP to eta <= delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2].
 
     >>> approximate_to_tv(ApproximateDP(1.0, 0.1))
     TV(eta=0.515906) (tight, [GI, Thm 2])
@@ -62,7 +64,7 @@ def approximate_to_tv(claim: Given) -> TV:
 
 
 def tv_to_approximate(claim: Given) -> ApproximateDP:
-    """eta-TV is the same as (0, eta)-DP [GI, Def 7].
+    """Convert eta-TV to (0, eta)-DP, which is the same [GI, Def 7].
 
     >>> tv_to_approximate(TV(0.3))
     ApproximateDP(epsilon=0, delta=0.3) (tight, [GI, Def 7])
@@ -71,10 +73,10 @@ def tv_to_approximate(claim: Given) -> ApproximateDP:
 
 
 def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
-    """The Rényi divergence of binary randomized response, the largest of any epsilon-DP mechanism [M, Prop 5].
+    """Compute the largest Rényi divergence of any epsilon-DP mechanism [M, Prop 5].
 
-    D_a = log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1) nats at order a, and epsilon tanh(epsilon/2) at
-    order 1. order in [1, inf].
+    Binary randomized response attains it: D_a = log(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1) nats at order
+    a, and epsilon tanh(epsilon/2) at order 1. `order` lies in [1, inf].
 
     >>> pure_to_renyi(PureDP(1.0), 2.0)
     RenyiDP(order=2, epsilon=0.735326) (tight, [M, Prop 5; KOV15])
@@ -97,7 +99,9 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
 
 
 def pure_to_zcdp(claim: Given) -> ZCDP:
-    """epsilon-DP implies zCDP with rho = epsilon^2 / 2 [BS, Prop 1.4]; `pure_to_zcdp_sharp` is better.
+    """Convert epsilon-DP to zCDP with rho = epsilon^2 / 2 [BS, Prop 1.4].
+
+    `pure_to_zcdp_sharp` is better.
 
     >>> pure_to_zcdp(PureDP(1.0))
     ZCDP(xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.4])
@@ -107,7 +111,9 @@ def pure_to_zcdp(claim: Given) -> ZCDP:
 
 
 def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
-    """epsilon-DP implies zCDP with rho = epsilon tanh(epsilon/2), attained by binary randomized response.
+    """Convert epsilon-DP to zCDP with rho = epsilon tanh(epsilon/2).
+
+    Binary randomized response attains it.
 
     >>> pure_to_zcdp_sharp(PureDP(1.0))
     ZCDP(xi=0, rho=0.462118) (tight, [BS, Prop 1.4; KOV15])
@@ -117,7 +123,9 @@ def pure_to_zcdp_sharp(claim: Given) -> ZCDP:
 
 
 def pure_to_mcdp(claim: Given) -> MCDP:
-    """epsilon-DP implies (epsilon (e^epsilon - 1)/2, epsilon)-mCDP [DR, Thm 3.5]; `pure_to_mcdp_sharp` is better.
+    """Convert epsilon-DP to (epsilon (e^epsilon - 1)/2, epsilon)-mCDP [DR, Thm 3.5].
+
+    `pure_to_mcdp_sharp` is better.
 
     >>> pure_to_mcdp(PureDP(1.0))
     MCDP(mu=0.859141, tau=1) (not tight, [DR, Thm 3.5])
@@ -128,10 +136,10 @@ def pure_to_mcdp(claim: Given) -> MCDP:
 
 
 def pure_to_mcdp_sharp(claim: Given) -> MCDP:
-    """epsilon-DP implies (epsilon tanh(epsilon/2), epsilon)-mCDP; the mean is attained [DR, Lemma 3.6].
+    """Convert epsilon-DP to (epsilon tanh(epsilon/2), epsilon)-mCDP [DR, Lemma 3.6].
 
-    Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2). But post-processing can raise tau
-    [BS, App A], so this says nothing about other epsilon-DP mechanisms.
+    The mean is attained. Randomized response has the smaller tau^2 = 2 epsilon tanh(epsilon/2). But post-processing can
+    raise tau [BS, App A], so this value does not bound tau of other epsilon-DP mechanisms.
 
     >>> pure_to_mcdp_sharp(PureDP(1.0))
     MCDP(mu=0.462118, tau=1) (not tight, [DR, Lemma 3.6, 3.9])
@@ -142,9 +150,10 @@ def pure_to_mcdp_sharp(claim: Given) -> MCDP:
 
 
 def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
-    """The zCDP that follows from (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0 [BS, Lemma 3.7].
+    """Convert a curve of approximate guarantees to zCDP [BS, Lemma 3.7].
 
-    The result is (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP, which is far from tight. xi_hat and rho_hat
+    The premise is (xi_hat + sqrt(rho_hat log(1/delta)), delta)-DP for all delta > 0. The result is
+    (xi_hat - rho_hat/4 + 5 rho_hat^(1/4), rho_hat/4)-zCDP, which is far from tight. xi_hat and rho_hat
     lie in [0, 1].
 
     >>> approximate_curve_to_zcdp(0.1, 0.2)
@@ -156,7 +165,9 @@ def approximate_curve_to_zcdp(xi_hat: float, rho_hat: float) -> ZCDP:
 
 
 def mcdp_to_zcdp(claim: Given) -> ZCDP:
-    """(mu, tau)-mCDP implies (mu - tau^2/2, tau^2/2)-zCDP; Gaussian noise attains it [BS, Lemma 4.2].
+    """Convert (mu, tau)-mCDP to (mu - tau^2/2, tau^2/2)-zCDP [BS, Lemma 4.2].
+
+    Gaussian noise attains it.
 
     >>> mcdp_to_zcdp(MCDP(1.0, 1.0))
     ZCDP(xi=0.5000000001, rho=0.5000000001) (tight, [BS, Lemma 4.2])
@@ -169,7 +180,7 @@ def mcdp_to_zcdp(claim: Given) -> ZCDP:
 
 
 def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
-    """(xi, rho)-zCDP implies that the mean of the privacy loss is at most xi + rho [BS, Lemma 4.3].
+    """Bound the mean of the privacy loss under (xi, rho)-zCDP by xi + rho [BS, Lemma 4.3].
 
     The mean is the Rényi divergence of order 1. The lemma also gives a subgaussian parameter O(sqrt(xi + 2 rho)), but
     without a constant, so nothing is claimed about it here; measure the mechanism's tau with `mcdp` instead.
@@ -182,7 +193,9 @@ def zcdp_to_mcdp_mean(claim: Given) -> RenyiDP:
 
 
 def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
-    """(epsilon, delta)-DP implies delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13]; the sharp form is smaller.
+    """Convert (epsilon, delta)-DP to delta-approximate epsilon^2/2-zCDP [BS, Prop 1.13].
+
+    `approximate_to_approximate_zcdp_sharp` is smaller.
 
     >>> approximate_to_approximate_zcdp(ApproximateDP(1.0, 1e-6))
     ApproximateZCDP(delta=1e-06, xi=0, rho=0.5000000001) (not tight, [BS, Prop 1.13])
@@ -192,7 +205,9 @@ def approximate_to_approximate_zcdp(claim: Given) -> ApproximateZCDP:
 
 
 def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
-    """(epsilon, delta)-DP implies delta-approximate epsilon tanh(epsilon/2)-zCDP, sharper than [BS, Cor 8.7].
+    """Convert (epsilon, delta)-DP to delta-approximate epsilon tanh(epsilon/2)-zCDP.
+
+    The result is sharper than [BS, Cor 8.7].
 
     >>> approximate_to_approximate_zcdp_sharp(ApproximateDP(1.0, 1e-6))
     ApproximateZCDP(delta=1e-06, xi=0, rho=0.462118) (not tight, [BS, Cor 8.7])
@@ -203,7 +218,9 @@ def approximate_to_approximate_zcdp_sharp(claim: Given) -> ApproximateZCDP:
 
 
 def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """The epsilon at `delta` is epsilon + log(1/delta)/(order - 1) [M, Prop 3]; the sharp form is smaller.
+    """Convert Rényi privacy to epsilon + log(1/delta)/(order - 1) at `delta` [M, Prop 3].
+
+    `renyi_to_approximate_sharp` is smaller.
 
     >>> renyi_to_approximate(RenyiDP(10.0, 0.5), 1e-6)
     ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
@@ -214,9 +231,10 @@ def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
 
 
 def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
-    """The least epsilon at `delta` that follows from the Rényi divergence of one order in one direction [ALCKS, Thm 3].
+    """Compute the smallest epsilon at `delta` that one Rényi order implies [ALCKS, Thm 3].
 
-    Two biased coins with this Rényi divergence attain it. It never exceeds `renyi_to_approximate_closed`.
+    The Rényi divergence is of one order in one direction. Two biased coins with this divergence attain epsilon. It
+    never exceeds `renyi_to_approximate_closed`.
 
     >>> round(renyi_to_approximate_sharp(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.605152
@@ -229,9 +247,10 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
 
 
 def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
-    """The epsilon at `delta` is epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0 [CKS, Prop 12].
+    """Convert Rényi privacy to an epsilon at `delta` by a closed form [CKS, Prop 12].
 
-    `renyi_to_approximate_sharp` is better, most of all for small divergences.
+    It is epsilon + log(1 - 1/order) - log(order delta)/(order - 1), at least 0. `renyi_to_approximate_sharp` is
+    better, especially for small divergences.
 
     >>> round(renyi_to_approximate_closed(RenyiDP(8, 0.4), 1e-5).epsilon, 6)
     1.614109
@@ -248,7 +267,7 @@ def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
 
 
 def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
-    """(xi, rho)-zCDP implies a Rényi divergence of at most xi + rho order, in nats [BS, Def 1.1].
+    """Bound the Rényi divergence under (xi, rho)-zCDP by xi + rho order, in nats [BS, Def 1.1].
 
     >>> zcdp_to_renyi(ZCDP(0.0, 0.1), 4.0)
     RenyiDP(order=4, epsilon=0.4000000001) (tight, [BS, Def 1.1])
@@ -261,7 +280,9 @@ def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
 
 
 def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
-    """zCDP implies epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5]; the sharp form is smaller.
+    """Convert zCDP to epsilon = xi + rho + sqrt(4 rho log(1/delta)) [BS, Lemma 3.5].
+
+    `zcdp_to_approximate_sharp` is smaller.
 
     >>> round(zcdp_to_approximate(ZCDP(0, 0.5), 1e-6).epsilon, 6)
     5.756522
@@ -273,9 +294,9 @@ def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
 
 
 def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
-    """The delta at `epsilon` >= xi + rho, a Gaussian tail times the smallest of several factors [BS, Lemma 3.6].
+    """Bound delta at `epsilon` >= xi + rho by a Gaussian tail times a factor [BS, Lemma 3.6].
 
-    Below xi + rho the lemma says nothing, and delta is 1.
+    The factor is the smallest of several. Below xi + rho the lemma does not apply, and delta is 1.
 
     >>> zcdp_delta(ZCDP(0.0, 0.1), 2.0)
     ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
@@ -316,7 +337,7 @@ def zcdp_delta_sharp(claim: Given, epsilon: float) -> ApproximateDP:
 def _least_delta(claim: ZCDP, epsilon: float) -> float:
     """The least delta over orders; any order is valid, so that a rough search for the best is safe."""
 
-    def at(log_excess: float, gap: float = 1e-5) -> float:
+    def delta_of_order(log_excess: float, gap: float = 1e-5) -> float:
         order = 1 + math.exp(log_excess)
         return largest_delta(order, epsilon, zcdp_to_renyi(claim, order).epsilon, gap)
 
@@ -326,44 +347,50 @@ def _least_delta(claim: ZCDP, epsilon: float) -> float:
     for width, gap in ((3e-2, 1e-4), (1e-4, 1e-10)):
         while high - low > width:  # the conversion of one order has one minimum over orders
             left, right = low + 0.382 * (high - low), high - 0.382 * (high - low)
-            low, high = (low, right) if at(left, gap) <= at(right, gap) else (left, high)
+            low, high = (low, right) if delta_of_order(left, gap) <= delta_of_order(right, gap) else (left, high)
         if gap > 1e-10:
             low, high = low - width, high + width
     middle = (low + high) / 2
-    return min(at(middle, 1e-13), at(centre, 1e-13), at(-9.0, 1e-13))
+    return min(delta_of_order(middle, 1e-13), delta_of_order(centre, 1e-13), delta_of_order(-9.0, 1e-13))
 
 
 def zcdp_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
-    """The least epsilon that the Rényi bounds of all orders give at `delta` [CKS, Prop 12; BS, Lemma 3.6].
+    """Compute the smallest epsilon at `delta` from the Rényi bounds of all orders.
+
+    The conversions are those of [CKS, Prop 12] and [BS, Lemma 3.6].
 
     >>> zcdp_to_approximate_sharp(ZCDP(0.0, 0.1), 1e-6)
     ApproximateDP(epsilon=2.14194, delta=1e-06) (not tight, [BS, Lemma 3.6; CKS, Prop 12])
     """
     claim, delta = need(ZCDP, claim), number_up_to(delta, "delta")
     if math.isinf(claim.rho) or math.isinf(claim.xi):
-        least = math.inf
+        epsilon = math.inf
     elif claim.rho == 0:
-        least = up(max(0.0, claim.xi))
+        epsilon = up(max(0.0, claim.xi))
     else:
-        least = min(zcdp_to_approximate(claim, delta).epsilon, _best_order(claim, delta))
-    return ApproximateDP(least, delta, tight=False, reference="[BS, Lemma 3.6; CKS, Prop 12]")
+        epsilon = min(zcdp_to_approximate(claim, delta).epsilon, _best_order(claim, delta))
+    return ApproximateDP(epsilon, delta, tight=False, reference="[BS, Lemma 3.6; CKS, Prop 12]")
 
 
 def _best_order(claim: ZCDP, delta: float) -> float:
     """The least epsilon that the Rényi bounds of (xi, rho)-zCDP give; any order is valid, so a rough search is safe."""
     from scipy.optimize import minimize_scalar
 
-    def at(log_excess: float) -> float:
+    def epsilon_of_order(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)
         return renyi_to_approximate_closed(zcdp_to_renyi(claim, order), delta).epsilon
 
     guess = math.log(math.sqrt(max(-math.log(delta), 1e-3) / claim.rho))
-    minimum = minimize_scalar(at, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9})
-    return min(at(float(minimum.x)), at(guess))
+    minimum = minimize_scalar(
+        epsilon_of_order, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9}
+    )
+    return min(epsilon_of_order(float(minimum.x)), epsilon_of_order(guess))
 
 
 def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> ApproximateDP:
-    """delta-approximate zCDP implies (epsilon, delta + (1 - delta) delta')-DP, delta' of `zcdp_delta` [BS, Lemma 8.8].
+    """Convert delta-approximate zCDP to approximate DP at `epsilon` [BS, Lemma 8.8].
+
+    The result is (epsilon, delta + (1 - delta) delta')-DP, where delta' is that of `zcdp_delta`.
 
     >>> approximate_zcdp_to_approximate(ApproximateZCDP(1e-6, 0.0, 0.1), 2.0)
     ApproximateDP(epsilon=2, delta=1.215e-05) (not tight, [BS, Lemma 8.8])
@@ -387,20 +414,21 @@ def approximate_zcdp_to_approximate_sharp(claim: Given, epsilon: float) -> Appro
 
 
 def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:
-    """The epsilon at a `delta` above the claim's own delta, by [BS, Lemma 8.8]; inf at or below it.
+    """Compute the epsilon at a `delta` above that of the claim [BS, Lemma 8.8].
 
-    If rho = 0, the claim implies (xi, delta)-DP with its own delta already.
+    At or below the claim's delta, epsilon is inf. But if rho = 0, the claim already implies (xi, delta)-DP at its
+    delta.
 
     >>> approximate_zcdp_to_epsilon(ApproximateZCDP(1e-6, 0.0, 0.1), 1e-5)
     ApproximateDP(epsilon=1.92523, delta=1e-05) (not tight, [BS, Lemma 8.8])
     """
     claim, delta = need(ApproximateZCDP, claim), unit_interval(delta, "delta")
-    room = (delta - claim.delta) / (1 - claim.delta) * (1 - 1e-14) if claim.delta < 1 else 0.0
+    remaining_delta = (delta - claim.delta) / (1 - claim.delta) * (1 - 1e-14) if claim.delta < 1 else 0.0
     epsilon = math.inf
     if claim.rho == 0:
         epsilon = up(max(0.0, claim.xi)) if delta >= claim.delta else math.inf
-    elif room > 0:
-        epsilon = zcdp_to_approximate_sharp(ZCDP(claim.xi, claim.rho), room).epsilon
+    elif remaining_delta > 0:
+        epsilon = zcdp_to_approximate_sharp(ZCDP(claim.xi, claim.rho), remaining_delta).epsilon
     return ApproximateDP(epsilon, delta, tight=claim.rho == 0, reference="[BS, Lemma 8.8]")
 
 

@@ -1,4 +1,4 @@
-"""The finite pair: two distributions on one finite set, with every measure of how well they can be told apart."""
+"""The finite pair: two distributions on one finite set, with every measure of how well they can be distinguished."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ldpopt.privacy.pairs import Policy, ordered_pairs
 from ldpopt.privacy.renyi import renyi as renyi_of
 from ldpopt.privacy.trade_off import trade_off as trade_off_of
 from ldpopt.values.distribution import Array, distribution, unit_interval
-from ldpopt.values.labels import distinct_labels, together
+from ldpopt.values.labels import aligned, distinct_labels
 from ldpopt.values.results import Pictured
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FinitePair(Pictured):
-    """Two distributions p, q on one finite set: those of the report for two inputs that shall not be told apart.
+    """Two distributions p, q on one finite set: those of the report for two inputs.
 
     p, q : probability vectors of one length m. outputs : m distinct labels, 0..m-1 by default. Raises `InvalidInput`
     for anything else. The measures of `privacy` are methods, those of `channel`, which has the rows p and q: they cover
@@ -61,7 +61,7 @@ class FinitePair(Pictured):
         return {"outcome": list(labels), **columns}
 
     def __post_init__(self) -> None:
-        (p, q), outputs = together([("p", self.p), ("q", self.q)], self.outputs)
+        (p, q), outputs = aligned([("p", self.p), ("q", self.q)], self.outputs)
         p = distribution(p, "p")
         q = distribution(q, "q", size=len(p))
         if np.array_equal(p, q) and not np.array_equal(self.p, self.q):
@@ -75,26 +75,29 @@ class FinitePair(Pictured):
 
     @classmethod
     def of_parameters(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> FinitePair:
-        """The pair that dominates every (epsilon, delta)-DP and eta-TV mechanism [GI, eq. 7-8, 70-71].
+        """Build the pair that dominates every (epsilon, delta)-DP and eta-TV mechanism.
 
-        epsilon in nats; delta and eta in [0, 1]. p is
+        epsilon is in nats; delta and eta lie in [0, 1]. The pair is that of [GI, eq. 7-8, 70-71]. p is
         (delta, (1-delta)(1-a) e/(1+e), a (1-delta), (1-delta)(1-a)/(1+e), 0), where e = exp(epsilon) and a follows
-        from eta; q is p reversed. `mechanisms.dominating_pair` also covers the rounding of its parameters.
+        from eta. q is p reversed. `mechanisms.dominating_pair` also covers the rounding of its parameters.
 
         >>> FinitePair.of_parameters(1.0, eta=0.25).p.round(6)
         array([0.      , 0.395494, 0.459012, 0.145494, 0.      ])
         """
         epsilon, delta, eta = checked(epsilon, delta, eta)
         delta, share = kept_mass(epsilon, delta, eta)
-        kept, low = (1 - delta) * share, 1 / (1 + math.exp(epsilon))
-        p = np.array([delta, kept / (1 + math.exp(-epsilon)), (1 - delta) * (1 - share), kept * low, 0.0])
+        randomized_mass, low = (1 - delta) * share, 1 / (1 + math.exp(epsilon))
+        p = np.array(
+            [delta, randomized_mass / (1 + math.exp(-epsilon)), (1 - delta) * (1 - share), randomized_mass * low, 0.0]
+        )
         return cls(p, p[::-1], ("p only", "p", "erased", "q", "q only"))
 
     @classmethod
     def of_channel(cls, channel: ChannelLike, graph: Policy = None) -> FinitePair:
-        """The least pair that dominates every ordered pair of rows of the channel; in a policy `graph`, adjacent ones.
+        """Build the tightest pair that dominates every compared ordered pair of rows.
 
-        Its test curve is the concave hull of theirs, so its composition bounds every adaptive choice of inputs.
+        With a policy `graph`, only adjacent inputs are compared. The pair's test curve is the concave hull of the
+        curves of the rows, so its composition bounds every adaptive choice of inputs.
         """
         channel = as_channel(channel)
         i, j = ordered_pairs(channel, graph)
@@ -103,10 +106,10 @@ class FinitePair(Pictured):
 
     @classmethod
     def least(cls, pairs: Iterable[FinitePair]) -> FinitePair:
-        """The least pair that dominates all of `pairs`. If all are equal up to relabelling, it is one of them."""
+        """Build the tightest pair that dominates all of `pairs`."""
         distinct = list(dict.fromkeys(pair.ordered for pair in pairs))
         if not distinct:
-            raise invalid("pairs", "at least one pair", Phrase("none"))
+            raise invalid("pairs", "at least one pair", Phrase("an empty list"))
         if len(distinct) == 1:
             return distinct[0]
         return cls(*least_pair([(pair.p, pair.q) for pair in distinct])).ordered
@@ -130,14 +133,14 @@ class FinitePair(Pictured):
         return cls(*pair_through(epsilons, deltas, back)).ordered
 
     def both_ways(self) -> FinitePair:
-        """The least pair that dominates this one in both directions; a symmetric pair gives itself."""
+        """Build the tightest pair that dominates this one in both directions."""
         return self if self.symmetric else FinitePair.least([self, self.swapped])
 
     def subsampled(self, rate: float) -> FinitePair:
-        """A pair that dominates r p + (1 - r) q against q, the pair after Poisson sampling with r = `rate` [ZDW].
+        """Build a pair that dominates r p + (1 - r) q against q, after Poisson sampling [ZDW].
 
-        Each person takes part with probability r; p is the release with a person's answer, q without it. To cover
-        rounding, the rate is raised until the rounded pair dominates, usually by a few units in the last place.
+        Each person takes part with probability r = `rate`; p is the release with a person's answer, q without it. To
+        cover rounding, the rate is raised until the rounded pair dominates, usually by a few units in the last place.
 
         >>> round(float(FinitePair.of_parameters(1.0).subsampled(0.1).local_dp()), 9)  # log(1 + (e - 1)/10)
         0.158565079
@@ -146,8 +149,8 @@ class FinitePair(Pictured):
         if share == 0 or np.array_equal(self.p, self.q):
             return FinitePair(self.q, self.q, self.outputs)
         step = 2.0**-46
-        while (raised := share * (1 + step)) < 1:
-            sampled = FinitePair(self.q + raised * (self.p - self.q), self.q, self.outputs)
+        while (raised_rate := share * (1 + step)) < 1:
+            sampled = FinitePair(self.q + raised_rate * (self.p - self.q), self.q, self.outputs)
             if _covers(sampled, self, share):
                 return sampled
             step *= 4
@@ -161,9 +164,9 @@ class FinitePair(Pictured):
     @cached_property
     def losses(self) -> Array:
         """The privacy losses log p/q, shape (m,): inf where only q is 0, -inf where only p is 0, 0 where both are 0."""
-        inside = (self.p > 0) & (self.q > 0)
-        finite = log_ratios(np.where(inside, self.p, 1.0), np.where(inside, self.q, 1.0))
-        return np.select([inside, self.p > 0, self.q > 0], [finite, np.inf, -np.inf], 0.0)
+        in_both = (self.p > 0) & (self.q > 0)
+        finite = log_ratios(np.where(in_both, self.p, 1.0), np.where(in_both, self.q, 1.0))
+        return np.select([in_both, self.p > 0, self.q > 0], [finite, np.inf, -np.inf], 0.0)
 
     @property
     def infinite(self) -> float:
@@ -185,7 +188,7 @@ class FinitePair(Pictured):
 
     @property
     def symmetric(self) -> bool:
-        """Whether exchanging p and q gives the same pair up to relabelling, exactly."""
+        """Symmetry: exchanging p and q gives the same pair up to relabelling, exactly."""
         return np.array_equal(self.ordered.p, self.ordered.q[::-1])
 
     local_dp = local_dp_of
@@ -203,16 +206,17 @@ class FinitePair(Pictured):
 
 
 def _covers(sampled: FinitePair, pair: FinitePair, rate: float) -> bool:
-    """Whether the hockey stick of `sampled` is at least that of rate p + (1 - rate) q against q, in both directions.
+    """True if the hockey stick of `sampled` is at least that of the sampled `pair`, in both directions.
 
-    Both are convex in e^epsilon, and that of `sampled` is linear between its losses, so these are compared.
+    The sampled pair is rate p + (1 - rate) q against q. Both hockey sticks are convex in e^epsilon, and that of
+    `sampled` is linear between its losses, so they are compared there.
     """
     # Also a little beyond each loss: past the largest one, the hockey stick may be zero.
     sizes = np.abs(sampled.losses - shift(sampled.p[None], sampled.q[None]).value[0])
     sizes = sizes[np.isfinite(sizes)]
     for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():
         growth, back = math.expm1(epsilon), 0.0
-        # r p + (1 - r) q - E q = r (p - (1 + (E - 1)/r) q), and q - E (r p + (1 - r) q) = c (q - (E r/c) p).
+        # Forward: r p + (1 - r) q - E q = r (p - (1 + (E - 1)/r) q). Back: q - E (r p + (1 - r) q) = c (q - (E r/c) p).
         inner = math.log1p(growth / rate) * (1 - 16 * ULP)
         forward = rate * float(hockey_stick_of_pairs(pair.p, pair.q, inner)[1][0]) * (1 + 8 * ULP)
         scale = rate * math.exp(epsilon)

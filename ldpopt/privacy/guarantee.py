@@ -14,7 +14,7 @@ from ldpopt.values.results import Result, jsonable
 
 @dataclass(frozen=True, eq=False)
 class Witness(Result):
-    """The two inputs, and the event (a set of outputs), for which the privacy loss is as large as the guarantee says.
+    """The two inputs and the event (a set of outputs) that attain the guarantee.
 
     >>> from ldpopt.privacy import total_variation
     >>> print(total_variation([[0.75, 0.25], [0.25, 0.75]]).witness)
@@ -28,8 +28,8 @@ class Witness(Result):
         pair = f"{self.inputs[0]!r} against {self.inputs[1]!r}"
         if not self.outputs:
             return pair
-        shown = ", ".join(repr(y) for y in self.outputs[:5]) + (", ..." if len(self.outputs) > 5 else "")
-        return f"{pair} on {{{shown}}}"
+        labels = ", ".join(repr(y) for y in self.outputs[:5]) + (", ..." if len(self.outputs) > 5 else "")
+        return f"{pair} on {{{labels}}}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Guarantee(Result):
 
     @property
     def printed_parameters(self) -> dict[str, str]:
-        """The parameters to print, rounded to the side on which the guarantee still holds: orders down, others up."""
+        """The parameters to print, rounded so that the guarantee still holds: orders down, others up."""
         orders = ("alpha", "order")
         return {
             name: (floor_digits if name in orders else ceil_digits)(value) for name, value in self.parameters.items()
@@ -84,7 +84,7 @@ class Guarantee(Result):
 
     @property
     def more_is_more_private(self) -> bool:
-        """Whether a larger value means more privacy, so that the lower bound is the guarantee."""
+        """True if a larger value means more privacy, so that the lower bound is the guarantee."""
         return self.notion == "doeblin"
 
     @property
@@ -99,7 +99,7 @@ class Guarantee(Result):
 
     @property
     def limit(self) -> str:
-        """Sign, number and what attains it, to stand beside the name: ``"≤ 1.09862 (0 against 1 on {0})"``."""
+        """Sign, number and the attaining witness, to print after the name: ``"≤ 1.09862 (0 against 1 on {0})"``."""
         text = " ".join(self.printed)
         return f"{text} ({self.witness})" if self.witness else text
 
@@ -107,7 +107,7 @@ class Guarantee(Result):
         return f"{self.title} {self.limit}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The guarantee as JSON-ready values; infinite values become the string ``"inf"``."""
+        """Convert the guarantee to JSON-ready values; infinite values become ``"inf"``."""
         return {
             "notion": self.notion,
             "value": jsonable(self.value),

@@ -1,4 +1,4 @@
-"""What a guarantee implies: for groups of people, for information, Bayes factors, bad outcomes and generalization."""
+"""Implications of a guarantee for groups, information, Bayes factors, bad outcomes and generalization."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ MAX_DOUBLINGS = 600
 
 
 def group_pure(claim: Given, size: int) -> PureDP:
-    """epsilon-DP for one person is (size epsilon)-DP for a group of `size`; Laplace noise attains it [M, Table I].
+    """Convert epsilon-DP for one person to (size epsilon)-DP for a group of `size`.
+
+    Laplace noise attains it [M, Table I].
 
     >>> group_pure(PureDP(0.5), 3).epsilon > 1.5
     True
@@ -34,7 +36,7 @@ def group_pure(claim: Given, size: int) -> PureDP:
 
 
 def group_approximate(claim: Given, size: int) -> ApproximateDP:
-    """(epsilon, delta)-DP for one person is (size epsilon, delta')-DP for a group of `size`.
+    """Convert (epsilon, delta)-DP for one person to a group of `size`: (size epsilon, delta').
 
     delta' = delta (e^(size epsilon) - 1)/(e^epsilon - 1), from the definition applied `size` times [GI, Def 1].
 
@@ -54,9 +56,10 @@ def group_approximate(claim: Given, size: int) -> ApproximateDP:
 
 
 def group_zcdp(claim: Given, size: int) -> ZCDP:
-    """(xi, rho)-zCDP for one person is (xi size H, rho size^2)-zCDP for a group of `size` [BS, Prop 5.3].
+    """Convert (xi, rho)-zCDP for one person to a group of `size` [BS, Prop 5.3].
 
-    H is the harmonic number 1 + 1/2 + ... + 1/size. The bound on rho is tight; a negative xi counts as 0.
+    The group has (xi size H, rho size^2)-zCDP. H is the harmonic number 1 + 1/2 + ... + 1/size. The bound on rho is
+    tight; a negative xi counts as 0.
 
     >>> group_zcdp(ZCDP(0.0, 0.1), 3)
     ZCDP(xi=0, rho=0.9000000001) (tight, [BS, Prop 5.3])
@@ -67,9 +70,10 @@ def group_zcdp(claim: Given, size: int) -> ZCDP:
 
 
 def group_renyi(claim: Given, doublings: int) -> RenyiDP:
-    """Rényi privacy (order, epsilon) for one person is (order/2^c, 3^c epsilon) for groups of 2^c [M, Prop 2].
+    """Convert Rényi privacy for one person to groups of 2^doublings [M, Prop 2].
 
-    c = `doublings`. Raises `InvalidInput` unless order >= 2^(c + 1).
+    (order, epsilon) for one person becomes (order/2^c, 3^c epsilon), where c = `doublings`. Raises `InvalidInput`
+    unless order >= 2^(c + 1).
 
     >>> group_renyi(RenyiDP(8, 0.1), 2).order
     2.0
@@ -86,9 +90,10 @@ def _harmonic(size: int) -> float:
 
 
 def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP:
-    """The mCDP of the Gaussian mechanism for a group: ((s D/sigma)^2/2, s D/sigma) [DR, Cor 3.3, corrected].
+    """Compute the mCDP of the Gaussian mechanism for a group [DR, Cor 3.3, corrected].
 
-    s is `size`, D is `sensitivity`, sigma the standard deviation of the noise, by which the paper forgets to divide.
+    It is ((s D/sigma)^2/2, s D/sigma). s is `size`, D is `sensitivity` and sigma is the standard deviation of the
+    noise. The paper omits the division by sigma.
 
     >>> group_gaussian_mcdp(1.0, 2.0, size=3)
     MCDP(mu=1.125000001, tau=1.500000001) (tight, [DR, Cor 3.3, corrected])
@@ -101,9 +106,10 @@ def group_gaussian_mcdp(sensitivity: float, sigma: float, size: int = 1) -> MCDP
 
 
 def information_any(claim: Given, size: int) -> float:
-    """I(X; M(X)) <= xi n H(n) + rho n^2 nats for n people with any joint law, H(n) = 1 + ... + 1/n [BS, Prop 6.1].
+    """Bound I(X; M(X)), in nats, for n people with any joint distribution [BS, Prop 6.1].
 
-    The claim is (xi, rho)-zCDP and n is `size`. A negative xi counts as 0 if n is above 1.
+    The bound is xi n H(n) + rho n^2, where H(n) = 1 + ... + 1/n. The claim is (xi, rho)-zCDP and n is `size`. A
+    negative xi counts as 0 if n is above 1.
 
     >>> round(information_any(ZCDP(0.0, 0.01), 10), 6)
     1.0
@@ -112,7 +118,9 @@ def information_any(claim: Given, size: int) -> float:
 
 
 def information_independent(claim: Given, size: int) -> float:
-    """I(X; M(X)) <= (xi + rho) m nats for m = `size` independent people, for a claim of zCDP [BS, Lemma 6.2].
+    """Bound I(X; M(X)), in nats, for m = `size` independent people by (xi + rho) m.
+
+    The claim is (xi, rho)-zCDP [BS, Lemma 6.2].
 
     >>> round(information_independent(ZCDP(0.0, 0.5), 10), 9)
     5.0
@@ -122,9 +130,10 @@ def information_independent(claim: Given, size: int) -> float:
 
 
 def information_blocks(claim: Given, blocks: int, size: int) -> float:
-    """I(X; M(X)) <= m (xi l (1 + log l) + rho l^2) nats for m independent blocks of l people [BS, Thm 6.3].
+    """Bound I(X; M(X)), in nats, for m independent blocks of l people [BS, Thm 6.3].
 
-    The claim is (xi, rho)-zCDP, m is `blocks` and l is `size`. A negative xi counts as 0 if l is above 1.
+    The bound is m (xi l (1 + log l) + rho l^2). The claim is (xi, rho)-zCDP, m is `blocks` and l is `size`. A negative
+    xi counts as 0 if l is above 1.
 
     >>> round(information_blocks(ZCDP(0.0, 0.01), 5, 2), 6)
     0.2
@@ -137,10 +146,10 @@ def information_blocks(claim: Given, blocks: int, size: int) -> float:
 
 
 def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
-    """Bounds (low, high) on an event's probability P' under one input, if it has `probability` P under another.
+    """Bound an event's probability P' under one input by its `probability` P under another.
 
-    For a `RenyiDP` claim of order a, e^-eps P^(a/(a - 1)) <= P' <= (e^eps P)^((a - 1)/a); for a `PureDP` claim,
-    e^-eps P <= P' <= e^eps P [M, Table I].
+    Returns (low, high). For a `RenyiDP` claim of order a, e^-eps P^(a/(a - 1)) <= P' <= (e^eps P)^((a - 1)/a). For a
+    `PureDP` claim, e^-eps P <= P' <= e^eps P [M, Table I].
 
     >>> [round(bound, 6) for bound in bad_outcome(RenyiDP(2.0, 0.1), 0.01)]
     [9e-05, 0.105127]
@@ -158,9 +167,10 @@ def bad_outcome(claim: Given, probability: float) -> tuple[float, float]:
 
 
 def bayes_factor_moment(claim: Given) -> tuple[float, float]:
-    """(order, bound): the mean of the Bayes factor to the power `order` is at most `bound` [M, Table I].
+    """Bound the mean of the Bayes factor to the power `order`; return (order, bound).
 
-    The factor is posterior odds / prior odds, of an input D against D', for a report drawn under D'. The bound is
+    The factor is posterior odds / prior odds, of an input D against D', for a report drawn under D' [M, Table I]. The
+    bound is
     e^((order - 1) epsilon) for a `RenyiDP` claim; a `PureDP` claim gives (inf, e^epsilon), a bound on the factor
     itself.
 
@@ -176,7 +186,7 @@ def bayes_factor_moment(claim: Given) -> tuple[float, float]:
 
 
 def bayes_factor_log(claim: Given) -> float:
-    """The bound epsilon, in nats, on the expected (for `PureDP`, any) change of log odds [M, Table I].
+    """Bound the expected (for `PureDP`, any) change of log odds by epsilon, in nats [M, Table I].
 
     >>> round(bayes_factor_log(RenyiDP(2.0, 0.5)), 6)
     0.5
@@ -185,7 +195,9 @@ def bayes_factor_log(claim: Given) -> float:
 
 
 def bayes_factor_tail(claim: Given, factor: float) -> float:
-    """A bound on the probability that the odds change by more than `factor` >= 1, by Markov's inequality [M, Table I].
+    """Bound the probability that the odds change by more than `factor` >= 1 [M, Table I].
+
+    The bound follows from Markov's inequality.
 
     >>> round(bayes_factor_tail(RenyiDP(4.0, 0.5), 10.0), 6)
     0.004482
@@ -199,10 +211,10 @@ def bayes_factor_tail(claim: Given, factor: float) -> float:
 
 
 def composed_event(epsilon: float, count: int, probability: float) -> float:
-    """The bound exp(2 epsilon sqrt(n log 1/P)) P on an event's probability under n epsilon-DP mechanisms [M, Prop 4].
+    """Bound an event's probability under n epsilon-DP mechanisms [M, Prop 4].
 
-    n is `count`, epsilon in nats, P the event's `probability` under an adjacent input. The constant is that of [BS,
-    Prop 1.4]; the paper's own Lemma 1 gives 3 in the place of 2.
+    The bound is exp(2 epsilon sqrt(n log 1/P)) P. n is `count`, epsilon is in nats and P is the event's `probability`
+    under an adjacent input. The constant is that of [BS, Prop 1.4]; Lemma 1 of [M] gives 3 instead of 2.
 
     >>> round(composed_event(0.1, 10, 1e-6), 9)
     1.0494e-05
@@ -216,10 +228,10 @@ def composed_event(epsilon: float, count: int, probability: float) -> float:
 
 
 def generalization_gap(restricted_kl: float) -> float:
-    """The bound 8 sqrt(epsilon) on |E (query on the sample - query on the population)|, at most 1 [CIM, Thm 6].
+    """Bound |E (query on the sample - query on the population)| by 8 sqrt(epsilon), at most 1.
 
-    A mechanism chooses queries with values in [0, 1] from the data. Its KL divergence restricted to a class H of
-    functions, `restricted_kl`, is at most epsilon, in nats; H must contain the evaluations q -> q(x).
+    See [CIM, Thm 6]. A mechanism chooses queries with values in [0, 1] from the data. Its KL divergence restricted to a
+    class H of functions, `restricted_kl`, is at most epsilon, in nats; H must contain the evaluations q -> q(x).
 
     >>> round(generalization_gap(1e-4), 6)
     0.08
@@ -228,7 +240,7 @@ def generalization_gap(restricted_kl: float) -> float:
 
 
 def restricted_pinsker(restricted_kl: float) -> float:
-    """The bound 8 sqrt(KL_H(P, Q)) on sup over h in H of E_P h - E_Q h [CIM, Thm 7].
+    """Bound sup over h in H of E_P h - E_Q h by 8 sqrt(KL_H(P, Q)) [CIM, Thm 7].
 
     KL_H is the KL divergence restricted to the class H, in nats. H must be convex, translation invariant and closed
     under negation, with values in [-1, 1].

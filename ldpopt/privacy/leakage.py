@@ -14,16 +14,16 @@ from ldpopt.numbers.rounding import SUBNORMAL, ULP, down, up
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs, positive_event
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.loss import centred, excess, log_ratios, shift
-from ldpopt.privacy.pairs import SCREENED, Policy, larger, normalised, ordered_pairs, worst_pair
+from ldpopt.privacy.pairs import MAX_UNSCREENED_ENTRIES, Policy, larger, normalised, ordered_pairs, worst_pair
 from ldpopt.values.distribution import Array, distribution, number
 
 
 def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
-    """The Doeblin coefficient, sum over outputs of min_x Q[x, y], in [0, 1]: the probability that ignores the input.
+    """Compute the Doeblin coefficient, sum over outputs of min_x Q[x, y], in [0, 1].
 
-    With this probability the report can be drawn without looking at the input. So one minus it bounds the total
-    variation of the channel. More is more private here, so `lower` is the guarantee. With a policy `graph` it is the
-    least coefficient over maximal cliques, the sets of inputs that are all compared with each other [Dobrushin].
+    With this probability the report can be drawn independently of the input. So one minus it bounds the total variation
+    of the channel. A larger value is more private here, so `lower` is the guarantee. With a policy `graph` it is the
+    smallest coefficient over maximal cliques, the sets of inputs that are all compared with each other [Dobrushin].
 
     >>> round(float(doeblin([[0.75, 0.25], [0.25, 0.75]])), 9)
     0.5
@@ -36,9 +36,9 @@ def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
 
 def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
-    """Maximal leakage, log of the sum over outputs of max_x Q[x, y], in nats [IWK, Thm 1].
+    """Compute the maximal leakage, log of the sum over outputs of max_x Q[x, y], in nats.
 
-    It is the log of the largest factor by which a report raises the chance of guessing any function of the input.
+    A report multiplies the chance of guessing any function of the input by at most e^leakage [IWK, Thm 1].
     With a policy `graph` it is the largest over maximal cliques, the sets of inputs all compared with each other.
 
     >>> round(float(maximal_leakage([[0.75, 0.25], [0.25, 0.75]])), 9)  # log 1.5
@@ -50,17 +50,21 @@ def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         rows = channel.matrix[clique]
         if (rows == rows[0]).all():
             continue
-        _, away, lost = centred(rows)
+        _, deviation, deviation_error = centred(rows)
         # The sum of maxima minus one: how much it exceeds the sum of the clique's first row.
-        gain = float((away - away[0]).max(axis=0).sum())
-        off = (m + 8) * ULP * (gain + float(np.abs(away).max(axis=0).sum())) + 2 * float(lost.max()) * len(rows)
-        low, high = max(low, gain - off), max(high, gain + off)
+        gain = float((deviation - deviation[0]).max(axis=0).sum())
+        error = (m + 8) * ULP * (gain + float(np.abs(deviation).max(axis=0).sum())) + 2 * float(
+            deviation_error.max()
+        ) * len(rows)
+        low, high = max(low, gain - error), max(high, gain + error)
     bounds = down(math.log1p(low), 8), up(math.log1p(high), 8)
     return Guarantee("maximal_leakage", bounds[1], bounds[0], None, True, "[IWK, Thm 1]")
 
 
 def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
-    """The mutual information, in nats, of the report and an answer with law `prior`, shape (k,) [CT, section 2.3].
+    """Compute the mutual information (nats) of the report and an answer with law `prior`.
+
+    prior : distribution of the answer, shape (k,) [CT, section 2.3].
 
     >>> round(float(mutual_information([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])), 9)
     0.130812036
@@ -72,28 +76,30 @@ def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
     rows = rows[:, rows.max(axis=0) > 0]
     if (rows == rows[0]).all():
         return Guarantee("mutual_information", 0.0, 0.0, None, True, "[GI, section VII]")
-    wide = weights[used].astype(np.longdouble)
-    wide /= wide.sum()
-    _, away, lost = centred(rows)
-    q, weights = normalised(rows), wide.astype(np.float64)
-    mixture = np.asarray(wide @ q.astype(np.longdouble), dtype=np.float64)
-    difference = away - np.asarray(wide @ away, dtype=np.float64)  # of each row from the mixture
-    inside = q > 0
+    prior_extended = weights[used].astype(np.longdouble)
+    prior_extended /= prior_extended.sum()
+    _, deviation, deviation_error = centred(rows)
+    q, weights = normalised(rows), prior_extended.astype(np.float64)
+    mixture = np.asarray(prior_extended @ q.astype(np.longdouble), dtype=np.float64)
+    difference = deviation - np.asarray(prior_extended @ deviation, dtype=np.float64)  # of each row from the mixture
+    is_positive = q > 0
     part = difference / mixture
-    near = inside & (np.abs(part) <= 0.25)
-    far = log_ratios(np.where(inside, q, 1.0), np.broadcast_to(mixture, q.shape))
-    loss = np.where(near, np.log1p(np.where(near, part, 0.0)), np.where(inside, far, 0.0))
+    is_close = is_positive & (np.abs(part) <= 0.25)
+    log_ratio = log_ratios(np.where(is_positive, q, 1.0), np.broadcast_to(mixture, q.shape))
+    loss = np.where(is_close, np.log1p(np.where(is_close, part, 0.0)), np.where(is_positive, log_ratio, 0.0))
     # KL of each row to the mixture, as sums of non-negative terms (see `loss.privacy_loss`)
-    terms = np.where(near, q * excess(np.where(near, -loss, 0.0)), mixture - q + q * loss)
-    terms = np.where(inside, terms, mixture)
+    terms = np.where(is_close, q * excess(np.where(is_close, -loss, 0.0)), mixture - q + q * loss)
+    terms = np.where(is_positive, terms, mixture)
     value = float((weights[:, None] * terms).sum())
     # An error of a difference changes its term by the error times the loss, and by the square of the error.
-    size = np.abs(away) + np.asarray(weights @ np.abs(away))
-    off = np.where(near, 4 * ULP * size + 2 * float(lost.max()) * q, 0.0)
-    moved = np.where(
-        near, 2 * np.abs(loss) * off + 2 * off * (off / mixture), ULP * (4 * mixture + q * (4 + 16 * np.abs(loss)))
+    size = np.abs(deviation) + np.asarray(weights @ np.abs(deviation))
+    deviation_bound = np.where(is_close, 4 * ULP * size + 2 * float(deviation_error.max()) * q, 0.0)
+    term_error = np.where(
+        is_close,
+        2 * np.abs(loss) * deviation_bound + 2 * deviation_bound * (deviation_bound / mixture),
+        ULP * (4 * mixture + q * (4 + 16 * np.abs(loss))),
     )
-    error = 40 * ULP * value + float((weights[:, None] * moved).sum()) + 16 * q.size * SUBNORMAL
+    error = 40 * ULP * value + float((weights[:, None] * term_error).sum()) + 16 * q.size * SUBNORMAL
     return Guarantee("mutual_information", value + error, max(value - error, 0.0), None, True, "[GI, section VII]")
 
 
@@ -112,16 +118,16 @@ def _cliques(channel: Channel, graph: Policy) -> Iterator[npt.NDArray[np.intp]]:
         yield np.array(sorted(clique))
 
 
-_STEPS, _FEW_STEPS = 60, 4
+_BISECTION_STEPS, _SCREENING_STEPS = 60, 4
 
 
 def chi_squared_contraction(channel: ChannelLike, graph: Policy = None) -> Guarantee:
-    """The contraction coefficient in [0, 1] of chi-squared, equal to that of KL: D(M0 || M1) <= value D(P0 || P1).
+    """Bound the contraction coefficient in [0, 1] of chi-squared, equal to that of KL.
 
-    M0 and M1 are the distributions of the report if the answer has the distribution P0 or P1. Two inputs attain the
-    value [OP, Thm 1]: it is the max over pairs of rows p, q and b in [0, 1] of
-    b (1-b) sum (p-q)^2/(b p + (1-b) q). For an epsilon-LDP channel it is at most tanh(epsilon/2)^2 [AZ]. With a policy
-    `graph`, only adjacent inputs are compared.
+    D(M0 || M1) <= value D(P0 || P1), where M0 and M1 are the distributions of the report if the answer has the
+    distribution P0 or P1. Two inputs attain the value [OP, Thm 1]. It is the max over pairs of rows p, q and b in [0,
+    1] of b (1-b) sum (p-q)^2/(b p + (1-b) q). For an epsilon-LDP channel it is at most tanh(epsilon/2)^2 [AZ]. With a
+    policy `graph`, only adjacent inputs are compared.
 
     >>> round(float(chi_squared_contraction([[0.75, 0.25], [0.25, 0.75]])), 9)
     0.25
@@ -129,36 +135,36 @@ def chi_squared_contraction(channel: ChannelLike, graph: Policy = None) -> Guara
     channel = as_channel(channel)
     return worst_pair(
         "chi_squared_contraction", channel, graph, _worst_chi_squared, "[OP, Thm 1]", event=larger,
-        screen=_screen_chi_squared, limit=SCREENED,
+        screen=_screen_chi_squared, limit=MAX_UNSCREENED_ENTRIES,
     )  # fmt: skip
 
 
 def _screen_chi_squared(matrix: Array) -> tuple[Array, Array]:
     """Bounds 1 - s and 1 - s^2 on the coefficient of all pairs of rows, with s = sum sqrt(p q) [OP].
 
-    The coefficient is 1 - min over b of sum p q/(b p + (1-b) q); the sum is at least s^2, by Cauchy and Schwarz, and at
-    b = 1/2 at most s. Of the two orders of a pair, which have one value, one is left.
+    The coefficient is 1 - min over b of sum p q/(b p + (1-b) q). The sum is at least s^2, by Cauchy and Schwarz, and at
+    b = 1/2 at most s. The two orders of a pair have the same value, so only one is computed.
     """
     root = np.sqrt(normalised(matrix))
     affinity, error = root @ root.T, 8 * (matrix.shape[1] + 8) * ULP
-    above = np.triu(np.clip(1 - affinity**2 + 2 * error, 0.0, 1.0))
-    return np.triu(np.maximum(1 - affinity - error, 0.0)), above
+    upper = np.triu(np.clip(1 - affinity**2 + 2 * error, 0.0, 1.0))
+    return np.triu(np.maximum(1 - affinity - error, 0.0)), upper
 
 
 def _worst_chi_squared(p: Array, q: Array) -> tuple[Array, Array]:
     """`chi_squared_of_pairs`, with all steps only for pairs that a few steps do not show to be below another one."""
-    lower, upper = chi_squared_of_pairs(p, q, _FEW_STEPS)
+    lower, upper = chi_squared_of_pairs(p, q, _SCREENING_STEPS)
     worst = upper >= lower.max()
     lower[worst], upper[worst] = chi_squared_of_pairs(p[worst], q[worst])
     return lower, upper
 
 
 def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy = None) -> Guarantee:
-    """The contraction coefficient in [0, 1] of the hockey-stick divergence E_gamma, gamma >= 1 [ADC, Thm 2].
+    """Bound the contraction coefficient in [0, 1] of the hockey-stick divergence E_gamma.
 
-    It is the largest E_gamma between two rows. gamma = 1 gives the Dobrushin coefficient, the total variation of the
-    channel; gamma = e^epsilon gives zero exactly for epsilon-LDP channels. With a policy `graph`, only adjacent inputs
-    are compared.
+    It is the largest E_gamma between two rows, for gamma >= 1 [ADC, Thm 2]. gamma = 1 gives the Dobrushin coefficient,
+    the total variation of the channel; gamma = e^epsilon gives zero exactly for epsilon-LDP channels. With a policy
+    `graph`, only adjacent inputs are compared.
 
     >>> round(float(hockey_stick_contraction([[0.75, 0.25], [0.25, 0.75]], 1.0)), 6)
     0.5
@@ -176,18 +182,18 @@ def _e_gamma(p: Array, q: Array, gamma: float) -> tuple[Array, Array]:
     return hockey_stick_of_pairs(p, q, low)[0], hockey_stick_of_pairs(p, q, high)[1]
 
 
-def chi_squared_of_pairs(p: Array, q: Array, steps: int = _STEPS) -> tuple[Array, Array]:
-    """Lower and upper bounds on max over b of b (1-b) sum (p-q)^2/(b p + (1-b) q), (n, m) -> (n,), (n,)."""
+def chi_squared_of_pairs(p: Array, q: Array, steps: int = _BISECTION_STEPS) -> tuple[Array, Array]:
+    """Bound max over b of b (1-b) sum (p-q)^2/(b p + (1-b) q), (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
     identical = (p == q).all(axis=1)
-    by = shift(p, q)
-    correction = np.expm1(by.value)[:, None] * q
-    d = ((p - q) - correction) / (1 + by.above)[:, None]
-    off = 4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[:, None] * q
+    row_shift = shift(p, q)
+    correction = np.expm1(row_shift.value)[:, None] * q
+    d = ((p - q) - correction) / (1 + row_shift.defect)[:, None]
+    difference_error = 4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * row_shift.error[:, None] * q
     p, q = normalised(p), normalised(q)
 
     def value(b: Array) -> tuple[Array, Array, Array]:
-        """The concave function of b, its derivative, and a bound on the error from rounding subnormal mixtures."""
+        """Compute the concave function of b, its derivative, and a bound on its subnormal rounding error."""
         b = b[:, None]
         mixed = b * p + (1 - b) * q
         safe = np.where(mixed > 0, mixed, 1.0)
@@ -209,10 +215,10 @@ def chi_squared_of_pairs(p: Array, q: Array, steps: int = _STEPS) -> tuple[Array
     (f, slope, first), (g, fall, last) = value(left), value(right)
     # A concave function lies below its tangents, also where the maximum lies beyond the ends of the bracket.
     edge = np.maximum(np.maximum(-slope, 0.0) * left, np.maximum(fall, 0.0) * (1 - right))
-    above = np.maximum(np.maximum(f, g) + np.maximum(slope, 0.0) * (right - left) + edge, best)
+    upper_bound = np.maximum(np.maximum(f, g) + np.maximum(slope, 0.0) * (right - left) + edge, best)
     # b (1 - b)/(b p + (1 - b) q) is at most 1/(sqrt p + sqrt q)^2 for every b.
     larger_entry = np.maximum(np.maximum(p, q), SUBNORMAL)
-    rounding = ((2 * np.abs(d) + off) * (off / larger_entry) + 8 * SUBNORMAL).sum(axis=1)
-    error = (64 + p.shape[1]) * ULP * above + rounding + 8 * np.maximum(first, last)
-    lower, upper = np.maximum(best - error, 0.0), np.minimum(above + error, 1.0)
+    rounding = ((2 * np.abs(d) + difference_error) * (difference_error / larger_entry) + 8 * SUBNORMAL).sum(axis=1)
+    error = (64 + p.shape[1]) * ULP * upper_bound + rounding + 8 * np.maximum(first, last)
+    lower, upper = np.maximum(best - error, 0.0), np.minimum(upper_bound + error, 1.0)
     return np.where(identical, 0.0, lower), np.where(identical, 0.0, upper)

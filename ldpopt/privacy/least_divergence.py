@@ -1,4 +1,4 @@
-"""The least Rényi divergence of two laws with a given hockey stick: the best conversion from one Rényi order.
+"""The smallest Rényi divergence of two distributions with a given hockey stick: the best conversion from one order.
 
 Suppose the hockey stick of P and Q at epsilon is at least delta. Then some event A has P(A) = p and
 Q(A) <= (p - delta)/e^epsilon. By data processing, D_a(P || Q) is at least that of two coins with these probabilities.
@@ -7,7 +7,7 @@ So it is at least the minimum over p in (delta, 1) of
     epsilon + log(p^a (p - delta)^(1 - a) + (1 - p)^a (e^epsilon - p + delta)^(1 - a)) / (a - 1)    [ALCKS, Thm 3],
 
 and the coins at the minimum attain it. The sum in the logarithm is convex in p, so it lies above its tangents. The
-minimum is found in floats, and proved by the tangents at two points beside it, computed with fifty digits.
+minimum is found in floats, and proved by the tangents at two neighboring points, computed with fifty digits.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from ldpopt.numbers.rounding import ULP, sum_up
 
 _DIGITS = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_STEPS = 12
+_MAX_REFINEMENTS = 12
 
 MAX_ORDER = 1e9
 """For orders and epsilons above this the closed form is used, which is as good there."""
 
 
 def least_divergence(order: float, epsilon: float, delta: float) -> float:
-    """A lower bound on D_order(P || Q), in nats, over all laws with a hockey stick of at least `delta` at `epsilon`.
+    """Bound D_order(P || Q) from below, in nats, for a hockey stick of at least `delta`.
 
-    order in (1, inf), epsilon >= 0 in nats, delta in (0, 1). Up to `MAX_ORDER` it is the exact minimum to about twelve
+    The minimum is over all distributions with a hockey stick of at least `delta` at `epsilon`. order in (1, inf),
+    epsilon >= 0 in nats, delta in (0, 1). Up to `MAX_ORDER` the bound is the exact minimum to about twelve
     digits, rounded down; beyond, the closed form is used.
 
-    >>> round(least_divergence(2.0, 0.0, 0.5), 9)  # the least chi-squared at a total variation of 1/2 is 1
+    >>> round(least_divergence(2.0, 0.0, 0.5), 9)  # the smallest chi-squared at a total variation of 1/2 is 1
     0.693147181
     """
     if not (order <= MAX_ORDER and epsilon <= MAX_ORDER):
@@ -40,9 +41,10 @@ def least_divergence(order: float, epsilon: float, delta: float) -> float:
 
 
 def least_epsilon(order: float, divergence: float, delta: float, start: float) -> float:
-    """The smallest epsilon <= `start`, nearly, at which a hockey stick of `delta` implies this `divergence`.
+    """Compute the smallest epsilon <= `start`, nearly, with a least divergence of `divergence`.
 
-    So laws with a smaller divergence are (epsilon, delta)-close. order in (1, inf); nats; delta in (0, 1).
+    At this epsilon a hockey stick of `delta` implies at least this `divergence`. So distributions with a smaller
+    divergence are (epsilon, delta)-close. order in (1, inf); nats; delta in (0, 1).
     """
     if start > MAX_ORDER and order <= MAX_ORDER and least_divergence(order, MAX_ORDER, delta) >= divergence:
         start = MAX_ORDER
@@ -58,7 +60,7 @@ def least_epsilon(order: float, divergence: float, delta: float, start: float) -
         share = _best_share(order, middle, delta)
         low, high = (low, middle) if _rough(order, middle, delta, share) >= divergence else (middle, high)
     step = 4 * ULP
-    for _ in range(_STEPS):
+    for _ in range(_MAX_REFINEMENTS):
         epsilon = min(high * (1 + step) + step, start)
         if epsilon == start or least_divergence(order, epsilon, delta) >= divergence:
             return _refined(order, divergence, delta, epsilon)
@@ -98,7 +100,7 @@ def largest_delta(order: float, epsilon: float, divergence: float, gap: float = 
         middle = (low + high) / 2
         low, high = (low, middle) if exceeds(middle) else (middle, high)
     step = 4 * ULP
-    for _ in range(_STEPS):
+    for _ in range(_MAX_REFINEMENTS):
         delta = math.exp(high) * (1 + step) + 1e-300
         if delta >= 1 or least_divergence(order, epsilon, delta) >= divergence:
             return min(1.0, delta)
@@ -156,24 +158,26 @@ def _rough(order: float, epsilon: float, delta: float, t: float) -> float:
 def _proved(order: float, epsilon: float, delta: float, t: float) -> float:
     """A bound on the minimum, rounded down, from the tangents on both sides of it, or else from the better tangent."""
     with localcontext(_DIGITS):
-        for apart in ("1e-13", "1e-11", "1e-9", "1e-7"):
-            wide = Decimal(apart) * (1 + abs(Decimal(t)))
-            (u, f, slope), (v, g, rise) = (_tangent(order, epsilon, delta, Decimal(t) + w) for w in (-wide, wide))
+        for offset in ("1e-13", "1e-11", "1e-9", "1e-7"):
+            width = Decimal(offset) * (1 + abs(Decimal(t)))
+            (u, f, slope), (v, g, rise) = (_tangent(order, epsilon, delta, Decimal(t) + w) for w in (-width, width))
             if slope < 0 < rise:
-                least = f + slope * (f - g + rise * (v - u)) / (rise - slope)
+                minimum = f + slope * (f - g + rise * (v - u)) / (rise - slope)
                 break
         else:
             rest = 1 - Decimal(delta)
-            least = max(f - (slope * u if slope > 0 else -slope * (rest - u)),
+            minimum = max(f - (slope * u if slope > 0 else -slope * (rest - u)),
                         g - (rise * v if rise > 0 else -rise * (rest - v)))  # fmt: skip
-        if not least > 0:
+        if not minimum > 0:
             return 0.0
-        value = float(Decimal(epsilon) + least.ln() / (Decimal(order) - 1) - Decimal("1e-30"))
+        value = float(Decimal(epsilon) + minimum.ln() / (Decimal(order) - 1) - Decimal("1e-30"))
     return max(0.0, math.nextafter(value, -math.inf))
 
 
 def _tangent(order: float, epsilon: float, delta: float, t: Decimal) -> tuple[Decimal, Decimal, Decimal]:
-    """p - delta, the sum of both terms up to a factor that p does not change, and its slope in p, in fifty digits."""
+    """The tuple (p - delta, value, slope): both terms' sum up to a factor independent of p, and its slope, in fifty
+    digits.
+    """
     a, e, d = Decimal(order), Decimal(epsilon).exp(), Decimal(delta)
     u, miss = (1 - d) / (1 + (-t).exp()), (1 - d) / (1 + t.exp())
     p, wide = d + u, (e - 1) + (d + miss)

@@ -16,25 +16,25 @@ from ldpopt.errors import invalid
 from ldpopt.numbers.rounding import ULP
 from ldpopt.numbers.tolerances import MAXIMUM_EPSILON
 from ldpopt.values.distribution import Array, between, distribution, unit_interval
-from ldpopt.values.labels import together
+from ldpopt.values.labels import aligned
 
 
-def nonnegative_epsilon(epsilon: Any, what: str = "epsilon") -> float:
-    """`epsilon` in nats as a float between 0 and `tolerances.MAXIMUM_EPSILON`."""
+def nonnegative_epsilon(epsilon: Any, name: str = "epsilon") -> float:
+    """Return `epsilon` in nats as a float between 0 and `tolerances.MAXIMUM_EPSILON`."""
     expected = f"a number of nats between 0 and {MAXIMUM_EPSILON:g}"
-    return between(epsilon, what, expected, 0.0, MAXIMUM_EPSILON)
+    return between(epsilon, name, expected, 0.0, MAXIMUM_EPSILON)
 
 
 def largest_eta(epsilon: float, delta: float) -> float:
-    """The total variation that (epsilon, delta)-DP implies: delta + (1 - delta) tanh(epsilon/2) [GI, Thm 2]."""
+    """Compute the total variation delta + (1 - delta) tanh(epsilon/2) of (epsilon, delta)-DP."""
     return min(1.0, delta + (1 - delta) * math.tanh(epsilon / 2))
 
 
 def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, float]:
-    """(delta, 1 - a) of the pair that dominates (epsilon, delta)-DP, eta-TV mechanisms; it erases with a [GI, Thm 2].
+    """Compute (delta, 1 - a) of the pair that dominates (epsilon, delta)-DP, eta-TV mechanisms.
 
-    1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded up; an `eta` below `delta` lowers `delta` to
-    itself.
+    The pair erases with probability a [GI, Thm 2]. 1 - a = (eta - delta)(1 + e^eps) / ((1 - delta)(e^eps - 1)), rounded
+    up. An `eta` below `delta` lowers `delta` to `eta`.
     """
     if eta is None:
         return delta, 1.0 if epsilon > 0 else 0.0
@@ -42,12 +42,12 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     if eta == delta or epsilon == 0 or delta == 1:
         return delta, 0.0
     implied = (1 - delta) * math.tanh(epsilon / 2)
-    share = (eta - delta) / implied if implied > 0 else math.inf  # half of the smallest epsilon underflows
-    return delta, min(1.0, max(share * (1 + 8 * ULP), sys.float_info.min))
+    kept_share = (eta - delta) / implied if implied > 0 else math.inf  # half of the smallest epsilon underflows
+    return delta, min(1.0, max(kept_share * (1 + 8 * ULP), sys.float_info.min))
 
 
 def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | None]:
-    """The three parameters as floats; `eta` is None if it is not given."""
+    """Check the three parameters and return them as floats; `eta` stays None if it is None."""
     return (
         nonnegative_epsilon(epsilon),
         unit_interval(delta, "delta"),
@@ -60,16 +60,16 @@ def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
 
     p, q : distributions of shape (k,).
 
-    epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split into x, with masses
-    q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1), and k + x, with q (1 - w) in both. Merging x and
-    k + x gives the pair back, so no divergence falls. Raises `InvalidInput` for an infinite ratio.
+    epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split into x and k + x. Outcome x has the
+    masses q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1). Outcome k + x has q (1 - w) in both. Merging x
+    and k + x gives the pair back, so no divergence falls. Raises `InvalidInput` for an infinite ratio.
 
     >>> split_p, split_q = antipodal_pair([0.2, 0.5, 0.3], [0.3, 0.4, 0.3])
     >>> used = split_q > 0
     >>> np.unique(np.log(split_p[used] / split_q[used]).round(6))
     array([-0.405465,  0.      ,  0.405465])
     """
-    (p, q), _ = together([("p", p), ("q", q)])
+    (p, q), _ = aligned([("p", p), ("q", q)])
     p = distribution(p, "p")
     q = distribution(q, "q", size=len(p))
     if ((p > 0) != (q > 0)).any():
@@ -91,22 +91,22 @@ def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
 
 _OUTWARD = 1 + 32 * ULP
 
-_FLAT = 2.0**-10
-"""At most this share of the mass with likelihood ratio one is used to cover what rounding may hide there."""
+_MAX_FLAT_FRACTION = 2.0**-10
+"""Largest fraction of the mass with likelihood ratio one that covers rounding errors there."""
 
 
 def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """(p, q) whose best test of every size is as powerful as the best mixture of tests of the (sorted) `pairs`.
+    """Build the pair (p, q) whose tests are as powerful as the best mixtures of tests of `pairs`.
 
-    Masses are summed from both ends to ratio one, so that rare outcomes keep their accuracy; `_OUTWARD` covers
-    rounding.
+    Every pair is sorted by falling ratio. Masses are summed from both ends to ratio one, so that rare outcomes keep
+    their accuracy. `_OUTWARD` covers rounding.
     """
-    above, below = [], []
+    top_points, bottom_points = [], []
     for p, q in pairs:
         split = int(np.count_nonzero(p > q))  # the ratios above one come first
-        above.append(np.stack([_sums(q[:split]), _sums(p[:split])], axis=1))
-        below.append(np.stack([_sums(p[split:][::-1]), _sums(q[split:][::-1])], axis=1))
-    top, bottom = (_chain(np.concatenate(side)) for side in (above, below))
+        top_points.append(np.stack([_sums(q[:split]), _sums(p[:split])], axis=1))
+        bottom_points.append(np.stack([_sums(p[split:][::-1]), _sums(q[split:][::-1])], axis=1))
+    top, bottom = (_chain(np.concatenate(side)) for side in (top_points, bottom_points))
     excess = max(top[:, 1].sum() + bottom[:, 0].sum(), top[:, 0].sum() + bottom[:, 1].sum()) - 1
     if excess > 256 * ULP:  # nearly equal laws: both ends have taken the mass with ratio one
         top = _shortened(top, float(excess))
@@ -127,28 +127,29 @@ def _sums(masses: Array) -> Array:
     sums = np.cumsum(masses)
     before = np.concatenate([[0.0], sums[:-1]])
     added = sums - before
-    lost = (before - (sums - added)) + (masses - added)  # exact [Knuth]
-    return np.asarray(sums + np.cumsum(lost))
+    rounding_errors = (before - (sums - added)) + (masses - added)  # exact [Knuth]
+    return np.asarray(sums + np.cumsum(rounding_errors))
 
 
 def _chain(points: Array) -> Array:
     """The steps (dx, dy) of the concave hull of `points` from 0 to the first point of the largest y - x, raised.
 
-    If a later point might exceed it within rounding, one flat step covers that; corners within 16 ulps of a chord go.
+    If a later point might exceed it within rounding, one flat step covers that. Corners within 16 ulps of a chord are
+    removed.
     """
     if not len(points):
         return np.empty((0, 2))
     gain, error = points[:, 1] - points[:, 0], 8 * ULP * points[:, 1]
     end = float(points[gain + error >= (gain - error).max(), 0].min())
-    kept = points[:, 0] <= end
-    most = float((gain + error).max())
-    later = ~kept & (gain + error > gain[kept].max())
-    if later.any() and points[kept, 1].max() < 1 - 64 * ULP:
-        room = max(0.0, 1 - float(points[kept, 1].max()))
-        start = end + min(float(points[later, 0].min()) - end, _FLAT * room)
-        points = np.append(points[kept], [[start, start + most]], axis=0)
+    is_kept = points[:, 0] <= end
+    largest_gain = float((gain + error).max())
+    later = ~is_kept & (gain + error > gain[is_kept].max())
+    if later.any() and points[is_kept, 1].max() < 1 - 64 * ULP:
+        remaining_mass = max(0.0, 1 - float(points[is_kept, 1].max()))
+        start = end + min(float(points[later, 0].min()) - end, _MAX_FLAT_FRACTION * remaining_mass)
+        points = np.append(points[is_kept], [[start, start + largest_gain]], axis=0)
     else:
-        points = points[kept]
+        points = points[is_kept]
     points = points * (1.0, _OUTWARD)
     points = points[np.lexsort((-points[:, 1], points[:, 0]))]
     # Each corner is kept with the steepest slope that leads to it, from its own step or from a corner merged into it.
@@ -170,18 +171,21 @@ def _slope(start: tuple[float, float, float], x: float, y: float) -> float:
 
 
 def pair_through(epsilons: Array, deltas: Array, back: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
-    """(p, q) whose delta, as a function of e^epsilon, is the lower convex hull of points, (n,) each.
+    """Build the pair (p, q) whose delta is the lower convex hull of points, (n,) each.
 
-    back : points of the delta of q from p; None for those of p from q. The first deltas of both, the total variation,
-    are equal. A hockey stick is convex in e^epsilon, so one below the points lies below the hull. The last delta
-    becomes infinite loss.
+    delta is a function of e^epsilon.
+
+    back : points of the delta of q from p; None for those of p from q.
+
+    The first deltas of both, the total variation, are equal. A hockey stick is convex in e^epsilon, so one below the
+    points lies below the hull. The last delta becomes infinite loss.
     """
     sides = [_hull(epsilons, deltas), _hull(*back) if back else _hull(epsilons, deltas)]
     variation = max(float(d[0]) for _, d in sides)
     for _, d in sides:
         d[0] = variation
     masses = [_steps(*side) for side in sides]
-    excess = math.fsum(float(total) for p, q, lost in masses[:1] for total in (lost, *p)) - 1
+    excess = math.fsum(float(total) for p, q, infinite_mass in masses[:1] for total in (infinite_mass, *p)) - 1
     excess += math.fsum(float(q) for q in masses[1][1])
     if excess > 0 and all(len(t) > 1 for t, _ in sides):
         # The delta at 0 lies above the chord between its neighbors, which bounds a convex curve there, too.
@@ -189,11 +193,11 @@ def pair_through(epsilons: Array, deltas: Array, back: tuple[Array, Array] | Non
         for _, d in sides:
             d[0] = variation - excess / (t[1] / (t[1] - 1) + 1 / (s[1] - 1))
         masses = [_steps(*side) for side in sides]
-    (p, q, lost), (other, own, missed) = masses
-    middle = max(0.0, 1 - lost - math.fsum(p.tolist()) - math.fsum(own.tolist()))
+    (p, q, infinite_mass), (back_p, back_q, back_infinite_mass) = masses
+    middle = max(0.0, 1 - infinite_mass - math.fsum(p.tolist()) - math.fsum(back_q.tolist()))
     return (
-        np.concatenate([[lost], p, [middle], own[::-1], [0.0]]),
-        np.concatenate([[0.0], q, [middle], other[::-1], [missed]]),
+        np.concatenate([[infinite_mass], p, [middle], back_q[::-1], [0.0]]),
+        np.concatenate([[0.0], q, [middle], back_p[::-1], [back_infinite_mass]]),
     )
 
 
@@ -212,7 +216,7 @@ def _hull(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
 
 
 def _steps(t: Array, d: Array) -> tuple[Array, Array, float]:
-    """(p, q, infinite): the masses with ratios above one, the largest first, and the mass that only p has."""
+    """The masses of p and q with ratios above one, the largest first, and the mass that only p has."""
     # The slope of delta at ratio t is minus the probability, under q, of larger ratios.
     beyond = np.append((d[:-1] - d[1:]) / np.diff(t), 0.0)
     q = np.maximum(beyond[:-1] - beyond[1:], 0.0)

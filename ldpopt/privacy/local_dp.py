@@ -19,11 +19,11 @@ REFERENCE = "[GI, Def 6]"
 
 
 def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
-    """The smallest epsilon, in nats, for which the channel is epsilon-LDP; inf if supports differ [GI, Def 6].
+    """Compute the smallest epsilon, in nats, such that the channel is epsilon-LDP [GI, Def 6].
 
-    epsilon = max over inputs x, x' and outputs y of log Q[x, y] / Q[x', y], with the rows divided by their sums. With
-    a policy `graph` over the inputs (networkx), only adjacent inputs are compared. Takes O(k m) time without a graph,
-    O(edges m) with one.
+    epsilon = max over inputs x, x' and outputs y of log Q[x, y] / Q[x', y], with the rows divided by their sums. It is
+    inf if supports differ. With a policy `graph` over the inputs (networkx), only adjacent inputs are compared. Takes
+    O(k m) time without a graph, O(edges m) with one.
 
     >>> g = local_dp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness.inputs
@@ -75,18 +75,18 @@ def _every_pair(channel: Channel) -> Found:
 
 
 def _log_ratios(p: Array, q: Array) -> tuple[Array, Array]:
-    """Bounds on the log-ratios of the laws of stacked pairs, (n, m) each."""
-    by = shift(p, q)
-    inside = (p > 0) & (q > 0)
-    raw = log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0))
-    logs = raw - by.value[:, None]
-    error = _log_error(raw) + by.error[:, None] + ULP / 2 * np.abs(logs)
-    outside = np.where(p > 0, np.inf, -np.inf)
-    return np.where(inside, logs - error, outside), np.where(inside, logs + error, outside)
+    """Bounds on the log-ratios of the distributions of stacked pairs, (n, m) each."""
+    row_shift = shift(p, q)
+    in_both = (p > 0) & (q > 0)
+    raw = log_ratios(np.where(in_both, p, 1.0), np.where(in_both, q, 1.0))
+    logs = raw - row_shift.value[:, None]
+    error = _log_error(raw) + row_shift.error[:, None] + ULP / 2 * np.abs(logs)
+    infinite = np.where(p > 0, np.inf, -np.inf)
+    return np.where(in_both, logs - error, infinite), np.where(in_both, logs + error, infinite)
 
 
 def _largest(p: Array, q: Array) -> tuple[Array, Array]:
-    """Bounds on the largest log-ratio of the laws of stacked pairs."""
+    """Bounds on the largest log-ratio of the distributions of stacked pairs."""
     same = (p == q).all(axis=1)
     low, high = (np.where(same, 0.0, ends.max(axis=1)) for ends in _log_ratios(p, q))
     return np.array([_down(value) for value in low.tolist()]), np.array([_up(value) for value in high.tolist()])
@@ -94,14 +94,14 @@ def _largest(p: Array, q: Array) -> tuple[Array, Array]:
 
 def _attaining(p: Array, q: Array) -> npt.NDArray[np.bool_]:
     """The first output of each pair with the largest log-ratio."""
-    above = _log_ratios(p, q)[1]
-    top = above.max(axis=1, keepdims=True)
-    first = (above >= top * (1 - TIE * np.sign(top))).argmax(axis=1)
+    upper = _log_ratios(p, q)[1]
+    top = upper.max(axis=1, keepdims=True)
+    first = (upper >= top * (1 - TIE * np.sign(top))).argmax(axis=1)
     return np.asarray(np.arange(p.shape[1]) == first[:, None])
 
 
 def _log_error(raw: Array) -> Array:
-    """A bound on the error of `log_ratios`. A large logarithm comes mostly from an exponent, which is accurate."""
+    """A bound on the error of `log_ratios`. Most of a large logarithm is the exponent's, which is accurate."""
     size = np.abs(raw)
     return np.asarray(ULP * (2 * size + 4 * np.minimum(size, 1.0)))
 

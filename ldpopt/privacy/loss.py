@@ -20,27 +20,27 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.numbers.rounding import SUBNORMAL, ULP
-from ldpopt.privacy.pairs import ENTRIES, normalised
+from ldpopt.privacy.pairs import MAX_BLOCK_ENTRIES, normalised
 from ldpopt.values.distribution import Array
 
 _LN2 = math.log(2.0)
 
 
-BITS = 26
-"""The number of bits of each part into which entries are cut, so that the parts of a row sum without rounding."""
+BITS_PER_PART = 26
+"""Bits of each part of an entry: entries are cut into parts that sum without rounding."""
 
-BLOCK = 1 << 16
+BLOCK_ENTRIES = 1 << 16
 """Entries that are split at a time."""
 MAX_SINGLE = 500
 """Up to so many entries are summed sooner one by one."""
 
 
 def defects(rows: Array) -> Array:
-    """The sum of every row of an array (n, m) minus one, correctly rounded; shape (n,)."""
+    """Compute the sum of every row of an array (n, m) minus one, correctly rounded; (n,)."""
     n, m = rows.shape
-    if rows.size <= MAX_SINGLE or m >= 1 << BITS:
+    if rows.size <= MAX_SINGLE or m >= 1 << BITS_PER_PART:
         return np.array([math.fsum([*row, -1.0]) for row in rows.tolist()])
-    step = max(1, BLOCK // m)
+    step = max(1, BLOCK_ENTRIES // m)
     return np.concatenate([np.empty(0), *(_defects(rows[start : start + step]) for start in range(0, n, step))])
 
 
@@ -49,21 +49,23 @@ def _defects(rows: Array) -> Array:
 
     Where remainders might decide the last digit, and for larger entries, `math.fsum` is used.
     """
-    rest, total, lost = rows, np.full(len(rows), -1.0), np.zeros(len(rows))
+    rest, total, error_sum = rows, np.full(len(rows), -1.0), np.zeros(len(rows))
     unsure = np.zeros(len(rows))
     with np.errstate(all="ignore"):
         for part in (1, 2, 3):
-            shifter = 1.5 * 2.0 ** (52 - BITS * part)
+            shifter = 1.5 * 2.0 ** (52 - BITS_PER_PART * part)
             cut = (rest + shifter) - shifter
             rest = rest - cut
-            total, more = _two_sum(total, cut.sum(axis=1))
-            lost, unsure = lost + more, unsure + np.abs(more)
-        total, more = _two_sum(total, rest.sum(axis=1))
-        missing = 4 * ULP * (unsure + np.abs(more)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
-        excess, left = _two_sum(total, lost + more)
-        settled = (excess + (left + 2 * missing) == excess) & (excess + (left - 2 * missing) == excess)
-        settled &= (rows >= 0).all(axis=1) & (rows.max(axis=1) < 2)
-    for row in np.flatnonzero(~settled):
+            total, rounding_error = _two_sum(total, cut.sum(axis=1))
+            error_sum, unsure = error_sum + rounding_error, unsure + np.abs(rounding_error)
+        total, rounding_error = _two_sum(total, rest.sum(axis=1))
+        missing = 4 * ULP * (unsure + np.abs(rounding_error)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
+        excess, remaining_error = _two_sum(total, error_sum + rounding_error)
+        is_certain = (excess + (remaining_error + 2 * missing) == excess) & (
+            excess + (remaining_error - 2 * missing) == excess
+        )
+        is_certain &= (rows >= 0).all(axis=1) & (rows.max(axis=1) < 2)
+    for row in np.flatnonzero(~is_certain):
         excess[row] = math.fsum([*rows[row].tolist(), -1.0])
     return excess
 
@@ -76,55 +78,55 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def log_sums(rows: Array) -> Array:
-    """The logarithms of the row sums, each within 4 ulps of itself."""
+    """Compute the logarithms of the row sums, each within 4 ulps of itself."""
     return np.log1p(defects(rows))
 
 
 @dataclass(frozen=True)
 class Shift:
-    """The correction of stacked rows by their sums P, Q, (n,): above = P - 1, value = log(P/Q), and its error."""
+    """The correction of stacked rows by their sums P, Q, (n,): defect = P - 1, value = log(P/Q), and its error."""
 
-    above: Array
+    defect: Array
     value: Array
     error: Array
 
 
 def shift(p: Array, q: Array) -> Shift:
-    """The correction of stacked pairs, arrays (n, m)."""
-    above, below = defects(p), defects(q)
-    first, second = np.log1p(above), np.log1p(below)
-    value = np.where(above == below, 0.0, first - second)
-    error = np.where(above == below, 0.0, 4 * ULP * (np.abs(first) + np.abs(second) + np.abs(value)))
-    return Shift(above, value, error)
+    """Compute the correction of stacked pairs, arrays (n, m), by their row sums."""
+    p_defect, q_defect = defects(p), defects(q)
+    first, second = np.log1p(p_defect), np.log1p(q_defect)
+    value = np.where(p_defect == q_defect, 0.0, first - second)
+    error = np.where(p_defect == q_defect, 0.0, 4 * ULP * (np.abs(first) + np.abs(second) + np.abs(value)))
+    return Shift(p_defect, value, error)
 
 
 def scaled(q: Array, exponent: Array) -> Array:
-    """e^exponent q for rows q (n, m) and exponents (n,), within (4 + 2 |exponent|) ulps and a subnormal."""
+    """Scale rows q (n, m) by e^exponent (n,), within (4 + 2 |exponent|) ulps and a subnormal."""
     with np.errstate(over="ignore", under="ignore"):
-        near = np.abs(exponent) <= 700.0
-        twos = np.where(near, 0.0, np.rint(np.clip(exponent, -1e6, 1e6) / _LN2))
-        factor = np.exp(np.where(near, exponent, np.clip(exponent, -1e6, 1e6) - twos * _LN2))
+        in_range = np.abs(exponent) <= 700.0
+        twos = np.where(in_range, 0.0, np.rint(np.clip(exponent, -1e6, 1e6) / _LN2))
+        factor = np.exp(np.where(in_range, exponent, np.clip(exponent, -1e6, 1e6) - twos * _LN2))
         mantissa, power = np.frexp(q)
         # The factor may be near the ends of the range itself.
-        base, more = np.frexp(factor)
-        total = power + (more + twos.astype(np.int64))[:, None]
+        base, extra_power = np.frexp(factor)
+        total = power + (extra_power + twos.astype(np.int64))[:, None]
         return np.asarray(np.ldexp(mantissa * base[:, None], np.clip(total, -5000, 5000).astype(np.int32)))
 
 
 def centred(matrix: Array) -> tuple[Array, Array, Array]:
-    """(reference, away, error): the law of each row of a matrix is reference, the first row, plus a small `away`.
+    """Compute (reference, deviation, error): each row's distribution is reference + deviation.
 
-    The errors of the entries of a row sum to at most `error`, (k,).
+    The reference is the first row of the matrix. The errors of the entries of a row sum to at most `error`, (k,).
     """
     reference, sums = matrix[0], defects(matrix)
     # q/(1 + d) - r = ((q - r) - d r)/(1 + d)
-    away = ((matrix - reference) - sums[:, None] * reference) / (1 + sums)[:, None]
-    return reference, away, 8 * ULP * (np.abs(away).sum(axis=1) + 2 * np.abs(sums))
+    deviation = ((matrix - reference) - sums[:, None] * reference) / (1 + sums)[:, None]
+    return reference, deviation, 8 * ULP * (np.abs(deviation).sum(axis=1) + 2 * np.abs(sums))
 
 
-_LARGE = 600.0
+_MAX_EXPONENT = 600.0
 _TERM = 40 * ULP
-"""Relative error of a sum of terms p g(x) with exact x: 9 units for g, 4 for p, and the rest for the summation."""
+"""Relative error of a sum of terms p g(x) with exact x: 9 units for g, 4 for p, and 27 for the summation."""
 
 
 @dataclass(frozen=True)
@@ -147,22 +149,22 @@ class PrivacyLoss:
     identical: npt.NDArray[np.bool_]
 
     def rows(self, chosen: npt.NDArray[np.intp]) -> PrivacyLoss:
-        """The pairs at positions `chosen`, repetitions allowed."""
+        """Select the pairs at positions `chosen`, repetitions allowed."""
         return PrivacyLoss(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def cumulant(self, s: Array) -> tuple[Array, Array]:
-        """Bounds on K(s) >= 0, one s a pair, (n,); zero for `identical` pairs, without meaning for `infinite` ones."""
+        """Bound K(s) >= 0 for one s per pair, (n,)."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             x = s[:, None] * self.centred
-            shift = np.maximum(x.max(axis=1) - _LARGE, 0.0)
+            shift = np.maximum(x.max(axis=1) - _MAX_EXPONENT, 0.0)
             overflows, scale = bool(shift.any()), np.exp(-shift)[:, None]
-            large = x > _LARGE
+            large = x > _MAX_EXPONENT
             inner = np.where(large, 0.0, x) if overflows else x
-            grown = np.expm1(inner)
-            growth, terms = np.abs(grown), excess(inner, grown)
+            growth_minus_one = np.expm1(inner)
+            growth, terms = np.abs(growth_minus_one), excess(inner, growth_minus_one)
             if overflows:
-                far = np.exp(np.where(large, x - shift[:, None], -np.inf))
-                growth, terms = (np.where(large, far, part * scale) for part in (growth, terms))
+                scaled_growth = np.exp(np.where(large, x - shift[:, None], -np.inf))
+                growth, terms = (np.where(large, scaled_growth, part * scale) for part in (growth, terms))
             total = (self.p * terms).sum(axis=1)
             eta = np.minimum(np.abs(s)[:, None] * self.slack, 600.0)  # |g(x+e) - g(x)| <= (|e^x-1| + e)(e^e - 1)
             error = (self.p * (growth + eta * scale) * np.expm1(eta)).sum(axis=1) + _TERM * total
@@ -173,16 +175,16 @@ class PrivacyLoss:
                 if overflows:
                     log = np.where(shift > 0, shift + np.log(np.maximum(scale[:, 0] + value, 5e-324)), log)
                 bounds.append(np.where(self.identical, 0.0, log))
-        off = 8 * ULP * shift
-        low, high = np.maximum(bounds[0] * (1 - 4 * ULP) - off, 0.0), bounds[1] * (1 + 4 * ULP) + off
-        far_off = np.flatnonzero((eta.max(axis=1) > 0.5) & ~self.identical)
-        if len(far_off):
-            low[far_off], high[far_off] = self._summed(far_off, s[far_off])
+        shift_error = 8 * ULP * shift
+        low, high = np.maximum(bounds[0] * (1 - 4 * ULP) - shift_error, 0.0), bounds[1] * (1 + 4 * ULP) + shift_error
+        imprecise = np.flatnonzero((eta.max(axis=1) > 0.5) & ~self.identical)
+        if len(imprecise):
+            low[imprecise], high[imprecise] = self._summed(imprecise, s[imprecise])
         return low, high
 
     def cumulant_at(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
-        """Bounds on K(s) of the pairs at positions `rows`, in blocks that fit in memory."""
-        step = max(1, ENTRIES // self.p.shape[1])
+        """Bound K(s) of the pairs at positions `rows`, in blocks that fit in memory."""
+        step = max(1, MAX_BLOCK_ENTRIES // self.p.shape[1])
         blocks = (slice(start, start + step) for start in range(0, len(rows), step))
         parts = [self.rows(rows[block]).cumulant(s[block]) for block in blocks]
         return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
@@ -201,13 +203,13 @@ class PrivacyLoss:
         top = x.max(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = top + np.log((p * np.exp(x - top[:, None])).sum(axis=1))
-        off = np.abs(s) * slack + ULP * (p.shape[1] + 32 + 16 * np.abs(top) + 16 * np.abs(value))
+        error = np.abs(s) * slack + ULP * (p.shape[1] + 32 + 16 * np.abs(top) + 16 * np.abs(value))
         with np.errstate(invalid="ignore"):
-            low, high = np.maximum(value - off, 0.0), value + off
+            low, high = np.maximum(value - error, 0.0), value + error
         return np.where(low >= 0, low, 0.0), np.where(high >= 0, high, np.inf)
 
     def renyi(self, s: float) -> tuple[Array, Array]:
-        """Lower and upper bounds on the Rényi divergence of order 1 + s, (n,), for s in [0, inf]."""
+        """Bound the Rényi divergence of order 1 + s, (n,), for s in [0, inf]."""
         if s == 0:
             return self.mean_lower, self.mean_upper
         if s == np.inf:
@@ -215,14 +217,14 @@ class PrivacyLoss:
         return self.divergence(np.full(len(self.p), s))
 
     def renyi_at(self, s: Array) -> Iterator[tuple[Array, Array]]:
-        """As `renyi` at many finite s, (N,): (orders, n) each, block after block that fits in memory."""
-        pairs, step = np.arange(len(self.p)), max(1, ENTRIES // max(self.p.size, 1))
+        """Bound the divergence as `renyi` at many finite s, (N,): blocks of shape (orders, n)."""
+        pairs, step = np.arange(len(self.p)), max(1, MAX_BLOCK_ENTRIES // max(self.p.size, 1))
         for some in (s[start : start + step] for start in range(0, len(s), step)):
             low, high = self.rows(np.tile(pairs, len(some))).divergence(np.repeat(some, len(pairs)))
             yield low.reshape(len(some), len(pairs)), high.reshape(len(some), len(pairs))
 
     def divergence(self, s: Array) -> tuple[Array, Array]:
-        """Lower and upper bounds on the Rényi divergence of order 1 + s, for finite s >= 0 of shape (n,)."""
+        """Bound the Rényi divergence of order 1 + s, for finite s >= 0 of shape (n,)."""
         low, high = self.cumulant(s)
         none, s = s == 0, np.where(s == 0, 1.0, s)
         low = np.where(none, self.mean_lower, (self.mean_lower + low / s) * (1 - 4 * ULP))
@@ -231,26 +233,26 @@ class PrivacyLoss:
         return np.where(self.infinite, np.inf, np.minimum(low, high)), np.where(self.infinite, np.inf, high)
 
 
-def excess(x: Array, grown: Array | None = None) -> Array:
-    """g(x) = exp(x) - 1 - x >= 0, to a few units in the last place; grown : exp(x) - 1 where it is known."""
-    near = np.minimum(np.maximum(x, -0.5), 0.5)
-    series, part = np.ones_like(near), np.empty_like(near)
+def excess(x: Array, growth_minus_one: Array | None = None) -> Array:
+    """Compute g(x) = exp(x) - 1 - x >= 0 to a few ulps; `growth_minus_one` is exp(x) - 1 if known."""
+    clipped = np.minimum(np.maximum(x, -0.5), 0.5)
+    series, quotient = np.ones_like(clipped), np.empty_like(clipped)
     for n in range(17, 2, -1):  # 1 + near / n * series
-        np.multiply(np.divide(near, n, out=part), series, out=series)
+        np.multiply(np.divide(clipped, n, out=quotient), series, out=series)
         series += 1
-    grown = np.expm1(x) if grown is None else grown
-    return np.where(np.abs(x) <= 0.5, near * near / 2 * series, grown - x)
+    growth_minus_one = np.expm1(x) if growth_minus_one is None else growth_minus_one
+    return np.where(np.abs(x) <= 0.5, clipped * clipped / 2 * series, growth_minus_one - x)
 
 
 def log_ratios(p: Array, q: Array) -> Array:
-    """log(p/q) for positive arrays, accurate to a few units in the last place, also near p = q and for subnormals."""
+    """Compute log(p/q) for positive arrays to a few ulps, also near p = q and for subnormals."""
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    near = (p <= 2 * q) & (q <= 2 * p)
+    within_factor_two = (p <= 2 * q) & (q <= 2 * p)
     with np.errstate(all="ignore"):
         logs = np.asarray(np.log(p / q))  # accurate if the quotient is far from one and in the normal range
-        extreme = ~near & ~((logs > -700) & (logs < 700) & (p > 1e-300) & (q > 1e-300))
-        close, other = p[near], q[near]
-        logs[near] = np.log1p((close - other) / other)  # p - q is exact within a factor of two [Sterbenz]
+        extreme = ~within_factor_two & ~((logs > -700) & (logs < 700) & (p > 1e-300) & (q > 1e-300))
+        close, other = p[within_factor_two], q[within_factor_two]
+        logs[within_factor_two] = np.log1p((close - other) / other)  # p - q is exact within a factor of two [Sterbenz]
     if extreme.any():
         (mantissa, exponent), (divisor, shift) = np.frexp(p[extreme]), np.frexp(q[extreme])
         logs[extreme] = np.log(mantissa / divisor) + (exponent - shift) * np.log(2.0)
@@ -261,37 +263,39 @@ ROUNDED = 4 * ULP
 """The relative error of the entries of a row that was divided by its sum."""
 
 
-def privacy_loss(p: Array, q: Array, off: Array | float = ROUNDED) -> PrivacyLoss:
-    """The privacy loss log p/q under p of stacked pairs (n, m); off : the error of entries, 0 for a channel's."""
-    wide = np.broadcast_to(np.asarray(off, dtype=np.float64), (len(p),))[:, None]
+def privacy_loss(p: Array, q: Array, entry_error: Array | float = ROUNDED) -> PrivacyLoss:
+    """Compute the privacy loss log p/q under p of stacked pairs (n, m)."""
+    row_entry_error = np.broadcast_to(np.asarray(entry_error, dtype=np.float64), (len(p),))[:, None]
     identical = np.asarray((p == q).all(axis=1))
-    by = shift(p, q)
-    inside = (p > 0) & (q > 0)
-    infinite = np.asarray(((p > 0) & ~inside).any(axis=1))
-    raw = np.where(inside, log_ratios(np.where(inside, p, 1.0), np.where(inside, q, 1.0)), 0.0)
-    loss = np.where(inside, raw - by.value[:, None], 0.0)
+    row_shift = shift(p, q)
+    in_both = (p > 0) & (q > 0)
+    infinite = np.asarray(((p > 0) & ~in_both).any(axis=1))
+    raw = np.where(in_both, log_ratios(np.where(in_both, p, 1.0), np.where(in_both, q, 1.0)), 0.0)
+    loss = np.where(in_both, raw - row_shift.value[:, None], 0.0)
     # The errors: 8 units of the logarithm, that of the correction by the sums, and one unit of the difference.
-    slack = np.where(inside, 8 * ULP * np.abs(raw) + by.error[:, None] + ULP * np.abs(loss) + 4 * wide, 0.0)
+    slack = np.where(
+        in_both, 8 * ULP * np.abs(raw) + row_shift.error[:, None] + ULP * np.abs(loss) + 4 * row_entry_error, 0.0
+    )
     p, q = normalised(p), normalised(q)
     difference = np.abs(p - q)
     # KL = sum p g(-Z) + the mass of q outside the support of p; p g(-Z) = q - p + p Z where Z is not small.
     small = np.abs(loss) <= 0.5
     terms = np.where(small, p * excess(np.where(small, -loss, 0.0)), q - p + p * loss)
-    mean = np.where(inside, terms, q).sum(axis=1)
+    mean = np.where(in_both, terms, q).sum(axis=1)
     # Even if rounding made the rows equal, the divergence of so small a difference is of second order.
     error = (
-        (_TERM + 4 * wide[:, 0]) * mean
+        (_TERM + 4 * row_entry_error[:, 0]) * mean
         + ((np.where(small, np.abs(loss) * p, difference) + p * slack) * slack * 2 + 8 * SUBNORMAL).sum(axis=1)
-        + ((8 * ULP + 4 * wide) * np.where(small, 0.0, p + q)).sum(axis=1)
+        + ((8 * ULP + 4 * row_entry_error) * np.where(small, 0.0, p + q)).sum(axis=1)
     )
-    top = np.where(inside, loss + slack, -1e308).max(axis=1)
-    bottom = np.where(inside, loss - slack, -1e308).max(axis=1)
+    top = np.where(in_both, loss + slack, -1e308).max(axis=1)
+    bottom = np.where(in_both, loss - slack, -1e308).max(axis=1)
     lower, upper = np.maximum(mean - error, 0.0), mean + error
     none, some = np.where(infinite, np.inf, 0.0), ~(identical | infinite)
     return PrivacyLoss(
         p,
-        np.where(inside, loss - mean[:, None], 0.0),
-        slack + np.where(inside, (error + 2 * ULP * mean)[:, None] + ULP * np.abs(loss), 0.0),
+        np.where(in_both, loss - mean[:, None], 0.0),
+        slack + np.where(in_both, (error + 2 * ULP * mean)[:, None] + ULP * np.abs(loss), 0.0),
         np.where(some, lower, none),
         np.where(some, upper, none),
         np.where(some, np.maximum(bottom * (1 - 4 * ULP), 0.0), none),

@@ -1,8 +1,8 @@
-"""The worst pair of inputs: the largest value of a measure over the pairs of rows that a policy graph compares.
+"""The worst pair of inputs: the largest value of a measure over the pairs that a policy graph compares.
 
-A `PairMeasure` takes stacked pairs (p, q), two arrays (n, m), and returns a lower and an upper bound for each, (n,): so
-one code measures channels, dominating pairs and composed pairs. Edges of a policy graph join inputs not to be told
-apart.
+A `PairMeasure` takes stacked pairs (p, q), two arrays (n, m), and returns a lower and an upper bound for each, (n,).
+So the same code measures channels, dominating pairs and composed pairs. Edges of a policy graph join inputs that must
+not be distinguished.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def ordered_pairs(channel: Channel, graph: Policy = None) -> Pairs:
-    """Positions (i, j) of every ordered pair of inputs that `graph` compares; all of them without a graph.
+    """List the positions (i, j) of every ordered pair of inputs that `graph` compares.
 
-    An undirected edge stands for both orders; self-loops are ignored. `InvalidInput` for no graph, or an unknown node.
+    Without a graph all pairs are listed. An undirected edge stands for both orders; self-loops are ignored. Raises
+    `InvalidInput` for an object that is not a graph, or an unknown node.
     """
     k = channel.shape[0]
     if graph is None:
@@ -54,8 +55,8 @@ PairMeasure = Callable[[Array, Array], tuple[Array, Array]]
 Screen = Callable[[Array], tuple[Array, Array]]
 Event = Callable[[Array, Array], npt.NDArray[np.bool_]]
 
-ENTRIES = 1 << 19
-"""How many entries of stacked pairs are held in memory at once."""
+MAX_BLOCK_ENTRIES = 1 << 19
+"""Largest number of entries of stacked pairs in memory at once."""
 
 MAX_ENTRIES = 1 << 21
 """How many entries of stacked pairs are measured at most, after a screen has bounded all pairs."""
@@ -64,26 +65,26 @@ MAX_VALUES = 8
 """If a channel has at most this many different entries, only one of all pairs of rows of the same kind is measured."""
 
 MAX_TIED = 64
-"""How many of the pairs that are tied in a screen are measured in any case, the first ones."""
+"""Number of pairs tied in a screen that are measured in any case, the first ones."""
 
-SCREENED = 1 << 14
+MAX_UNSCREENED_ENTRIES = 1 << 14
 """Up to this many entries of stacked pairs, a supremum over orders is computed without a screen."""
 
 
 def blocks(channel: Channel, graph: Policy = None) -> Iterator[tuple[Index, Index]]:
-    """The positions (i, j) of the ordered pairs that `graph` compares, in blocks that fit in memory when stacked."""
+    """Iterate over the ordered pairs (i, j) that `graph` compares, in blocks that fit in memory."""
     return in_blocks(*ordered_pairs(channel, graph), channel.shape[1])
 
 
 def in_blocks(i: Index, j: Index, outputs: int) -> Iterator[tuple[Index, Index]]:
-    """Positions of pairs in parts that fit in memory when stacked."""
-    step = max(1, ENTRIES // outputs)
+    """Split positions of pairs into parts that fit in memory when stacked."""
+    step = max(1, MAX_BLOCK_ENTRIES // outputs)
     for start in range(0, len(i), step):
         yield i[start : start + step], j[start : start + step]
 
 
 def normalised(p: Array) -> Array:
-    """Rows divided by their sums, each entry accurate to 4 units in the last place."""
+    """Divide rows by their sums, each entry accurate to 4 units in the last place."""
     return np.asarray(p / p.sum(axis=1, keepdims=True, dtype=np.longdouble), dtype=np.float64)
 
 
@@ -100,22 +101,23 @@ def worst_pair(
     limit: int | None = None,
     exact: bool = True,
 ) -> Guarantee:
-    """The largest value of `measure` over the pairs that `graph` compares, as a `Guarantee`; `event` gives its outputs.
+    """Measure the largest value of `measure` over the compared pairs, as a `Guarantee`.
 
+    event : maps the worst pair to its distinguishing outputs.
     screen : maps the matrix to cheap bounds on every pair, (k, k) each. With more than `limit` entries of stacked
-    pairs, only pairs are measured whose upper bound reaches the best lower bound; at most `limit` entries, or all if it
-    is `SCREENED`.
+        pairs, only pairs are measured whose upper bound reaches the best lower bound. Their entries number at most
+        `limit`, or all if it is `MAX_UNSCREENED_ENTRIES`.
     """
     limit = MAX_ENTRIES if limit is None else limit
-    lower, left, measured = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
+    lower, unmeasured_upper, measured = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
     for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
         measured.append((i, j, high))
-        lower, left = max(lower, float(low.max())), max(left, rest)
+        lower, unmeasured_upper = max(lower, float(low.max())), max(unmeasured_upper, rest)
     first, second, bounds = (np.concatenate(parts) for parts in zip(*measured, strict=True))
-    upper = max(left, float(bounds.max(initial=0.0)))
+    upper = max(unmeasured_upper, float(bounds.max(initial=0.0)))
     # Pairs that were left out may attain more than those that were measured.
-    exact = exact and not left > lower * (1 + EXACT_GAP)
+    exact = exact and not unmeasured_upper > lower * (1 + EXACT_GAP)
     witness = None
     if bounds.max(initial=0.0) > 0:
         widest = first_largest(bounds)
@@ -132,9 +134,9 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
         for i, j in blocks(channel, graph):
             yield i, j, 0.0
         return
-    alike = unlike(channel.matrix)
-    if alike is not None and len(alike) <= max(MAX_ENTRIES // m, 64):
-        yield *np.divmod(alike, k), 0.0
+    representatives = distinct_pairs(channel.matrix)
+    if representatives is not None and len(representatives) <= max(MAX_ENTRIES // m, 64):
+        yield *np.divmod(representatives, k), 0.0
         return
     low, high = screen(channel.matrix)
     np.fill_diagonal(low, -np.inf)
@@ -142,24 +144,25 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     flat, best = high.ravel(), float(low.max())
     tied = np.flatnonzero(low.ravel() >= best * (1 - TIE))[: MAX_TIED if best > 0 else 0]
     count = int(np.count_nonzero(flat >= best))
-    candidates = count if limit == SCREENED else max(limit // m, 64)
+    candidates = count if limit == MAX_UNSCREENED_ENTRIES else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
     unbounded = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
-    kept = min(max(count, 1), candidates + unbounded)
-    order = np.flatnonzero(flat >= best) if count >= kept else np.arange(len(flat))
+    kept_count = min(max(count, 1), candidates + unbounded)
+    order = np.flatnonzero(flat >= best) if count >= kept_count else np.arange(len(flat))
     rest = 0.0
-    if len(order) > kept:
-        order = order[np.argpartition(-flat[order], kept - 1)]
-        rest = float(flat[order[kept:]].max()) if count > kept else 0.0
+    if len(order) > kept_count:
+        order = order[np.argpartition(-flat[order], kept_count - 1)]
+        rest = float(flat[order[kept_count:]].max()) if count > kept_count else 0.0
     # Which of many equal pairs are measured must not depend on rounding: the first ones are.
-    for i, j in in_blocks(*np.divmod(np.union1d(order[:kept], tied), k), m):
+    for i, j in in_blocks(*np.divmod(np.union1d(order[:kept_count], tied), k), m):
         yield i, j, rest
 
 
-def unlike(matrix: Array) -> Index | None:
-    """One ordered pair of every kind, as i k + j, for a channel with few different entries; None for other channels.
+def distinct_pairs(matrix: Array) -> Index | None:
+    """List one ordered pair of every type, as i k + j, for a channel with few different entries.
 
-    Two pairs are of one kind if every (p_y, q_y) occurs for as many outputs: they differ in the names of outputs only.
+    Two pairs have one type if every (p_y, q_y) occurs for the same number of outputs: they differ only in the names of
+    outputs. Returns None for channels with more different entries.
     """
     values: Array = np.unique(matrix[0])
     for row in matrix[1:]:
@@ -183,7 +186,7 @@ def unlike(matrix: Array) -> Index | None:
 
 def distances(p: Array, q: Array) -> Array:
     """sum |p_i - q_j| of every row of the one and every row of the other, (k, n). Few numbers do not load scipy."""
-    if len(p) * q.size <= ENTRIES // 8:
+    if len(p) * q.size <= MAX_BLOCK_ENTRIES // 8:
         return np.asarray(np.abs(p[:, None] - q).sum(axis=2))
     from scipy.spatial.distance import cdist
 
@@ -191,11 +194,12 @@ def distances(p: Array, q: Array) -> Array:
 
 
 def named_event(p: Array, gain: Array) -> npt.NDArray[np.bool_]:
-    """The outputs with a positive `gain` to the event of a witness, (n, m) each: those of rounding alone stay out."""
+    """Select the outputs with a positive `gain` to the event of a witness, (n, m) each."""
+    # Outputs whose gain is due to rounding alone are left out.
     clear = gain > np.maximum(8 * ULP * p, TIE * np.maximum(gain, 0.0).sum(axis=-1, keepdims=True))
     return np.where(clear.any(axis=-1, keepdims=True), clear, gain > 0)
 
 
 def larger(p: Array, q: Array) -> npt.NDArray[np.bool_]:
-    """The outputs that are likelier under the first input."""
+    """Select the outputs that are likelier under the first input."""
     return named_event(p, p - q)

@@ -20,7 +20,7 @@ from ldpopt.privacy.pairs import Policy, larger, worst_pair
 from ldpopt.values.distribution import Array
 
 REFERENCE = "[M, Def 3]"
-SCANNED = 41  # Orders that are compared first when the highest rate is sought.
+SCANNED_ORDERS = 41  # Orders compared first in the search for the highest rate.
 
 
 @overload
@@ -32,11 +32,11 @@ def renyi(
 
 
 def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee | tuple[Guarantee, ...]:
-    """The largest Rényi divergence of `order` in [1, inf] between two rows, in nats [M, Def 3; BS, Def 2.1].
+    """Compute the largest Rényi divergence of `order` in [1, inf] between two rows, in nats.
 
-    Order 1 is the KL divergence, and order inf is pure LDP. The divergence is inf if an output is possible for one
-    input and impossible for another. A one-dimensional array of orders gives a tuple of guarantees. With a policy
-    `graph`, only adjacent inputs are compared.
+    See [M, Def 3; BS, Def 2.1]. Order 1 is the KL divergence, and order inf is pure LDP. The divergence is inf if an
+    output is possible for one input and impossible for another. A one-dimensional array of orders gives a tuple of
+    guarantees. With a policy `graph`, only adjacent inputs are compared.
 
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> [round(float(g), 6) for g in renyi(q, [1, 2, float("inf")])]
@@ -44,7 +44,7 @@ def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee |
     """
     channel = as_channel(channel)
     if np.ndim(order) == 1:
-        return tuple(renyi(channel, own_order, graph) for own_order in order)
+        return tuple(renyi(channel, single_order, graph) for single_order in order)
     alpha = renyi_order(order)
     if math.isinf(alpha):
         pure = local_dp(channel, graph)
@@ -55,49 +55,50 @@ def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee |
     )  # fmt: skip
 
 
-def renyi_order(order: Any, what: str = "order") -> float:
-    """An order in [1, inf] as a float."""
+def renyi_order(order: Any, name: str = "order") -> float:
+    """Return an order in [1, inf] as a float."""
     try:
         if isinstance(order, (str, bytes, bool)):
             raise TypeError
         alpha = float(order)
     except (TypeError, ValueError, OverflowError):
-        raise invalid(what, "a number in [1, inf]", order) from None
+        raise invalid(name, "a number in [1, inf]", order) from None
     if not alpha >= 1:
-        raise invalid(what, "a number in [1, inf]", alpha)
+        raise invalid(name, "a number in [1, inf]", alpha)
     return alpha
 
 
-def renyi_of_pairs(p: Array, q: Array, order: float, off: Array | float = ROUNDED) -> tuple[Array, Array]:
-    """Bounds on the Rényi divergence of n pairs, (n, m) -> (n,), (n,); off : as in `privacy_loss`."""
+def renyi_of_pairs(p: Array, q: Array, order: float, entry_error: Array | float = ROUNDED) -> tuple[Array, Array]:
+    """Bound the Rényi divergence of n pairs, (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
-    return privacy_loss(p, q, off).renyi(order - 1)
+    return privacy_loss(p, q, entry_error).renyi(order - 1)
 
 
 def lowest(loss: PrivacyLoss, orders: Array) -> Array:
-    """(N, n) lower bounds on the Rényi divergences of N finite orders."""
+    """Return lower bounds (N, n) on the Rényi divergences of N finite orders."""
     return np.concatenate([low for low, _ in loss.renyi_at(orders - 1)])
 
 
 def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, float]:
-    """The order a in [low, high] with the largest D_a / a of any pair, to 1e-4 of the range, and that rate.
+    """Find the order a in [low, high] with the largest D_a / a of any pair, and that rate.
 
-    The largest of several pairs may have several peaks, which may be steep: each peak of a scan is climbed.
+    The order is accurate to 1e-4 of the range. The largest of several pairs may have several steep peaks, so the search
+    climbs each peak of a scan.
     """
     from scipy.optimize import minimize_scalar
 
     def rate(order: float) -> float:
         return float(loss.renyi(order - 1)[0].max() / order)
 
-    scan = np.linspace(low, high, SCANNED).tolist()
+    scan = np.linspace(low, high, SCANNED_ORDERS).tolist()
     rates, maxima = [-math.inf, *map(rate, scan), -math.inf], []
     options = {"xatol": 1e-4 * (high - low)}
-    for peak in (i for i in range(SCANNED) if rates[i] <= rates[i + 1] >= rates[i + 2]):
-        ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED - 1)]
+    for peak in (i for i in range(SCANNED_ORDERS) if rates[i] <= rates[i + 1] >= rates[i + 2]):
+        ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED_ORDERS - 1)]
         maximum = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options=options)
         maxima += [(rates[peak + 1], scan[peak]), (-float(maximum.fun), float(maximum.x))]
-    most, order = max(maxima)
-    return order, most
+    highest, order = max(maxima)
+    return order, highest
 
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
@@ -122,16 +123,16 @@ class Moments:
 
     @classmethod
     def of(cls, matrix: Array) -> Moments:
-        """The moments of the rows of a matrix (k, m)."""
+        """Compute the moments of the rows of a matrix (k, m)."""
         q = matrix[:, matrix.max(axis=0) > 0]
-        some = q > 0
-        outside = np.zeros((len(q), len(q)), dtype=bool)
-        if not some.all():
-            outside = some.astype(np.float64) @ (~some).astype(np.float64).T > 0
-        if outside.any():  # the largest value is infinite then, and only `outside` matters
+        is_positive = q > 0
+        has_infinite_loss = np.zeros((len(q), len(q)), dtype=bool)
+        if not is_positive.all():
+            has_infinite_loss = is_positive.astype(np.float64) @ (~is_positive).astype(np.float64).T > 0
+        if has_infinite_loss.any():  # the largest value is infinite then, and only `has_infinite_loss` matters
             q = np.ones((len(q), 1))
         reference = np.maximum(q.mean(axis=0), q.min(axis=0))
-        return cls(q, reference, log_ratios(q, np.broadcast_to(reference, q.shape)), log_sums(q), outside)
+        return cls(q, reference, log_ratios(q, np.broadcast_to(reference, q.shape)), log_sums(q), has_infinite_loss)
 
     @cached_property
     def span(self) -> float:
@@ -147,29 +148,29 @@ class Moments:
         return self._bounds(value, (4 * self.matrix.shape[1] + 64) * ULP * size)
 
     def log_moment(self, s: float) -> tuple[Array, Array]:
-        """Bounds on log E exp(s Z), (k, k) each, for any s."""
+        """Bound log E exp(s Z), (k, k) each, for any s."""
         size, m = abs(1 + s) + abs(s), self.matrix.shape[1]
-        spread, off = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
+        spread, largest_sum = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
         corrected = s * self.sums - (1 + s) * self.sums[:, None]
         if size * spread <= 0.5:  # every term is close to one; the small differences are summed, which keeps digits
-            own, other = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
+            left_growth, right_growth = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
             defect = math.fsum([*self.reference.tolist(), -1.0])
-            left = self.reference * own
-            total = left.sum(axis=1)[:, None] + other @ self.reference + left @ other.T + defect
-            near = np.log1p(total) + corrected
-            return self._bounds(near, (4 * m + 128) * ULP * (size * (spread + off) + abs(defect)))
+            left = self.reference * left_growth
+            total = left.sum(axis=1)[:, None] + right_growth @ self.reference + left @ right_growth.T + defect
+            log_value = np.log1p(total) + corrected
+            return self._bounds(log_value, (4 * m + 128) * ULP * (size * (spread + largest_sum) + abs(defect)))
         centre = np.log(self.reference)
         left, right = (1 + s) * self.tilt + centre, -s * self.tilt
-        tops, others = left.max(axis=1), right.max(axis=1)
-        total = np.exp(left - tops[:, None]) @ np.exp(right - others[:, None]).T
-        far = size * spread + float(np.abs(centre).max())
-        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + others + corrected
-        error = 2 * ULP * (m + 64 + 8 * far) + 16 * ULP * size * off + 8 * ULP * np.abs(value)
-        # If a sum is so small that parts of it may have underflowed, nothing is known.
+        tops, right_tops = left.max(axis=1), right.max(axis=1)
+        total = np.exp(left - tops[:, None]) @ np.exp(right - right_tops[:, None]).T
+        exponent_size = size * spread + float(np.abs(centre).max())
+        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + right_tops + corrected
+        error = 2 * ULP * (m + 64 + 8 * exponent_size) + 16 * ULP * size * largest_sum + 8 * ULP * np.abs(value)
+        # If a sum is so small that parts of it may have underflowed, there is no bound.
         return self._bounds(np.where(total > 1e-280, value, np.nan), error)
 
     def divergence(self, s: float) -> tuple[Array, Array]:
-        """Bounds on the Rényi divergence of order 1 + s, s > 0."""
+        """Bound the Rényi divergence of order 1 + s, s > 0."""
         low, high = self.log_moment(s)
         return low / s, high / s
 

@@ -1,8 +1,8 @@
-"""Restricted divergences of one pair of laws p, q: lower and upper bounds from a convex program and its dual.
+"""Restricted divergences of one pair of distributions p, q: bounds from a convex program and its dual.
 
 The bounds hold even if the solver fails to reach the optimum. The adversary's class H is the span of the columns of
-`basis`, which include the constant. By duality, the restricted divergence is the least unrestricted divergence from q
-of a law r that no function of H distinguishes from p:
+`basis`, which include the constant. By duality, the restricted divergence is the smallest unrestricted
+divergence from q of a distribution r that no function of H distinguishes from p:
 
     KL_H(p, q)       = sup_a a.E_p phi - log E_q exp(a.phi)       = min KL(r || q)        over laws r  [CIM, Lem 1]
     ||p||_H,A        = sup_h E_p h / (E_q |h|^A)^(1/A)            = min (sum q |r/q|^alpha)^(1/alpha), r signed
@@ -25,11 +25,11 @@ from ldpopt.values.distribution import Array
 Bracket = tuple[float, float]
 
 _MAX_STEPS = 200
-_TRUST = 40.0
+_MAX_EXPONENT_STEP = 40.0
 
 
 def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
-    """Lower and upper bounds on the restricted KL divergence of laws p, q (m,) for a class `basis` (m, r)."""
+    """Bound the restricted KL divergence of distributions p, q (m,) for a class `basis` (m, r)."""
     moments = basis.T @ p
     face = _face(p, q, basis, moments)
     if face is None:
@@ -43,7 +43,7 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
         gradient = target - tilted @ inner
         step = _weighted(tilted, inner, gradient)
         # Far from the optimum the tilted law may be concentrated on one output and show no curvature.
-        step = step * min(1.0, _TRUST / max(float(np.ptp(inner @ step)), _TRUST))
+        step = step * min(1.0, _MAX_EXPONENT_STEP / max(float(np.ptp(inner @ step)), _MAX_EXPONENT_STEP))
         decrement = float(gradient @ step)
         if not decrement > 1e-32 * max(1.0, abs(value)):
             break
@@ -65,11 +65,11 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
         corrected = tilted * (1 + (inner - tilted @ inner) @ _weighted(tilted, inner, target - tilted @ inner))
     residual = np.abs(target - tilted @ inner) + 4 * ULP * (np.abs(inner).T @ (tilted + law) + np.abs(target))
     pad = 2 * float(np.abs(a) @ residual) + 8 * ULP * float(np.abs(a) @ np.abs(centre - target))
-    whole = privacy_loss(p[None], q[None]).mean_upper[0]
-    above = float(privacy_loss(tilted[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
+    unrestricted = privacy_loss(p[None], q[None]).mean_upper[0]
+    dual_value = float(privacy_loss(tilted[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
     # The rounding of the logarithm of a sum near one.
-    off = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))
-    return max(value - pad - off, 0.0), float(min(above * (1 + 8 * ULP) + pad, whole))
+    log_error = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))
+    return max(value - pad - log_error, 0.0), float(min(dual_value * (1 + 8 * ULP) + pad, unrestricted))
 
 
 def _log_partition(a: Array, inner: Array, law: Array, target: Array) -> tuple[float, Array]:
@@ -90,17 +90,17 @@ def _weighted(law: Array, inner: Array, right: Array) -> Array:
 
 
 def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.intp] | None:
-    """The outputs that some law r << q with the moments of p can have, None if there is no such law."""
+    """The outputs that some r << q with the moments of p can have; None if there is no such distribution."""
     support = np.flatnonzero(q > 0)
     if (p[support] > 0).all() and (p[q == 0] == 0).all():
         return support
     from scipy.optimize import linprog
 
-    # r = t (u + v), u <= 1: the largest sum of u gives weight to every output that is possible. The solver's tolerance
+    # r = t (u + v), u <= 1: the largest sum of u gives weight to every possible output. The solver's tolerance
     # can make the face too small, or empty, which only raises the divergence and is therefore safe.
     n = len(support)
-    inside = basis[support].T
-    rows = np.hstack([inside, inside, -moments[:, None]])
+    support_basis = basis[support].T
+    rows = np.hstack([support_basis, support_basis, -moments[:, None]])
     solution = linprog(
         -np.concatenate([np.ones(n), np.zeros(n + 1)]), A_eq=rows, b_eq=np.zeros(len(rows)),
         bounds=[(0, 1)] * n + [(0, None)] * (n + 1), method="highs",
@@ -112,7 +112,7 @@ def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.in
 
 
 def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
-    """Bounds on the restricted Rényi divergence of `order` > 1 of laws p, q (m,) for a class `basis` (m, r)."""
+    """Bound the restricted Rényi divergence of `order` > 1 of p, q (m,) for `basis` (m, r)."""
     support = q > 0
     inner, law = basis[support], q[support]
     moments = basis.T @ p
@@ -144,17 +144,17 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
         g = g + _spread(law, inner, moments - weighted.T @ g, np.abs(g), solution)
     theta = np.linalg.lstsq(np.sqrt(law)[:, None] * inner, np.sqrt(law) * h, rcond=None)[0]
     h = inner @ theta
-    below = float(moments @ theta) / _norm(law, h, dual)
+    primal_norm = float(moments @ theta) / _norm(law, h, dual)
     residual = np.abs(moments - weighted.T @ g) + 8 * ULP * (np.abs(weighted).T @ np.abs(g) + np.abs(moments))
     pad = sum(float(r) * _norm(law, column, order) for r, column in zip(residual, solution.T, strict=True))
-    above = (_norm(law, g, order) + pad) * (1 + 64 * ULP)
-    whole = float(privacy_loss(p[None], q[None]).divergence(np.array([order - 1]))[1][0])
-    low = dual * np.log(max(below * (1 - 64 * ULP) - pad, 1.0))
-    return float(low), float(min(max(dual * np.log(above), 0.0) * (1 + 8 * ULP) + 4 * ULP, whole))
+    dual_norm = (_norm(law, g, order) + pad) * (1 + 64 * ULP)
+    unrestricted = float(privacy_loss(p[None], q[None]).divergence(np.array([order - 1]))[1][0])
+    low = dual * np.log(max(primal_norm * (1 - 64 * ULP) - pad, 1.0))
+    return float(low), float(min(max(dual * np.log(dual_norm), 0.0) * (1 + 8 * ULP) + 4 * ULP, unrestricted))
 
 
 def _norm(law: Array, v: Array, power: float) -> float:
-    """(sum law |v|^power)^(1/power) without overflow."""
+    """The norm (sum law |v|^power)^(1/power) without overflow."""
     top = float(np.abs(v).max())
     return top * float((law * (np.abs(v) / top) ** power).sum()) ** (1 / power) if top > 0 else 0.0
 
@@ -164,12 +164,12 @@ def _spread(law: Array, inner: Array, residual: Array, size: Array, solution: Ar
     root = np.sqrt(law) * (size + 1e-8 * float(size.max()))
     scaled = np.linalg.lstsq((root[:, None] * inner).T * np.sqrt(law), residual, rcond=NULL_SPACE)[0]
     change = scaled * (size + 1e-8 * float(size.max()))
-    done = (law[:, None] * inner).T @ change
-    return np.asarray(change + solution @ (residual - done))
+    achieved = (law[:, None] * inner).T @ change
+    return np.asarray(change + solution @ (residual - achieved))
 
 
 def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
-    """Minimise sum law |v + free z|^power, power >= 2, by Newton's method with an exact line search."""
+    """Minimize sum law |v + free z|^power, power >= 2, by Newton's method with an exact line search."""
     if not free.shape[1]:
         return v
     for _ in range(_MAX_STEPS):
@@ -201,23 +201,23 @@ def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
 
 
 def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
-    """Bounds on the largest E_p h - E_q h over h in the class with values in [0, 1] where p or q has mass."""
+    """Bound the largest E_p h - E_q h over h in the class with values in [0, 1]."""
     from scipy.optimize import linprog
 
-    used = (p > 0) | (q > 0)
-    by = shift(p[None], q[None])  # the rows may not sum to one
-    correction = np.expm1(by.value[0]) * q
-    inner, difference = basis[used], (((p - q) - correction) / (1 + by.above[0]))[used]
-    off = float((4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * by.error[0] * q).sum())
+    has_mass = (p > 0) | (q > 0)
+    row_shift = shift(p[None], q[None])  # the rows may not sum to one
+    correction = np.expm1(row_shift.value[0]) * q
+    inner, difference = basis[has_mass], (((p - q) - correction) / (1 + row_shift.defect[0]))[has_mass]
+    difference_error = float((4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * row_shift.error[0] * q).sum())
     target = inner.T @ difference
     n, scale = len(difference), max(float(np.abs(difference).max()), 1e-300)  # the solver's tolerances are absolute
-    whole = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP) + off
+    unrestricted = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP) + difference_error
     solution = linprog(
         np.concatenate([np.ones(n), np.zeros(n)]), A_eq=np.hstack([inner.T, -inner.T]), b_eq=target / scale,
         bounds=(0, None), method="highs",
     )  # fmt: skip
     if solution.status != 0:
-        return 0.0, whole
+        return 0.0, unrestricted
     w = scale * (solution.x[:n] - solution.x[n:])
     repair = np.linalg.pinv(inner.T)
     for _ in range(2):
@@ -225,7 +225,7 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     residual = np.abs(target - inner.T @ w) + 4 * ULP * (np.abs(inner).T @ (np.abs(w) + np.abs(difference)))
     pad = float(residual @ np.abs(repair).sum(axis=0))
     h = inner @ np.asarray(solution.eqlin.marginals)
-    below = float(h @ difference) / max(1.0, float(np.ptp(h)) * (1 + 4 * ULP))
-    above = float(np.maximum(w, 0).sum()) * (1 + n * ULP) + pad
-    below -= (n + 4) * ULP * float(np.abs(difference).sum()) + off
-    return max(below, 0.0), min(above + off, whole, 1.0)
+    lower = float(h @ difference) / max(1.0, float(np.ptp(h)) * (1 + 4 * ULP))
+    upper = float(np.maximum(w, 0).sum()) * (1 + n * ULP) + pad
+    lower -= (n + 4) * ULP * float(np.abs(difference).sum()) + difference_error
+    return max(lower, 0.0), min(upper + difference_error, unrestricted, 1.0)

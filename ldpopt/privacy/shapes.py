@@ -1,16 +1,17 @@
-"""Adversaries who see one number of a report and compute thresholds of it: exact restricted divergences.
+"""Exact restricted divergences for adversaries with thresholds of one number of a report.
 
 The class H holds the positive combinations of thresholds 1{phi(y) >= t}, which are the rising functions of phi, their
-negatives, and the constants. For rising functions let p~ be the law with p~/q the rising fit of p/q: neighbouring
-outputs are pooled as long as a later ratio is below an earlier one. Within a pool the tails of p are at most those of
-p~, so E_p h <= E_p~ h for every rising h, with equality for those that are constant on the pools. For every divergence
+negatives, and the constants. For rising functions let p~ be the distribution with p~/q the rising fit of p/q:
+neighboring outputs are pooled as long as a later ratio is below an earlier one. Within a pool the tails of p are at
+most those of p~, so E_p h <= E_p~ h for every rising h, with equality for those that are constant on the pools. For
+every divergence
 
     sup_h E_p h - E_q f*(h) <= sup_h E_p~ h - E_q f*(h) <= D_f(p~ || q),
 
 and the h that attains the last term rises with p~/q and is constant on the pools: all are equal. So the restricted
-divergence is the unrestricted one of the pooled laws, of Rényi of every order too; with values in [0, 1] it is the
-Kolmogorov distance, the largest difference of two tails. Pools are found in whole numbers, without rounding, and the
-pooled divergence in balls of 256 bits: the tails that prove the inequality are compared exactly.
+divergence is the unrestricted one of the pooled distributions, also for Rényi of every order. With values in [0, 1]
+it is the Kolmogorov distance, the largest difference of two tails. Pools are computed in integers, without rounding,
+and the pooled divergence in 256-bit ball arithmetic. The tails that prove the inequality are compared exactly.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ Masses = list[tuple[int, int]]
 """Masses under p and under q of outputs in order, in one unit each."""
 
 
-def line(features: Any, what: str) -> Array:
-    """Features of one number for each output, (m,), as a checked field."""
-    array = finite_array(features, what, 1)
+def line(features: Any, name: str) -> Array:
+    """Check features of one number for each output, (m,), as a field."""
+    array = finite_array(features, name, 1)
     if not array.size:
-        raise invalid(what, "one number for each output", f"shape {array.shape}")
+        raise invalid(name, "one number for each output", f"shape {array.shape}")
     array.setflags(write=False)
     return array
 
@@ -62,32 +63,34 @@ class Thresholds(Checked, ByValue, features=line):
             raise invalid("features", f"one number for each of the {outputs} outputs", len(self.features))
 
     def renyi(self, p: Array, q: Array, order: float) -> tuple[float, float]:
-        """Bounds on the restricted Rényi divergence of `order` >= 1, in nats, of rows p, q (m,); order 1 is KL."""
+        """Bound the restricted Rényi divergence of `order` >= 1 (nats) of rows p, q (m,)."""
         ends = [_divergence(_pooled(masses), order) for masses in self._both_ways(p, q)]
         return max(low for low, _ in ends), max(high for _, high in ends)
 
     def total_variation(self, p: Array, q: Array) -> tuple[float, float]:
-        """Bounds on the largest difference between the laws of phi in the probability of a half-line."""
+        """Bound the largest difference in the probability of a half-line of phi."""
         masses = self._both_ways(p, q)[0]
-        whole = [sum(side) for side in zip(*masses, strict=True)]
-        tails, most = [0, 0], Fraction(0)
-        for one in masses:
-            tails = [tail + mass for tail, mass in zip(tails, one, strict=True)]
-            most = max(most, abs(Fraction(tails[0], whole[0]) - Fraction(tails[1], whole[1])))
-        return float_down(most), float_up(most)
+        totals = [sum(side) for side in zip(*masses, strict=True)]
+        tails, distance = [0, 0], Fraction(0)
+        for level_masses in masses:
+            tails = [tail + mass for tail, mass in zip(tails, level_masses, strict=True)]
+            distance = max(distance, abs(Fraction(tails[0], totals[0]) - Fraction(tails[1], totals[1])))
+        return float_down(distance), float_up(distance)
 
     def _both_ways(self, p: Array, q: Array) -> tuple[Masses, Masses]:
         """The masses by rising phi, outputs of one phi together, and by falling phi."""
         levels, place = np.unique(self.features, return_inverse=True)
-        found = [[0, 0] for _ in levels]
-        for at, *masses in zip(place.tolist(), p.tolist(), q.tolist(), strict=True):
-            found[at] = [held + _units(mass) for held, mass in zip(found[at], masses, strict=True)]
-        rising = [(a, b) for a, b in found if a or b]
+        level_masses = [[0, 0] for _ in levels]
+        for level, *masses in zip(place.tolist(), p.tolist(), q.tolist(), strict=True):
+            level_masses[level] = [
+                total + _units(mass) for total, mass in zip(level_masses[level], masses, strict=True)
+            ]
+        rising = [(a, b) for a, b in level_masses if a or b]
         return rising, rising[::-1]
 
 
 def _units(mass: float) -> int:
-    """A float as a whole number of 2^-1074."""
+    """A float as an integer multiple of 2^-1074."""
     numerator, denominator = mass.as_integer_ratio()
     return numerator * (2**1074 // denominator)
 
@@ -108,16 +111,18 @@ def _pooled(masses: Masses) -> Masses:
 
 
 def _divergence(pools: Masses, order: float) -> tuple[float, float]:
-    """The Rényi divergence of two laws in proportion to whole numbers, from below and above."""
-    whole = [sum(side) for side in zip(*pools, strict=True)]
+    """Bounds on the Rényi divergence of two distributions in proportion to integers."""
+    totals = [sum(side) for side in zip(*pools, strict=True)]
     if any(a > 0 and b == 0 for a, b in pools):
         return math.inf, math.inf
-    laws = [[Fraction(mass, whole[side]) for mass in masses] for side, masses in enumerate(zip(*pools, strict=True))]
-    p, q = (EXACT.of(np.array([law[at] for at, (a, _) in enumerate(pools) if a > 0], dtype=object)) for law in laws)
+    laws = [[Fraction(mass, totals[side]) for mass in masses] for side, masses in enumerate(zip(*pools, strict=True))]
+    p, q = (
+        EXACT.of(np.array([law[index] for index, (a, _) in enumerate(pools) if a > 0], dtype=object)) for law in laws
+    )
     log = (p / q).log()
     if order == 1:
-        found: Enclosure = (p * log).sum()
+        divergence: Enclosure = (p * log).sum()
     else:
-        found = (p * (log * EXACT.of(Fraction(order) - 1)).exp()).sum().log() / EXACT.of(Fraction(order) - 1)
-    low, high = float(np.asarray(found.lower)), float(np.asarray(found.upper))
+        divergence = (p * (log * EXACT.of(Fraction(order) - 1)).exp()).sum().log() / EXACT.of(Fraction(order) - 1)
+    low, high = float(np.asarray(divergence.lower)), float(np.asarray(divergence.upper))
     return max(low, 0.0), max(high, 0.0) if len(pools) > 1 else 0.0

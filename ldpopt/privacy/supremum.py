@@ -4,7 +4,8 @@ K is the log moment generating function of the centred privacy loss; the order o
 method is branch and bound, with two bounds on an interval [a, b]:
 
 - K is convex, so it lies below its chord. The largest value of the function on the chord is known in closed form.
-- f(s) = 2 K(s)/s^2 is an average of the variances K'' of tilted laws. For a loss of range R, -K'''' <= R^2 K''/2 and
+- f(s) = 2 K(s)/s^2 is an average of the variances K'' of tilted distributions. For a loss of range R, -K'''' <= R^2
+K''/2 and
   K''(s) <= K''(0) exp(R s), so -f'' <= R^2 K''(0) exp(R b)/12, and f lies below its own chord plus
   (b - a)^2 R^2 K''(0) exp(R b)/96. This bound is good near 0, where f is flat.
 
@@ -40,39 +41,44 @@ Cumulant = Callable[[Rows, Array], Bounds]
 def largest_slope(
     cumulant: Cumulant, mean: Bounds, largest: Array, xi: float, span: float, spread: Bounds | None = None
 ) -> Bounds:
-    """Bounds on sup of (D - xi)/(1 + s) over 0 < s < `span`, (n,), for the divergence D = E Z + K(s)/s [BS, Def 1.1].
+    """Bound sup of (D - xi)/(1 + s) over 0 < s < `span`, (n,), for D = E Z + K(s)/s.
 
-    mean, largest : bounds on E Z, and a finite upper bound on D, (n,) each. spread : as in `supremum`.
+    D is a Rényi divergence [BS, Def 1.1].
+
+    mean, largest : bounds on E Z, and a finite upper bound on D, (n,) each.
+    spread : as in `supremum`.
     """
     start = np.minimum(2.0**-38 / (1 + largest), span / 4)
-    best, above = supremum(cumulant, _Slope(*mean, largest, xi), start, np.full(len(start), span), spread)
+    best, upper = supremum(cumulant, _Slope(*mean, largest, xi), start, np.full(len(start), span), spread)
     # Orders between 1 and 1 + start: D is non-decreasing, and tends to KL.
     head = mean[1] + cumulant(np.arange(len(start)), start)[1] / start
     head = np.minimum(head * (1 + 4 * ULP), largest) - xi
     best = np.maximum(best, mean[0] - xi)
-    return np.maximum(best * (1 - 8 * ULP), 0.0), np.maximum(np.maximum(above, head) * (1 + 16 * ULP), 0.0)
+    return np.maximum(best * (1 - 8 * ULP), 0.0), np.maximum(np.maximum(upper, head) * (1 + 16 * ULP), 0.0)
 
 
 def largest_spread(cumulant: Cumulant, variance: Bounds, reach: Array, spread: Bounds | None = None) -> Bounds:
-    """Bounds on tau = sup over s != 0 of sqrt(2 K(s))/|s|, (n,), for a loss within `reach` of its mean [DR, Def 3.3].
+    """Bound tau = sup over s != 0 of sqrt(2 K(s))/|s|, (n,) [DR, Def 3.3].
 
-    variance : bounds on K''(0), (n,) each. spread : as in `supremum`.
+    reach : largest distance of the loss from its mean, (n,).
+    variance : bounds on K''(0), (n,) each.
+    spread : as in `supremum`.
     """
     # K'' is at most exp(2 reach |s|) times K''(0); this bounds tau^2 on the interval next to 0.
     start = 2.0**-38 / reach
-    best, above = variance[0], variance[1] * (1 + 2.0**-36)
+    best, upper = variance[0], variance[1] * (1 + 2.0**-36)
     for sign in (1.0, -1.0):
 
         def signed(rows: Rows, s: Array, sign: float = sign) -> Bounds:
             return cumulant(rows, sign * s)
 
         low, high = supremum(signed, _Spread(reach), start, np.full(len(start), np.inf), spread)
-        best, above = np.maximum(best, low), np.maximum(above, high)
-    return np.sqrt(best) * (1 - 8 * ULP), np.sqrt(above) * (1 + 8 * ULP)
+        best, upper = np.maximum(best, low), np.maximum(upper, high)
+    return np.sqrt(best) * (1 - 8 * ULP), np.sqrt(upper) * (1 + 8 * ULP)
 
 
-def each(cumulant: Callable[[int, float], tuple[float, float]]) -> Cumulant:
-    """A function of one row and one s, as a `Cumulant`."""
+def vectorized(cumulant: Callable[[int, float], tuple[float, float]]) -> Cumulant:
+    """Convert a function of one row and one s to a `Cumulant`."""
 
     def bounds(rows: Rows, s: Array) -> Bounds:
         ends = np.array([cumulant(row, tilt) for row, tilt in zip(rows.tolist(), s.tolist(), strict=True)])
@@ -84,36 +90,36 @@ def each(cumulant: Callable[[int, float], tuple[float, float]]) -> Cumulant:
 class Objective(Protocol):
     """An increasing function of K(s) for the pairs at positions `rows`; all arrays have the shape of `rows`."""
 
-    def below(self, rows: Rows, k: Array, s: Array) -> Array:
-        """A lower bound on the function at K(s) = k."""
+    def lower(self, rows: Rows, k: Array, s: Array) -> Array:
+        """Bound the function at K(s) = k from below."""
 
-    def above(self, rows: Rows, k: Array, s: Array) -> Array:
-        """An upper bound on the function at K(s) = k."""
+    def upper(self, rows: Rows, k: Array, s: Array) -> Array:
+        """Bound the function at K(s) = k from above."""
 
     def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
-        """The s at which the function is largest if K(s) = c0 + c1 s."""
+        """Find the s that maximizes the function if K(s) = c0 + c1 s."""
 
     def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
-        """The largest value of the function on [left, right] if K(s) = s^2 (c0 + c1 s)/2."""
+        """Compute the largest value on [left, right] if K(s) = s^2 (c0 + c1 s)/2."""
 
     def tail(self, rows: Rows, s: Array) -> Array:
-        """An upper bound on the function at all arguments from s on."""
+        """Bound the function at all arguments from s on."""
 
 
 @dataclass(frozen=True)
 class _Slope:
-    """(D_alpha - xi)/alpha with alpha = 1 + s and D_alpha = E Z + K(s)/s <= largest."""
+    """The objective (D_alpha - xi)/alpha with alpha = 1 + s and D_alpha = E Z + K(s)/s <= largest."""
 
     mean_lower: Array
     mean_upper: Array
     largest: Array
     xi: float
 
-    def below(self, rows: Rows, k: Array, s: Array) -> Array:
+    def lower(self, rows: Rows, k: Array, s: Array) -> Array:
         constant = self.mean_lower[rows] - self.xi
         return np.asarray((constant - 4 * ULP * np.abs(constant) + k / s) / (1 + s))
 
-    def above(self, rows: Rows, k: Array, s: Array) -> Array:
+    def upper(self, rows: Rows, k: Array, s: Array) -> Array:
         constant = self.mean_upper[rows] - self.xi
         return np.asarray((constant + k / s + 4 * ULP * np.abs(constant)) / (1 + s))
 
@@ -124,7 +130,7 @@ class _Slope:
     def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
         constant = self.mean_upper[rows] - self.xi
         turn = np.where(c1 < 0, np.sqrt(np.maximum(1 - (c0 - 2 * constant) / c1, 1.0)) - 1, left)
-        values = [self.above(rows, s * s * (c0 + c1 * s) / 2, s) for s in (left, right, np.clip(turn, left, right))]
+        values = [self.upper(rows, s * s * (c0 + c1 * s) / 2, s) for s in (left, right, np.clip(turn, left, right))]
         return np.asarray(np.maximum.reduce(values))
 
     def tail(self, rows: Rows, s: Array) -> Array:
@@ -137,11 +143,11 @@ class _Spread:
 
     reach: Array
 
-    def below(self, rows: Rows, k: Array, s: Array) -> Array:
+    def lower(self, rows: Rows, k: Array, s: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(2 * k / (s * s))
 
-    above = below
+    upper = lower
 
     def peak(self, rows: Rows, c0: Array, c1: Array) -> Array:
         return np.asarray(2 * np.maximum(-c0, 0.0) / c1)
@@ -156,30 +162,31 @@ class _Spread:
 def supremum(
     cumulant: Cumulant, objective: Objective, start: Array, stop: Array, spread: Bounds | None = None
 ) -> Bounds:
-    """Bounds on the supremum of `objective` over s in [start, stop], (n,); `stop` may be infinite.
+    """Bound the supremum of `objective` over s in [start, stop], (n,).
 
+    stop : (n,), may be infinite.
     spread : the range of the loss and a bound on its variance, (n,) each; without them, only chords are used.
     """
     rows: Rows = np.arange(len(start))
     left: Array = start
-    best, above, high_left = np.full(len(start), -np.inf), np.full(len(start), -np.inf), np.zeros(len(start))
+    best, upper_at, high_left = np.full(len(start), -np.inf), np.full(len(start), -np.inf), np.zeros(len(start))
 
     def measure(rows: Rows, s: Array) -> Array:
         low, high = cumulant(rows, s)
-        np.maximum.at(best, rows, objective.below(rows, low, s))
-        np.maximum.at(above, rows, np.minimum(objective.above(rows, high, s), objective.tail(rows, s)))
+        np.maximum.at(best, rows, objective.lower(rows, low, s))
+        np.maximum.at(upper_at, rows, np.minimum(objective.upper(rows, high, s), objective.tail(rows, s)))
         return high
 
     high_left = measure(rows, left)
-    rest = np.full(len(start), -np.inf)  # bounds of what is not halved further
+    rest = np.full(len(start), -np.inf)  # bounds of the intervals that are not halved further
     grown: list[tuple[Rows, Array]] = []
     for _ in range(MAX_ROUNDS):
         right = np.minimum(left * 8, stop[rows])
         high_right = measure(rows, right)
         grown.append((rows, np.stack([left, right, high_left, high_right])))
         rest[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
-        more = (right < stop[rows]) & (rest[rows] > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP))
-        rows, left, high_left = rows[more], right[more], high_right[more]
+        is_active = (right < stop[rows]) & (rest[rows] > np.maximum(upper_at[rows], 0.0) * (1 + SUPREMUM_GAP))
+        rows, left, high_left = rows[is_active], right[is_active], high_right[is_active]
         if not len(rows):
             break
     rows = np.concatenate([part for part, _ in grown])
@@ -190,13 +197,14 @@ def supremum(
         if spread is not None:
             curved = _curved(objective, rows, left, right, high_left, high_right, *(part[rows] for part in spread))
             bound = np.minimum(bound, curved)
-        # The tail is applied outside of `_chord` and `_curved`, which look for a largest value at ends and peaks only.
+        # The tail is applied outside of `_chord` and `_curved`, which search for a largest value at ends and peaks
+        # only.
         bound = np.minimum(bound, objective.tail(rows, left))
-        over = bound > np.maximum(above[rows], 0.0) * (1 + SUPREMUM_GAP)
-        more = over & (right - left > NARROW_ORDERS * left)
-        np.maximum.at(rest, rows[over & ~more], bound[over & ~more])
-        rows, bound = rows[more], bound[more]
-        left, right, high_left, high_right = (part[more] for part in (left, right, high_left, high_right))
+        exceeds = bound > np.maximum(upper_at[rows], 0.0) * (1 + SUPREMUM_GAP)
+        is_active = exceeds & (right - left > NARROW_ORDERS * left)
+        np.maximum.at(rest, rows[exceeds & ~is_active], bound[exceeds & ~is_active])
+        rows, bound = rows[is_active], bound[is_active]
+        left, right, high_left, high_right = (part[is_active] for part in (left, right, high_left, high_right))
         if not 0 < len(rows) <= (MAX_CHORDS if spread is None else MAX_INTERVALS):
             break
         middle = np.sqrt(left) * np.sqrt(right)
@@ -205,7 +213,7 @@ def supremum(
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
         high_left, high_right = np.concatenate([high_left, high]), np.concatenate([high, high_right])
         bound = np.concatenate([bound, bound])
-    upper = np.maximum(above, 0.0) * (1 + SUPREMUM_GAP)
+    upper = np.maximum(upper_at, 0.0) * (1 + SUPREMUM_GAP)
     np.maximum.at(upper, rows, bound)
     return best, np.maximum(upper, rest)
 
@@ -216,12 +224,12 @@ def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b
     with np.errstate(all="ignore"):
         c1 = (k_b - k_a) / width
         point = np.clip(np.nan_to_num(objective.peak(rows, k_a - c1 * a, c1), nan=0.0), a, b)
-        inside = objective.above(rows, k_a + (point - a) / width * (k_b - k_a), point)
+        at_peak = objective.upper(rows, k_a + (point - a) / width * (k_b - k_a), point)
     # On very short intervals rounding hides the peak; K is increasing, so its value at the right end is a bound.
-    short = (width <= 1e-7 * a) | ~np.isfinite(inside)
-    inside = np.where(short, objective.above(rows, np.maximum(k_a, k_b), a), inside)
-    ends = np.maximum(objective.above(rows, k_a, a), objective.above(rows, k_b, b))
-    return np.asarray(np.maximum(inside * (1 + 1e-13), ends))
+    short = (width <= 1e-7 * a) | ~np.isfinite(at_peak)
+    at_peak = np.where(short, objective.upper(rows, np.maximum(k_a, k_b), a), at_peak)
+    ends = np.maximum(objective.upper(rows, k_a, a), objective.upper(rows, k_b, b))
+    return np.asarray(np.maximum(at_peak * (1 + 1e-13), ends))
 
 
 def _curved(

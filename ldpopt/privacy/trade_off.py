@@ -20,8 +20,8 @@ from ldpopt.values.results import Pictured
 
 REFERENCE = "[GI, Def 2; DRS, Def 2.1]"
 
-SAMPLED = 1 << 14
-"""If there are more points than this, those above the hull of a sample are dropped before the hull is computed."""
+MAX_UNSAMPLED_POINTS = 1 << 14
+"""With more points than this, points above the hull of a sample are dropped before the hull is computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,11 @@ class TradeOffCurve(Pictured):
     """A piecewise-linear trade-off function on [0, 1]: convex, non-increasing, at most 1 - t [GI, Def 2].
 
     An adversary sees a report and tests which of two inputs it came from. Type I error is the probability of rejecting
-    the first input although it is true, type II error that of accepting it although the second is true. The curve
-    gives the least type II error for each type I error t. The higher it is, the better the inputs are hidden.
+    the first input although it is true. Type II error is that of accepting it although the second is true. The curve
+    gives the smallest type II error for each type I error t. A higher curve hides the inputs better.
 
     knots : array (n, 2) of (type I error, type II error), the type I errors increasing from 0. The curve is linear
-        between knots. At the last knot the type II error is 0, and it stays 0 beyond.
+        between knots. At the last knot and beyond, the type II error is 0.
     slack : relative amount by which knots may lie below the exact ones; they never lie above.
 
     Raises `InvalidInput` for knots that are not those of a trade-off function.
@@ -71,7 +71,7 @@ class TradeOffCurve(Pictured):
 
     @classmethod
     def of_pair(cls, p: Any, q: Any) -> TradeOffCurve:
-        """The curve of tests of p against q, distributions of shape (m,), by the lemma of Neyman and Pearson."""
+        """Build the curve of tests of p against q, (m,), by the lemma of Neyman and Pearson."""
         p = distribution(p, "p")
         return _lower_envelope([_pair_knots(p[None], distribution(q, "q", size=len(p))[None])], len(p))
 
@@ -81,36 +81,37 @@ class TradeOffCurve(Pictured):
         return np.interp(t, self.knots[:, 0], self.knots[:, 1], right=0.0)
 
     def inverse(self) -> TradeOffCurve:
-        """The curve with the roles of the two hypotheses exchanged: the least t with f(t) <= type II error."""
+        """Build the curve with the roles of the two hypotheses exchanged."""
         return _lower_envelope([self.knots[:, ::-1]], 0, self.slack)
 
     def symmetrised(self) -> TradeOffCurve:
-        """The lower convex envelope of the curve and its inverse, which bounds the tests in both directions."""
+        """Build the lower convex envelope of the curve and its inverse."""
         return _lower_envelope([self.knots, self.knots[:, ::-1]], 0, self.slack)
 
     def dominates(self, other: TradeOffCurve) -> bool:
-        """Whether this curve lies nowhere below `other`: a mechanism with this curve is at least as private.
+        """Return True if this curve lies nowhere below `other`.
 
-        The curves are piecewise linear, so they are compared at the knots of both, without tolerance.
+        A mechanism with this curve is then at least as private. The curves are piecewise linear, so they are compared
+        at the knots of both, without tolerance.
         """
         t = np.union1d(self.knots[:, 0], other.knots[:, 0])
         return bool((self(t) >= other(t)).all())
 
     def to_approximate_dp(self, epsilon: float) -> Guarantee:
-        """The smallest delta at `epsilon` >= 0 (nats), in both directions, as a `Guarantee` of notion "hockey_stick".
+        """Compute the smallest delta at `epsilon` >= 0 (nats), in both directions.
 
-        By [GI, Thm 1] it follows from the lines that support the curve.
+        It is a `Guarantee` of notion "hockey_stick". By [GI, Thm 1] it follows from the lines that support the curve.
         """
         factor = math.exp(min(nonnegative(epsilon, "epsilon"), 709.0))
         values = []
         for scale, sign in ((1 + 2 * self.slack, -1), (1.0, 1)):
             lines = [1 - b * scale - factor * a * scale for a, b in (self.knots.T, self.knots.T[::-1])]
-            off = sign * 4 * ULP
-            values.append(min(1.0, max(0.0, *(float(line.max()) + off for line in lines))))
+            rounding = sign * 4 * ULP
+            values.append(min(1.0, max(0.0, *(float(line.max()) + rounding for line in lines))))
         return Guarantee("hockey_stick", values[1], values[0], None, True, "[GI, Thm 1]", {"epsilon": float(epsilon)})
 
     def to_total_variation(self) -> float:
-        """The total variation distance: 1 - min over t of t + f(t)."""
+        """Compute the total variation distance: 1 - min over t of t + f(t)."""
         return float(1 - self.knots.sum(axis=1).min())
 
     def __repr__(self) -> str:
@@ -118,7 +119,7 @@ class TradeOffCurve(Pictured):
 
 
 def type_one_errors(values: Any) -> Array:
-    """Type I errors in [0, 1], as an array of any shape."""
+    """Return type I errors in [0, 1] as an array of any shape."""
     try:
         t = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -129,11 +130,12 @@ def type_one_errors(values: Any) -> Array:
 
 
 def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
-    """The largest trade-off function f for which the channel is f-DP: T(Q[x], Q[x']) >= f for all inputs x, x'.
+    """Compute the largest trade-off function f such that the channel is f-DP.
 
-    T(p, q) is the trade-off function of testing p against q. A channel is f-DP if one function f lies below those of
-    all pairs of rows [DRS, Def 2.2]. A trade-off function is convex, so f is the lower convex envelope of the
-    pointwise minimum over pairs, which need not be convex itself. Both give the same delta at every epsilon.
+    T(Q[x], Q[x']) >= f for all inputs x, x', where T(p, q) is the trade-off function of testing p against q. A channel
+    is f-DP if one function f lies below those of all pairs of rows [DRS, Def 2.2]. A trade-off function is convex, so f
+    is the lower convex envelope of the pointwise minimum over pairs, which need not be convex itself. Both give the
+    same delta at every epsilon.
 
     The curve is exact and piecewise linear, with knots rounded downward; rows are divided by their sums. With a policy
     `graph`, only adjacent inputs are compared.
@@ -145,12 +147,12 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
     """
     channel = as_channel(channel)
     rows = normalised(channel.matrix)
-    parts, held = [np.array([[0.0, 1.0], [1.0, 0.0]])], 0
+    parts, stored_knots = [np.array([[0.0, 1.0], [1.0, 0.0]])], 0
     for i, j in blocks(channel, graph):
         parts.append(_pair_knots(rows[i], rows[j]))
-        held += len(parts[-1])
-        if held > 1 << 20:
-            parts, held = [_hull(np.concatenate(parts))], 0
+        stored_knots += len(parts[-1])
+        if stored_knots > 1 << 20:
+            parts, stored_knots = [_hull(np.concatenate(parts))], 0
     return _lower_envelope(parts, channel.shape[1])
 
 
@@ -178,7 +180,9 @@ def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> Trade
 
 def _hull(points: Array) -> Array:
     """The knots of the lower convex hull of points in [0, 1]^2 with at least one on each axis."""
-    if len(points) > SAMPLED:  # a point above the hull of a sample cannot be a knot of the hull of all points
+    if (
+        len(points) > MAX_UNSAMPLED_POINTS
+    ):  # a point above the hull of a sample cannot be a knot of the hull of all points
         ends = [
             np.where(points[:, 0] == 0, points[:, 1], 2.0).argmin(),
             np.where(points[:, 1] == 0, points[:, 0], 2.0).argmin(),

@@ -1,4 +1,4 @@
-"""How long work may take, and who is told how far it is: one frozen value that is passed down, and its bar."""
+"""Time limits and progress reports: one frozen value that is passed down, and its bar."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ __all__ = ["EXPECTED", "MAX_TIMED", "UNLIMITED", "Deadline", "Meter", "Passed", 
 
 
 @contextmanager
-def bar(what: str, steps: int | None = None, *, shares: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar on a terminal or in a notebook while work goes on: of `steps`, of `shares` in [0, 1], or a pulse."""
+def bar(label: str, steps: int | None = None, *, shares: bool = False) -> Iterator[Callable[..., None]]:
+    """Show a bar on a terminal or in a notebook during work."""
+    # It counts `steps`, or shows fractions in [0, 1], or pulses.
     if not (sys.stderr.isatty() or "FORCE_COLOR" in os.environ or "IPython" in sys.modules):
         yield lambda *_: None  # without Rich, which takes long to load
         return
@@ -33,14 +34,14 @@ def bar(what: str, steps: int | None = None, *, shares: bool = False) -> Iterato
 
     counted = [TaskProgressColumn()] if shares else [MofNCompleteColumn()] if steps is not None else []
     columns = [TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()]
-    with Progress(*columns, console=console, transient=True) as shown:
-        task = shown.add_task(what, total=1.0 if shares else steps)
+    with Progress(*columns, console=console, transient=True) as display:
+        task = display.add_task(label, total=1.0 if shares else steps)
 
-        def step(*done: object) -> None:
+        def step(*fraction: object) -> None:
             if shares:
-                shown.update(task, completed=float(str(done[0])))
+                display.update(task, completed=float(str(fraction[0])))
             else:
-                shown.advance(task)
+                display.advance(task)
 
         yield step
 
@@ -57,7 +58,7 @@ MAX_TIMED = 0.99
 
 
 class Passed(TypedDict):
-    """What a function is called with that takes both."""
+    """The keyword arguments of a function that takes both a time limit and a progress listener."""
 
     time_limit: float | None
     progress: Progress
@@ -65,29 +66,30 @@ class Passed(TypedDict):
 
 @dataclass
 class Meter:
-    """What has been told so far, and whether anything was left out for want of time."""
+    """The progress reported so far, and whether any work was skipped for lack of time."""
 
     report: Callable[[float], object] | None
-    told: float = 0.0
+    reported: float = 0.0
     late: bool = False
 
     def tell(self, share: float) -> None:
-        """Report the largest share so far."""
-        self.told = max(self.told, min(share, 1.0))
+        """Report the largest fraction so far."""
+        self.reported = max(self.reported, min(share, 1.0))
         if self.report is not None:
-            self.report(self.told)
+            self.report(self.reported)
 
 
 @dataclass(frozen=True, eq=False)
 class Deadline:
-    """When work is to end, by a clock that nobody can set, and the part [low, high] of all progress that it is.
+    """A time limit by a monotonic clock, and the part [low, high] of all progress that the work is.
 
-    seconds : allowed from `begun` on; inf for no limit. meter : None where there is no limit and nobody to tell.
-    counted : whether rounds count as progress.
+    seconds : allowed from `start` on; inf for no limit.
+    meter : None without a limit and a listener.
+    counted : True if rounds count as progress.
     """
 
     seconds: float = math.inf
-    begun: float = 0.0
+    start: float = 0.0
     meter: Meter | None = None
     low: float = 0.0
     high: float = 1.0
@@ -95,7 +97,7 @@ class Deadline:
 
     @property
     def late(self) -> bool:
-        """Whether anything was left out because the time was over."""
+        """True if any work was skipped because the time was over."""
         return self.meter is not None and self.meter.late
 
     @property
@@ -103,30 +105,31 @@ class Deadline:
         """Seconds that are left, as a time limit for another call: a little where there are none; None for no limit."""
         if math.isinf(self.seconds):
             return None
-        return max(self.begun + self.seconds - monotonic(), 1e-9)
+        return max(self.start + self.seconds - monotonic(), 1e-9)
 
     @property
     def passed(self) -> Passed:
-        """For another call: what is left of the time, and its progress as that of this part."""
+        """The remaining time, and the progress of this part, as arguments of another call."""
         return {"time_limit": self.left, "progress": False if self.meter is None else self.tell}
 
     def over(self) -> bool:
-        """Whether the time has ended; whoever asks leaves something out if so."""
-        if self.meter is None or not monotonic() - self.begun >= self.seconds:
+        """Return True once the time limit has passed, and mark the result as incomplete."""
+        # Callers skip work when this is True.
+        if self.meter is None or not monotonic() - self.start >= self.seconds:
             return False
         self.meter.late = True
         return True
 
     def tell(self, share: float) -> None:
-        """Say that a share in [0, 1] of this part is done. What the listener raises ends the work."""
+        """Report that a fraction in [0, 1] of this part is done; the listener's errors end the work."""
         if self.meter is None:
             return
-        done = share if self.counted else 0.0
-        timed = min((monotonic() - self.begun) / self.seconds, MAX_TIMED) if math.isfinite(self.seconds) else 0.0
-        self.meter.tell(max(timed, self.low + (self.high - self.low) * done))
+        fraction_done = share if self.counted else 0.0
+        timed = min((monotonic() - self.start) / self.seconds, MAX_TIMED) if math.isfinite(self.seconds) else 0.0
+        self.meter.tell(max(timed, self.low + (self.high - self.low) * fraction_done))
 
     def rounds(self, items: Sequence[Item]) -> Iterator[Item]:
-        """The items, while there is time: the first in any case. Before each it is told how many are done."""
+        """Iterate over the items while there is time, the first in any case, and report progress."""
         for turn, item in enumerate(items):
             self.tell(turn / len(items))
             if turn and self.over():
@@ -134,7 +137,7 @@ class Deadline:
             yield item
 
     def part(self, low: float, high: float) -> Deadline:
-        """The same time, for a part of the progress."""
+        """Return the same time limit for a part of the progress."""
         span = self.high - self.low
         return replace(self, low=self.low + span * low, high=self.low + span * high)
 
@@ -143,13 +146,13 @@ class Deadline:
         """The same, for rounds within a round: they do not count as progress."""
         return replace(self, counted=False)
 
-    def turn(self, number: int, of: int) -> Deadline:
-        """For `number` of `of` pieces of work: an even share of the time that is left, and its part of progress."""
-        part = self.part(number / of, (number + 1) / of)
+    def turn(self, number: int, count: int) -> Deadline:
+        """Return the deadline of piece `number` of `count`: an even part of the remaining time."""
+        part = self.part(number / count, (number + 1) / count)
         if math.isinf(self.seconds):
             return part
         now = monotonic()
-        return replace(part, begun=now, seconds=max(self.begun + self.seconds - now, 1e-9) / (of - number))
+        return replace(part, start=now, seconds=max(self.start + self.seconds - now, 1e-9) / (count - number))
 
 
 UNLIMITED = Deadline()
@@ -157,15 +160,15 @@ UNLIMITED = Deadline()
 
 
 @contextmanager
-def watched(time_limit: Any, progress: Progress, what: str = "designing") -> Iterator[Deadline]:
-    """The deadline of a call that takes `time_limit` and `progress`; a bar ends with it. `InvalidInput` for neither."""
+def watched(time_limit: Any, progress: Progress, label: str = "designing") -> Iterator[Deadline]:
+    """Create the deadline of a call that takes `time_limit` and `progress`; a bar ends with it."""
     seconds = checked(time_limit)
     if not isinstance(progress, bool) and not callable(progress):
         raise invalid("progress", "True, False or a function of the share that is done", progress)
     if progress is False:
         yield UNLIMITED if math.isinf(seconds) else Deadline(seconds, monotonic(), Meter(None))
     elif progress is True:
-        with bar(what, shares=True) as step:
+        with bar(label, shares=True) as step:
             yield Deadline(seconds, monotonic(), Meter(step))
     else:
         meter = Meter(progress)
@@ -174,7 +177,7 @@ def watched(time_limit: Any, progress: Progress, what: str = "designing") -> Ite
 
 
 def checked(time_limit: Any) -> float:
-    """A time limit in seconds; inf for None. `InvalidInput` for what is no number above 0."""
+    """Return a time limit in seconds; inf for None."""
     if time_limit is None or (isinstance(time_limit, float) and time_limit == math.inf):
         return math.inf
     seconds = number(time_limit, "time_limit", EXPECTED)

@@ -18,48 +18,61 @@ import numpy.typing as npt
 from ldpopt.errors import InvalidInput, Phrase, invalid
 
 __all__ = [
-    "ANSWER", "Label", "as_text", "by_label", "column_labels", "distinct_labels", "from_jsonable", "grouped",
-    "index_labels", "matrix_labels", "positions", "to_jsonable", "together", "vectors",
+    "ANSWER",
+    "Label",
+    "aligned",
+    "as_text",
+    "by_label",
+    "column_labels",
+    "distinct_labels",
+    "from_jsonable",
+    "grouped",
+    "index_labels",
+    "matrix_labels",
+    "positions",
+    "to_jsonable",
+    "vectors",
 ]  # fmt: skip
 
 Label = Hashable
 
 
-def distinct_labels(labels: Iterable[Label] | None, count: int, what: str) -> tuple[Label, ...]:
-    """`labels` as a tuple of `count` distinct labels, 0..count-1 by default; `what` names them in errors."""
+def distinct_labels(labels: Iterable[Label] | None, count: int, name: str) -> tuple[Label, ...]:
+    """Return `labels` as a tuple of `count` distinct labels, 0..count-1 by default."""
+    # `name` is quoted in errors.
     if labels is None:
         return tuple(range(count))
     if isinstance(labels, (str, bytes)):
-        raise invalid(what, f"{count} labels", labels)
-    checked = tuple(_label(label, what) for label in labels)
+        raise invalid(name, f"{count} labels", labels)
+    checked = tuple(_label(label, name) for label in labels)
     if len(checked) != count:
-        raise invalid(what, f"{count} labels", len(checked))
+        raise invalid(name, f"{count} labels", len(checked))
     if len(set(checked)) != count:
         first: dict[Label, int] = {}
         twice = next(label for i, label in enumerate(checked) if first.setdefault(label, i) != i)
-        raise invalid(what, "distinct labels", Phrase(f"{twice!r} twice"))
+        raise invalid(name, "distinct labels", Phrase(f"{twice!r} twice"))
     return checked
 
 
-def _label(label: Any, what: str) -> Label:
+def _label(label: Any, name: str) -> Label:
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, tuple):
-        return tuple(_label(part, what) for part in label)
+        return tuple(_label(part, name) for part in label)
     if isinstance(label, float) and not math.isfinite(label):
-        raise invalid(what, "finite numbers as labels", label)
+        raise invalid(name, "finite numbers as labels", label)
     if isinstance(label, (str, bool, int, float)):
         return label
-    raise invalid(what, "labels that are strings, numbers or tuples of them", type(label).__name__)
+    raise invalid(name, "labels that are strings, numbers or tuples of them", type(label).__name__)
 
 
 def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
-    """The position in `labels` of every answer in an array or list; the result has the answers' shape."""
+    """Find the position in `labels` of every answer; the result has the answers' shape."""
     array = _array_of_labels(answers)
     if array.dtype.kind in "iu" and labels == tuple(range(len(labels))):
-        known = (array >= 0) & (array < len(labels))
-        if not known.all():
-            raise _unknown(labels, array[~known][0].item())
+        is_known = (array >= 0) & (array < len(labels))
+        if not is_known.all():
+            raise _unknown(labels, array[~is_known][0].item())
         return array.astype(np.intp)
     position = {label: index for index, label in enumerate(labels)}
     # Sorting finds the few distinct answers among many. Objects of several types cannot be sorted.
@@ -74,11 +87,12 @@ def positions(labels: tuple[Label, ...], answers: Any) -> npt.NDArray[np.intp]:
 
 
 def _unknown(labels: tuple[Label, ...], answer: Any) -> InvalidInput:
-    return invalid("answer", f"one of the inputs {_shown(labels)}", answer)
+    return invalid("answer", f"one of the inputs {_listed(labels)}", answer)
 
 
 def grouped(labels: tuple[Label, ...], groups: Iterable[Iterable[Label]]) -> list[list[int]]:
-    """The positions of each group of labels, and of every label in none; in the order of the groups' first members."""
+    """List the positions of each group of labels, and of every label in no group."""
+    # In the order of the groups' first members.
     position = {label: y for y, label in enumerate(labels)}
     parts: dict[int, list[int]] = {y: [y] for y in range(len(labels))}
     for group in groups:
@@ -108,25 +122,25 @@ def _array_of_labels(x: Any) -> npt.NDArray[Any]:
 
 
 def to_jsonable(label: Label) -> Any:
-    """A label as a JSON value: tuples become lists."""
+    """Convert a label to a JSON value: tuples become lists."""
     return [to_jsonable(part) for part in label] if isinstance(label, tuple) else label
 
 
-def from_jsonable(labels: list[Any], what: str = "channel file") -> tuple[Label, ...]:
-    """The labels of a JSON list, in which lists stand for tuples; `what` names the file in errors."""
+def from_jsonable(labels: list[Any], name: str = "channel file") -> tuple[Label, ...]:
+    """Read the labels of a JSON list whose inner lists represent tuples."""
 
-    def one(value: Any, depth: int = 0) -> Label:
+    def read_label(value: Any, depth: int = 0) -> Label:
         if isinstance(value, list) and depth < 20:
-            return tuple(one(part, depth + 1) for part in value)
+            return tuple(read_label(part, depth + 1) for part in value)
         if not isinstance(value, (str, bool, int, float)):
-            raise invalid(what, "labels that are strings, numbers or lists of them", value)
+            raise invalid(name, "labels that are strings, numbers or lists of them", value)
         return value
 
-    return tuple(one(value) for value in labels)
+    return tuple(read_label(value) for value in labels)
 
 
 def as_text(label: Label) -> str:
-    """A label as text for a data file: a string as itself, anything else as compact JSON."""
+    """Convert a label to text for a data file: a string, or else compact JSON."""
     if isinstance(label, str):
         return label
     if type(label) is int:
@@ -138,73 +152,80 @@ ANSWER = "answer"
 """The name of the column that holds the labels of the rows in a Polars frame, which has no index."""
 
 
-def index_labels(values: Any, what: str) -> tuple[Label, ...] | None:
-    """The labels along the first axis of a pandas object; None where there are none."""
+def index_labels(values: Any, name: str) -> tuple[Label, ...] | None:
+    """Return the labels along the first axis of a pandas object; None for other objects."""
     pandas = sys.modules.get("pandas")  # if pandas is not loaded, nothing can be a pandas object
     if pandas is None or not isinstance(values, pandas.Series | pandas.DataFrame):
         return None
-    return _labels(values.index, len(values), what)
+    return _labels(values.index, len(values), name)
 
 
-def column_labels(values: Any, what: str) -> tuple[Label, ...] | None:
-    """The names of the columns of a pandas or Polars frame; None where there are none."""
+def column_labels(values: Any, name: str) -> tuple[Label, ...] | None:
+    """Return the column names of a pandas or Polars frame; None for other objects."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(values, pandas.DataFrame):
-        return _labels(values.columns, values.shape[1], what)
+        return _labels(values.columns, values.shape[1], name)
     if polars is not None and isinstance(values, polars.DataFrame):
-        return _labels(values.columns, values.width, what)
+        return _labels(values.columns, values.width, name)
     return None
 
 
-def by_label(values: Any, labels: Sequence[Label] | None, what: str) -> Any:
-    """`values` in the order of `labels`, if they carry labels themselves; else, or for positions, unchanged."""
-    own = index_labels(values, what)
-    if own is None or labels is None:
+def by_label(values: Any, labels: Sequence[Label] | None, name: str) -> Any:
+    """Sort `values` into the order of `labels` if they carry labels; else return them unchanged."""
+    own_labels = index_labels(values, name)
+    if own_labels is None or labels is None:
         return values
-    if tuple(labels) == tuple(range(len(labels))) and set(own) != set(labels):
+    if tuple(labels) == tuple(range(len(labels))) and set(own_labels) != set(labels):
         return values  # default labels are positions; nobody chose them as names
-    unknown = next((label for label in own if label not in labels), None)
+    unknown = next((label for label in own_labels if label not in labels), None)
     if unknown is not None:
-        raise invalid(what, f"the labels {_shown(labels)}", unknown)
-    position = {label: place for place, label in enumerate(own)}
+        raise invalid(name, f"the labels {_listed(labels)}", unknown)
+    position = {label: place for place, label in enumerate(own_labels)}
     missing = next((label for label in labels if label not in position), None)
     if missing is not None:
-        raise invalid(what, f"the labels {_shown(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
+        raise invalid(name, f"the labels {_listed(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
     return values.iloc[[position[label] for label in labels]]
 
 
-def together(
-    given: Iterable[tuple[str, Any]], labels: Iterable[Label] | None = None
+def aligned(
+    named_vectors: Iterable[tuple[str, Any]], labels: Iterable[Label] | None = None
 ) -> tuple[list[Any], tuple[Label, ...] | None]:
-    """Named vectors over the same labels, put into one order, and these labels.
+    """Sort named vectors over the same labels into one order; return them and the order.
 
     The order is that of `labels` if they are given, else that of the first vector that carries labels.
     """
-    named = list(given)
+    vectors_by_name = list(named_vectors)
     if isinstance(labels, str | bytes):
-        count = len(named[0][1]) if hasattr(named[0][1], "__len__") else 2
+        count = len(vectors_by_name[0][1]) if hasattr(vectors_by_name[0][1], "__len__") else 2
         raise invalid("inputs", f"{count} labels", labels)
     order = None if labels is None else tuple(labels)
     if order is None:
-        order = next((own for what, values in named if (own := index_labels(values, what)) is not None), None)
-    return [by_label(values, order, what) for what, values in named], order
+        order = next(
+            (
+                order_labels
+                for name, values in vectors_by_name
+                if (order_labels := index_labels(values, name)) is not None
+            ),
+            None,
+        )
+    return [by_label(values, order, name) for name, values in vectors_by_name], order
 
 
 def matrix_labels(
-    values: Any, inputs: Iterable[Label] | None, outputs: Iterable[Label] | None, what: str
+    values: Any, inputs: Iterable[Label] | None, outputs: Iterable[Label] | None, name: str
 ) -> tuple[Any, Iterable[Label] | None, Iterable[Label] | None]:
-    """A matrix and the labels of its rows and columns. A frame is put into the order of labels that are given."""
+    """Return a matrix and the labels of its rows and columns, in the order of given labels."""
     inputs, outputs = (x if x is None or isinstance(x, str | bytes) else tuple(x) for x in (inputs, outputs))
-    values, told = _answers_aside(values)
-    own, named = told or index_labels(values, what), column_labels(values, what)
-    indexed = own is not None and told is None
-    if told is not None and inputs is not None and inputs != told:
-        raise invalid("inputs", f"those of the column {ANSWER!r}, or none beside it", _shown(tuple(inputs)))
+    values, answers = _answers_aside(values)
+    row_labels, own_columns = answers or index_labels(values, name), column_labels(values, name)
+    indexed = row_labels is not None and answers is None
+    if answers is not None and inputs is not None and inputs != answers:
+        raise invalid("inputs", f"those of the column {ANSWER!r}, or no inputs", _listed(tuple(inputs)))
     if indexed and inputs is not None:
-        values = by_label(values, inputs, f"rows of {what}")
+        values = by_label(values, inputs, f"rows of {name}")
     if indexed and outputs is not None:
-        values = by_label(values.T, outputs, f"columns of {what}").T
-    return values, own if inputs is None else inputs, named if outputs is None else outputs
+        values = by_label(values.T, outputs, f"columns of {name}").T
+    return values, row_labels if inputs is None else inputs, own_columns if outputs is None else outputs
 
 
 def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
@@ -216,7 +237,7 @@ def _answers_aside(values: Any) -> tuple[Any, tuple[Label, ...] | None]:
 
 
 def vectors(values: Any) -> list[Any]:
-    """One vector or several, as a list. A frame gives its rows; those of pandas carry its column names."""
+    """List one vector or several; a pandas frame gives its rows with its column names."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(values, pandas.DataFrame):
         return [values.iloc[place] for place in range(len(values))]
@@ -228,18 +249,18 @@ def vectors(values: Any) -> list[Any]:
     return several if several and np.ndim(several[0]) else [values]
 
 
-def _labels(index: Any, count: int, what: str) -> tuple[Label, ...] | None:
+def _labels(index: Any, count: int, name: str) -> tuple[Label, ...] | None:
     # Intervals of `pandas.cut`, dates and other objects become labels by their printed text.
-    plain = [y if isinstance(y, str | bool | int | float | tuple | np.generic) else str(y) for y in index]
-    if plain == list(range(count)) or (isinstance(plain[0] if plain else None, str) and _numbered(plain)):
+    texts = [y if isinstance(y, str | bool | int | float | tuple | np.generic) else str(y) for y in index]
+    if texts == list(range(count)) or (isinstance(texts[0] if texts else None, str) and _numbered(texts)):
         return None
-    return distinct_labels(plain, count, f"labels of {what}")
+    return distinct_labels(texts, count, f"labels of {name}")
 
 
 def _numbered(names: list[Any]) -> bool:
-    """Whether these are the default names that Polars gives to columns."""
+    """True if these are the default column names of Polars."""
     return names == [f"column_{place}" for place in range(len(names))]
 
 
-def _shown(labels: Sequence[Label]) -> str:
+def _listed(labels: Sequence[Label]) -> str:
     return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")

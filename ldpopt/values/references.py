@@ -254,7 +254,7 @@ REFERENCES = {paper[0]: Reference(*paper) for paper in _ALL}
 
 
 def reference(key: str) -> Reference:
-    """The paper behind a citation key; ``"GI, Thm 5"`` finds ``GI``.
+    """Find the paper behind a citation key; ``"GI, Thm 5"`` finds ``GI``.
 
     >>> reference("GI, Thm 5").year
     2024
@@ -270,7 +270,7 @@ _FURTHER = re.compile(r"; ([A-Z][A-Za-z]*\d*)(?=,|$)")
 
 
 def cited(text: str) -> tuple[str, ...]:
-    """The registered keys that a text cites in brackets, in order, each once.
+    """List the registered keys that a text cites in brackets, in order, each once.
 
     >>> cited("A bound [DJW, Thm 1; GI, Thm 6] for every array [Any, ...].")
     ('DJW', 'GI')
@@ -283,7 +283,7 @@ _SOURCES: list[Callable[[Any], Iterable[Any] | None]] = []
 
 
 def cite_with(sources: Callable[[Any], Iterable[Any] | None]) -> None:
-    """Add what knows the sources of an application's results, which `ldpopt.cite` asks.
+    """Register a function that knows the sources of an application's results, for `ldpopt.cite`.
 
     sources : a function of a result to citations and to functions whose documentation cites papers; None for a result
         that it does not know.
@@ -296,9 +296,9 @@ def cite_with(sources: Callable[[Any], Iterable[Any] | None]) -> None:
 
 
 def registered_sources(result: Any) -> Iterable[Any] | None:
-    """What the first that knows a result says of it; None if nobody does.
+    """Return the sources of a result from the first registered function that knows it, or None.
 
     >>> registered_sources(3) is None
     True
     """
-    return next((found for sources in _SOURCES if (found := sources(result)) is not None), None)
+    return next((known for sources in _SOURCES if (known := sources(result)) is not None), None)

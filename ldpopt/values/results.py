@@ -1,4 +1,4 @@
-"""What all results share: equality by value, and exports to dictionaries, frames, HTML, LaTeX and pictures.
+"""The shared methods of all results: equality by value, and exports to dictionaries, frames, HTML, LaTeX and figures.
 
 A result is an object that a function of the package returns: a frozen dataclass that inherits `Result`, whose method
 `_columns` gives its table. Objects that describe a problem (utilities, constraints, mechanisms) inherit only `ByValue`.
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ByValue:
-    """Equality, hashing and pickling by what an object holds, including arrays, `scipy.stats` laws and graphs.
+    """Equality, hashing and pickling by an object's values, including arrays, `scipy.stats` distributions and graphs.
 
     Two objects are equal if they are of one class and hold equal values. Arrays are compared entry by entry, and NaN
     equals NaN. A function equals only itself. Cached values that can be computed again are neither compared nor
@@ -44,10 +44,10 @@ class ByValue:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self is other or _held(self) == _held(other)
+        return self is other or _compared_fields(self) == _compared_fields(other)
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, _held(self)))
+        return hash((type(self).__name__, _compared_fields(self)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: _packed(value) for name, value in _state(self).items()}
@@ -57,17 +57,19 @@ class ByValue:
 
 
 def is_graph(value: Any) -> bool:
-    """Whether a value is a networkx graph."""
+    """Return True if a value is a networkx graph."""
     return hasattr(value, "nodes") and hasattr(value, "edges") and hasattr(value, "is_directed")
 
 
 def _state(value: Any) -> dict[str, Any]:
     """The attributes of an object, without cached properties."""
-    held = vars(value).items()
-    return {name: field for name, field in held if not isinstance(getattr(type(value), name, None), cached_property)}
+    attributes = vars(value).items()
+    return {
+        name: field for name, field in attributes if not isinstance(getattr(type(value), name, None), cached_property)
+    }
 
 
-def _held(value: Any) -> tuple[Any, ...]:
+def _compared_fields(value: Any) -> tuple[Any, ...]:
     aside = {f.name for f in fields(value) if not f.compare} if is_dataclass(value) else set()
     return tuple((name, key(content)) for name, content in sorted(_state(value).items()) if name not in aside)
 
@@ -77,7 +79,7 @@ _PLAIN = frozenset({str, int, bool, bytes, type(None)})
 
 
 def key(value: Any) -> Any:
-    """A hashable key of any value: the keys of two values are equal exactly if the values hold the same."""
+    """Build a hashable key of any value; two keys are equal exactly if the values are equal."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, np.generic):
@@ -87,7 +89,7 @@ def key(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _of_array(value)
     if isinstance(value, Mapping):
-        return ("mapping", frozenset((content, key(held)) for content, held in value.items()))
+        return ("mapping", frozenset((content, key(value_part)) for content, value_part in value.items()))
     if isinstance(value, list | tuple):
         return tuple(map(key, value))
     if hasattr(value, "dist") and hasattr(value, "args") and hasattr(value, "kwds"):
@@ -106,22 +108,27 @@ def _of_array(array: Any) -> Any:
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
         return ("array", array.shape, tuple(map(key, array.ravel().tolist())))
-    plain = array.astype(np.float64) + 0.0  # a negative zero becomes zero
-    plain[np.isnan(plain)] = np.nan
-    return ("array", plain.shape, plain.tobytes())
+    normalized = array.astype(np.float64) + 0.0  # a negative zero becomes zero
+    normalized[np.isnan(normalized)] = np.nan
+    return ("array", normalized.shape, normalized.tobytes())
 
 
 def _of_law(law: Any) -> Any:
     """The key of a frozen `scipy.stats` distribution. Its family is compared by value, since each has its own copy."""
     family = law.dist
     if not type(family).__module__.startswith("scipy.stats._"):
-        return law  # a family that a user defined: nothing is known about what it holds
-    inside = {name: content for name, content in vars(family).items() if name in ("name", "a", "b", "_histogram")}
-    return ("law", type(family), key(inside), key(law.args), key(law.kwds))
+        return law  # a user-defined family: its contents are unknown
+    public_attributes = {
+        name: content for name, content in vars(family).items() if name in ("name", "a", "b", "_histogram")
+    }
+    return ("law", type(family), key(public_attributes), key(law.args), key(law.kwds))
 
 
 def _of_graph(graph: Any) -> Any:
-    edges = [(frozenset((a, b)) if not graph.is_directed() else (a, b), key(held)) for a, b, held in graph.edges.data()]
+    edges = [
+        (frozenset((a, b)) if not graph.is_directed() else (a, b), key(attributes))
+        for a, b, attributes in graph.edges.data()
+    ]
     return ("graph", graph.is_directed(), frozenset(graph.nodes), frozenset(edges), len(edges))
 
 
@@ -147,8 +154,8 @@ class _Compared:
 class _ReadOnly:
     """Marks an array or a mapping in a pickle that was read-only."""
 
-    def __init__(self, held: Any) -> None:
-        self.held = held
+    def __init__(self, content: Any) -> None:
+        self.held = content
 
 
 def _packed(value: Any) -> Any:
@@ -178,45 +185,43 @@ LIMITS = frozenset(
 FLOORS = frozenset(("lower_bound", "lower"))
 """Columns that hold lower bounds or lower ends of intervals, which are printed rounded down."""
 
-SHOWN = 20
-"""How many rows and columns of a table HTML shows, unless its class sets another limit."""
+MAX_HTML_ROWS = 20
+"""Default number of rows and columns of an HTML table; classes may set another."""
 
 
 class Result(ByValue):
     """The methods of every result: `to_dict`, `to_pandas`, `to_polars`, `to_csv`, `to_latex`, a table in notebooks.
 
-    A class with a table of several rows overrides `_columns`, which gives lists of one length by name; any other
-    result is a table of one row. Tables print privacy limits rounded up, and HTML tables say what they leave out.
+    A class with a table of several rows overrides `_columns`, which gives lists of one length by name; any other result
+    is a table of one row. Tables print privacy guarantees rounded up, and HTML tables state the number of omitted rows.
 
     >>> from ldpopt import LocalDP, MutualInformation, sweep
-    >>> made = sweep(MutualInformation([0.5, 0.5]), LocalDP, [0.5, 1.0])
-    >>> print(made.to_pandas()[["parameter", "certified"]].to_csv(index=False))
-    parameter,certified
-    0.5,True
-    1.0,True
+    >>> designs = sweep(MutualInformation([0.5, 0.5]), LocalDP, [0.5, 1.0])
+    >>> print(designs.to_pandas()[["parameter", "certified"]].to_csv(index=False))
+    parameter,certified 0.5,True 1.0,True
     """
 
-    _limit: ClassVar[int] = SHOWN
+    _limit: ClassVar[int] = MAX_HTML_ROWS
     _heads: ClassVar[int] = 0
     """How many of the first columns name the rows; these columns are always shown."""
 
     def _columns(self) -> dict[str, list[Any]]:
         """The table: columns of one length by name. By default it is one row of the fields that fit into a cell."""
-        plain = ((name, shown(value) if _is_short(value) else value) for name, value in _public(self))
-        return {name: [value] for name, value in plain if value is None or isinstance(value, _SCALARS)}
+        named = ((name, cell_text(value) if _is_short(value) else value) for name, value in _public(self))
+        return {name: [value] for name, value in named if value is None or isinstance(value, _SCALARS)}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
-        """The columns as people read them: the heading and the cells of each."""
+        """The columns as printed: the heading and the cells of each."""
         return [(str(name), [self._cell(name, value) for value in values]) for name, values in self._columns().items()]
 
     def _cell(self, name: str, value: Any) -> str:
-        """A value as people read it. Privacy limits and upper bounds are rounded up, lower bounds are rounded down."""
+        """A value as printed. Privacy guarantees and upper bounds are rounded up, lower bounds are rounded down."""
         if isinstance(value, float) and self._is_limit(name):
             return ceil_digits(value)
-        return floor_digits(value) if isinstance(value, float) and name in FLOORS else shown(value)
+        return floor_digits(value) if isinstance(value, float) and name in FLOORS else cell_text(value)
 
     def _is_limit(self, name: str) -> bool:
-        """Whether the numbers of a column must not be understated."""
+        """True if the numbers of a column must not be understated."""
         return name in LIMITS
 
     def _title(self) -> str:
@@ -224,35 +229,35 @@ class Result(ByValue):
         return type(self).__name__
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON-ready values; numbers that are not finite are text such as ``"inf"``."""
+        """Convert the result to JSON-ready values; non-finite numbers are text such as ``"inf"``."""
         return {name: jsonable(value) for name, value in _public(self)}
 
     def to_pandas(self) -> Any:
-        """The table as a `pandas.DataFrame`; needs pandas."""
+        """Convert the table to a `pandas.DataFrame`; needs pandas."""
         import pandas
 
         return pandas.DataFrame(self._columns())
 
     def to_polars(self) -> Any:
-        """The table as a `polars.DataFrame`; needs polars. Labels of several kinds become text."""
+        """Convert the table to a `polars.DataFrame`; needs polars. Mixed labels become text."""
         import polars
 
         columns = {str(name): _one_kind(values) for name, values in self._columns().items()}
         return polars.DataFrame(columns, strict=False)
 
     def to_csv(self) -> str:
-        """The table as CSV text, numbers with all their digits."""
+        """Convert the table to CSV text, with all digits of numbers."""
         columns = self._columns()
         return csv_text(map(for_csv, row) for row in (columns, *zip(*columns.values(), strict=True)))
 
     def to_latex(self) -> str:
-        r"""The table as a LaTeX ``tabular``, with numbers as notebooks show them; needs the LaTeX package ``booktabs``.
+        r"""Convert the table to a LaTeX ``tabular``; needs the LaTeX package ``booktabs``.
 
-        Raises `InvalidInput` for a table without columns.
+        Numbers are printed as in notebooks. Raises `InvalidInput` for a table without columns.
         """
         cells = self._cells()
         if not cells:
-            raise invalid("to_latex", "a table with columns", Phrase("none"))
+            raise invalid("to_latex", "a table with columns", Phrase("an empty table"))
         numeric = [all(_is_number(value) for value in values) for _, values in cells]
         rows = [[_latex(name) for name, _ in cells], *zip(*(map(_latex, values) for _, values in cells), strict=True)]
         lines = [" & ".join(row) + r" \\" for row in rows]
@@ -263,18 +268,18 @@ class Result(ByValue):
         )  # fmt: skip
 
     def _html(self, limit: int | None) -> str:
-        """The table as HTML with at most `limit` rows and columns. Its title says what it leaves out."""
+        """The table as HTML with at most `limit` rows and columns. Its title states the number of omitted ones."""
         cells = self._cells()
         title = escape(self._title())
         if type(self)._columns is Result._columns:  # one row is read more easily from top to bottom
-            told = ((name, text) for name, (text,) in cells if text)
-            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told)
+            filled = ((name, text) for name, (text,) in cells if text)
+            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in filled)
             return f"<table><caption>{title}</caption>{body}</table>"
-        heads, wide = self._heads, None if limit is None else limit + self._heads
-        rows = list(zip(*(values for _, values in cells[:wide]), strict=True))
+        heads, last_column = self._heads, None if limit is None else limit + self._heads
+        rows = list(zip(*(values for _, values in cells[:last_column]), strict=True))
         note = left_out((len(rows), limit, "rows"), (len(cells) - heads, limit, "columns"))
         tags = ["th"] * heads + ["td"] * len(cells)
-        shown_rows = [_html_row(repeat("th"), [name for name, _ in cells[:wide]])]
+        shown_rows = [_html_row(repeat("th"), [name for name, _ in cells[:last_column]])]
         shown_rows += [_html_row(tags, row) for row in rows[:limit]]
         return f"<table><caption>{title}{note}</caption>{''.join(shown_rows)}</table>"
 
@@ -338,15 +343,16 @@ def _html_row(tags: Iterable[str], cells: Iterable[str]) -> str:
 
 
 def left_out(*cuts: tuple[int, int | None, str]) -> str:
-    """What a table leaves out, in words. A cut is (how many there are, how many are shown, of what)."""
-    said = [f"first {limit} of {n} {what}" for n, limit, what in cuts if limit is not None and n > limit]
-    return f" ({', '.join(said)})" if said else ""
+    """Describe the omitted rows and columns of a table."""
+    # A cut is (number of rows, limit, their name).
+    phrases = [f"first {limit} of {n} {name}" for n, limit, name in cuts if limit is not None and n > limit]
+    return f" ({', '.join(phrases)})" if phrases else ""
 
 
-def shown(value: Any) -> str:
-    """A value of a table as people read it."""
+def cell_text(value: Any) -> str:
+    """Format a value of a table."""
     if isinstance(value, tuple):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(cell_text, value))
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -355,7 +361,7 @@ def shown(value: Any) -> str:
 def jsonable(value: Any) -> Any:
     """Return `value` in types that strict JSON has: arrays and tuples become lists, and results give their `to_dict`.
 
-    What has a name is its name; what is equal by value and has none is its fields, with its kind.
+    A named object becomes its name. An unnamed object that is equal by value becomes its fields, with its kind.
 
     >>> jsonable((np.arange(2), math.inf))
     [[0, 1], 'inf']
@@ -378,8 +384,8 @@ def jsonable(value: Any) -> Any:
     if isinstance(named, str):
         return named
     if isinstance(value, ByValue) and is_dataclass(value):
-        told = {f.name: jsonable(getattr(value, f.name)) for f in fields(value) if f.repr and f.name[0] != "_"}
-        return {"kind": type(value).__name__} | told
+        named_fields = {f.name: jsonable(getattr(value, f.name)) for f in fields(value) if f.repr and f.name[0] != "_"}
+        return {"kind": type(value).__name__} | named_fields
     if is_graph(value):
         edges = [edge if edge[2] else edge[:2] for edge in value.edges.data()]
         return {"nodes": jsonable(list(value.nodes)), "edges": jsonable(edges)}
@@ -387,7 +393,7 @@ def jsonable(value: Any) -> Any:
 
 
 def _is_short(value: Any) -> bool:
-    """Whether a value is a tuple of a few labels or numbers, which fits into a cell."""
+    """True if a value is a tuple of a few labels or numbers, which fits into a cell."""
     return isinstance(value, tuple) and len(value) <= 8 and all(isinstance(content, _SCALARS) for content in value)
 
 
@@ -401,7 +407,7 @@ def _one_kind(values: list[Any]) -> list[Any]:
     if kinds <= {int, float} or (len(kinds) <= 1 and kinds <= {str, bool}):
         return values
     return [
-        None if value is None else (as_text if isinstance(value, str | tuple) else shown)(value) for value in values
+        None if value is None else (as_text if isinstance(value, str | tuple) else cell_text)(value) for value in values
     ]
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
-from ldpopt.files.atomic import NO_FILE, create_private, held, refuse_shared
+from ldpopt.files.atomic import NO_FILE, create_private, hold_lock, refuse_shared
 from ldpopt.values.distribution import number
 from ldpopt.values.schema import kind, version_of
 from ldpopt_survey.collect.answers import values_hidden
@@ -319,7 +319,7 @@ class Ledger:
         `InvalidInput` for answers that were reported in this round with other words; for people whom the run may not
         report, by their ids; and without ids for a round beyond those that respondents were told of.
         """
-        with held(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
+        with hold_lock(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
             secret = self.secret()
             runs = (self._content() or (secret, []))[1]
             entry = Entry.of(plan, words, marks, people)

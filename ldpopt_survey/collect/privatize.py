@@ -17,7 +17,7 @@ import numpy as np
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import strict
-from ldpopt.files.atomic import held
+from ldpopt.files.atomic import hold_lock
 from ldpopt_survey.collect.answers import ANSWERS, batches, input_files, refuse_nested
 from ldpopt_survey.collect.batch import (
     Privatizer,
@@ -257,7 +257,7 @@ def privatize(
     kind = "parquet" if kind == ".parquet" else "csv"
     work = work_of(output)
     lock = output.with_name(f".{output.name}.lock")
-    with held(lock, "reports", "no other run that writes them"):
+    with hold_lock(lock, "reports", "no other run that writes them"):
         remove_left_aside(work)
         asked = description(plan, files, randomness.mode, kind) | {"leave_out": leave_out}
         tally = published(output, asked)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import Phrase, invalid
-from ldpopt.values.distribution import BINS, MOST_CATEGORIES, Array, bin_labels, round_edges, shown
+from ldpopt.values.distribution import DEFAULT_BINS, MOST_CATEGORIES, Array, bin_labels, number_text, round_edges
 from ldpopt.values.labels import Label
 from ldpopt.values.results import Result
 from ldpopt_survey.datafiles.columns import ColumnProfile, FileProfile
@@ -367,7 +367,7 @@ def _binned(
     wishes: Wishes,
     guessed: tuple[str, ...],
 ) -> ProposedQuestion | str:
-    asked = wishes.bins.get(column.name, BINS)
+    asked = wishes.bins.get(column.name, DEFAULT_BINS)
     if not len(numbers):
         if column.name in wishes.bins:
             raise invalid("bins", "a column of numbers", Phrase("one without"), column.name)
@@ -376,7 +376,7 @@ def _binned(
     if not edges:
         return "its numbers are nearly all the same"
     labels = bin_labels(edges, column.whole)
-    remarks, seen = ["Numbers, cut into bins."], [f"From {shown(numbers.min())} to {shown(numbers.max())}."]
+    remarks, seen = ["Numbers, cut into bins."], [f"From {number_text(numbers.min())} to {number_text(numbers.max())}."]
     if column.numeric + missing < column.rows:
         remarks.append("Some cells are neither numbers nor codes for missing answers: `unknown` says where they go.")
     return _proposed(column, labels, edges, codes, missing, wishes, remarks, seen, _codes_asked(column, guessed))

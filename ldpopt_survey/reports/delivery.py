@@ -223,7 +223,7 @@ class _Checked:
             raise _CannotTell(f"made of this plan, in a language ({language}) whose sentences do not come with ldpopt")
         words = words_of(self.plan, "consent", language)
         promised = consent_paragraph(self.plan, shuffled, words).splitlines()
-        if shuffled is None and words.said["shuffled"].partition("{")[0].strip() in text:
+        if shuffled is None and words.sentences["shuffled"].partition("{")[0].strip() in text:
             raise _CannotTell("made of this plan, but what it says of a shuffler was added by hand")
         if not {line for line in promised if "<!--" not in line} <= set(text.splitlines()):
             raise _CannotTell("made of this plan, but what it promises was changed by hand")

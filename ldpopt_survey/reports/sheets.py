@@ -99,7 +99,7 @@ def paper_sheets(
     words = words_of(survey.plan, "paper", language, texts)
     if survey.device.name in DEVICES:
         tosses = survey.device.denominator.bit_length() - 1
-        survey = replace(survey, device=device_named(survey.device.name, tosses, words.said))
+        survey = replace(survey, device=device_named(survey.device.name, tosses, words.sentences))
     if paper not in PAPERS:
         raise invalid("paper", f"one of {', '.join(PAPERS)}", paper)
     page = _Page(survey, paper, words)
@@ -129,7 +129,7 @@ class _Page:
             *plan.titles,
             *map(words.wording, plan.titles),
             "εηΩ’“”–♠♥♦♣",
-            *words.said.values(),
+            *words.sentences.values(),
         ]
         for question in plan.questions:
             texts += [question.name, *question.reports]

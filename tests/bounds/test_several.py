@@ -9,7 +9,7 @@ from scipy.optimize import linprog, minimize_scalar
 
 from ldpopt import Divergence
 from ldpopt.bounds import chernoff, chernoff_of_several
-from ldpopt.bounds.several import _Columns, _kappa, _proved, _solved
+from ldpopt.bounds.several import _Columns, _kappa, _proved, _solve_box
 from ldpopt.divergences import alpha
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import FLOAT
@@ -130,7 +130,7 @@ def test_any_multipliers_prove_a_bound():
     parts = [Divergence(alpha(0.5), *pair) for pair in itertools.combinations(rng.dirichlet(np.ones(3), 3), 2)]
     columns = _Columns(parts, 1.5, 0.4)
     box = tuple(columns.range(pair) for pair in range(3))
-    solved = _solved(columns, box)
+    solved = _solve_box(columns, box)
     reached = float(columns.reached(solved.weights)[0].min())
     assert reached <= solved.bound
     heights = [columns.worth(pair, end) for pair in range(3) for end in box[pair]]

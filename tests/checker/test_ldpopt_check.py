@@ -529,7 +529,7 @@ def test_a_label_nested_deeply_is_refused(document, tmp_path):
 
 
 def test_four_short_files_of_the_standard_library():
-    """They import the standard library alone, have at most 1190 lines of code, and share none with the package."""
+    """They import the standard library alone, have at most 1280 lines of code, and share none with the package."""
     text = "\n".join(path.read_text() for path in FILES)
     imported, told = set(), 0
     for node in (node for path in FILES for node in ast.walk(ast.parse(path.read_text()))):
@@ -542,7 +542,7 @@ def test_four_short_files_of_the_standard_library():
     assert imported - {"ldpopt_check"} <= sys.stdlib_module_names
     lines = text.splitlines()
     assert len(FILES) == 4
-    assert sum(line.strip()[:1] not in ("", "#") for line in lines) - told <= 1190
+    assert sum(line.strip()[:1] not in ("", "#") for line in lines) - told <= 1280
     package = {line.strip() for path in (ROOT / "ldpopt").rglob("*.py") for line in path.read_text().splitlines()}
     assert [line for line in lines if len(line.strip()) > 45 and line.strip() in package] == []
 

@@ -20,8 +20,8 @@ def content():
 def quick(monkeypatch):
     """A demonstration of one question, one epsilon and few curves, made once: the same code on less."""
     monkeypatch.setattr(ldpopt.demo, "QUESTIONS", {"party": "Party identification"})
-    monkeypatch.setattr(ldpopt.demo, "EPSILONS", (2.0,))
-    monkeypatch.setattr(ldpopt.demo, "CURVES", (2.0,))
+    monkeypatch.setattr(ldpopt.demo, "DEMO_EPSILONS", (2.0,))
+    monkeypatch.setattr(ldpopt.demo, "CURVE_EPSILONS", (2.0,))
     monkeypatch.setattr(ldpopt.demo, "MAP_EPSILONS", (2.0,))
 
     def run(step):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ldpopt.composition.lattice import ATOMS, Rounding, atom_law, collect, exact_lattice, finite_part, grid
+from ldpopt.composition.lattice import MAX_ATOMS, Rounding, atom_law, collect, exact_lattice, finite_part, grid
 from ldpopt.composition.parametric import RARE, ParametricPair
 from ldpopt.numbers.rounding import ULP
 from ldpopt.privacy.finite_pair import FinitePair
@@ -77,7 +77,7 @@ def test_too_many_atoms_are_not_enumerated():
     rng = np.random.default_rng(0)
     odd = (rng.uniform(0, 1, 150), np.full(150, 1 / 150))
     assert atom_law([(*odd, 1)]) is not None
-    assert len(atom_law([(*odd, 2)]).losses) <= ATOMS
+    assert len(atom_law([(*odd, 2)]).losses) <= MAX_ATOMS
     assert atom_law([(*odd, 3)]) is None
 
 

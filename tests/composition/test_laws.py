@@ -12,7 +12,7 @@ import pytest
 from mpmath import mpf
 
 from ldpopt.composition import laws as windows
-from ldpopt.composition.laws import UNDERFLOW, AtomLaw, LatticeLaw, Window
+from ldpopt.composition.laws import UNDERFLOW_ERROR, AtomLaw, LatticeLaw, Window
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.rounding import up
 
@@ -51,7 +51,7 @@ def truth_of_law():
 def test_masses_are_right_within_their_error(tilt, direct, monkeypatch):
     """Each mass of the window is the tilted one up to `error`, and what lies outside is no more than that."""
     if not direct:
-        monkeypatch.setattr(windows, "_DIRECT", 0)
+        monkeypatch.setattr(windows, "_MAX_DIRECT_TERMS", 0)
     made = law()
     found = Window.of(made, tilt)
     truth = {place: mass * mpmath.exp(tilt * made.spacing * place) for place, mass in truth_of_law().items()}
@@ -243,7 +243,7 @@ def test_the_curve_of_atoms_is_a_sum(epsilon):
     exact = mpmath.fsum(mpf(m) * max(mpf(0), -mpmath.expm1(mpf(epsilon) - mpf(a)))
                         for a, m in zip(LOSSES, MASSES, strict=True))  # fmt: skip
     assert abs(value - exact) <= error
-    assert error <= 1e-14 * value + UNDERFLOW
+    assert error <= 1e-14 * value + UNDERFLOW_ERROR
 
 
 @pytest.mark.parametrize("asked", [0.0, 1e-9, 0.05, 0.0632, 0.2, 0.5, 0.9, 1.0, 5.0])

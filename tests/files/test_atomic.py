@@ -20,7 +20,7 @@ from ldpopt.files.atomic import (
     UNFINISHED,
     aside,
     create_private,
-    held,
+    hold_lock,
     read_text,
     replace_text,
     write_bytes_atomically,
@@ -32,12 +32,12 @@ def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
     """While it is held, another attempt is refused in words; afterwards the file is gone and the next one holds it."""
     path = tmp_path / "lock"
     for _ in range(2):
-        with held(path, "folder", "one that nobody works in"):
+        with hold_lock(path, "folder", "one that nobody works in"):
             assert path.stat().st_size == 0
             assert path.stat().st_mode & 0o077 == 0
             with (
                 pytest.raises(InvalidInput, match="one that nobody works in, got one in use"),
-                held(path, "folder", "one that nobody works in"),
+                hold_lock(path, "folder", "one that nobody works in"),
             ):
                 pass
             assert path.exists()
@@ -47,21 +47,21 @@ def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
 def test_an_error_releases_it(tmp_path: Path) -> None:
     """Whatever ends the block, the lock is free."""
     for _ in range(2):
-        with pytest.raises(KeyError), held(tmp_path / "lock", "folder", "a free one"):
+        with pytest.raises(KeyError), hold_lock(tmp_path / "lock", "folder", "a free one"):
             raise KeyError
 
 
 def test_a_file_that_was_left_is_no_lock(tmp_path: Path) -> None:
     """What a killed process left does not keep others out."""
     (tmp_path / "lock").write_bytes(b"")
-    with held(tmp_path / "lock", "folder", "a free one"):
+    with hold_lock(tmp_path / "lock", "folder", "a free one"):
         pass
 
 
 def test_a_place_that_takes_no_files() -> None:
     """Where no file can be made, that is said, not that another holds it."""
     place = Path("/proc/lock") if Path("/proc").is_dir() else Path("/dev/lock")
-    with pytest.raises((InvalidInput, OSError)) as caught, held(place, "folder", "a free one"):
+    with pytest.raises((InvalidInput, OSError)) as caught, hold_lock(place, "folder", "a free one"):
         pass
     assert "in use" not in str(caught.value)
 
@@ -70,11 +70,11 @@ COUNT = """
 import os, sys
 from pathlib import Path
 from ldpopt.errors import InvalidInput
-from ldpopt.files.atomic import held
+from ldpopt.files.atomic import hold_lock
 folder, done = Path(sys.argv[1]), 0
 while done < 100:
     try:
-        with held(folder / "lock", "folder", "a free one"):
+        with hold_lock(folder / "lock", "folder", "a free one"):
             path = folder / "number"
             path.write_text(str(int(path.read_text()) + 1))
             done += 1

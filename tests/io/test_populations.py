@@ -98,7 +98,7 @@ BAD_PAIRS = [
      "labels: expected strings or numbers, got None at entry 0"),
     ("p.json", '{"p0": [1], "p1": [1], "labels": ["a", "b"]}', {},
      "labels: expected 1 distinct labels, got 2, of which 2 differ"),
-    ("p.json", '{"p0": [], "p1": []}', {}, "p0: expected at least one entry, got none"),
+    ("p.json", '{"p0": [], "p1": []}', {}, "p0: expected at least one entry, got an empty array"),
     ("p.json", '{"p0": [1], "p0": [1], "p1": [1]}', {}, "JSON object: expected distinct keys, got 'p0' twice"),
     ("p.json", '{"p0": [1], "p1": [1]}', {"columns": (0, 1)}, "columns: expected none to choose for a JSON file"),
 ]  # fmt: skip
@@ -150,7 +150,7 @@ BAD_MICRODATA = [
         "a,g\n" + "".join(f"x,{i}\n" for i in range(9)),
         "two groups, got 9",
     ),
-    ("a,g\nx,1\nx,2\n", "expected at least two different answers, got one at column 'a'"),
+    ("a,g\nx,1\nx,2\n", "expected at least two different answers, got a single answer at column 'a'"),
     ("a,g\nx,1\n,2\n", "expected a value, got an empty cell at line 3, column 1"),
     ("a,g\nx,1\ny, \n", "expected a value, got an empty cell at line 3, column 2"),
     ("a,g\n", "expected a line for each respondent, got column names alone"),

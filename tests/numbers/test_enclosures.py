@@ -404,7 +404,9 @@ def test_a_given_array_is_not_held():
 
 def test_arithmetic_without_subnormal_numbers_is_refused(monkeypatch):
     """Where the processor takes subnormal numbers for zero, no enclosure can be made."""
-    monkeypatch.setattr(floats, "SMALL", 5e-324)  # half of it is zero, as half of 2**-1022 is on such a processor
+    monkeypatch.setattr(
+        floats, "SMALLEST_NORMAL", 5e-324
+    )  # half of it is zero, as half of 2**-1022 is on such a processor
     with pytest.raises(CertificateError, match="takes tiny numbers for zero"):
         FLOAT.of(1.0)
 

@@ -43,7 +43,7 @@ def test_the_repair_of_lemma_4_3_for_small_parameters():
     rng = np.random.default_rng(43)
     count, nearest = 0, 0.0
     for _ in range(300):
-        p = random_law(rng, 4, 0.4, least=1e-6)
+        p = random_law(rng, 4, 0.4, min_mass=1e-6)
         q = tilted(rng, p, float(rng.choice([0.03, 0.5, 2.0])))
         loss = np.log(p / q)
         v = float(np.log(p @ np.exp(loss)))  # the order 2 divergence is at most xi + 2 rho

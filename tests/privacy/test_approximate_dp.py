@@ -248,7 +248,7 @@ def test_many_equal_rows_have_none(k):
 @pytest.mark.parametrize("entries", [6, 1 << 19])
 def test_the_witness_is_the_farthest_pair_of_all_blocks(entries, monkeypatch):
     """Whatever is held at once, the pair that is named is one whose event differs most, with a graph and without."""
-    monkeypatch.setattr(sys.modules[total_variation.__module__], "_ENTRIES", entries)
+    monkeypatch.setattr(sys.modules[total_variation.__module__], "_MAX_EXACT_ENTRIES", entries)
     rng = np.random.default_rng(9)
     q = rng.dirichlet(np.ones(3), 6)
     far = np.abs(q[:, None] - q).sum(axis=2) / 2

@@ -26,7 +26,7 @@ from ldpopt.privacy import (
     renyi,
     total_variation,
 )
-from ldpopt.privacy.kinks import _above, _majorizing
+from ldpopt.privacy.kinks import _majorizing, _tail_moment
 
 
 def by_search(p, q, phi, order):
@@ -251,5 +251,5 @@ def test_majorizing_measures_are_exact():
             r = _majorizing(phi, p, rough, True, sign)
             assert sum(r) == 1
             assert sum(a * x for a, x in zip(r, phi, strict=True)) == sum(a * x for a, x in zip(p, phi, strict=True))
-            assert all(sign * (_above(phi, r, at) - _above(phi, p, at)) >= 0 for at in range(m))
+            assert all(sign * (_tail_moment(phi, r, at) - _tail_moment(phi, p, at)) >= 0 for at in range(m))
             assert min(r) >= 0

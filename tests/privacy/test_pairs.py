@@ -83,7 +83,7 @@ def test_the_worst_pair_is_found_and_named():
 @pytest.mark.parametrize("entries", [1, 5, 10, 11, 1000])
 def test_blocks_hold_every_pair_once(entries, monkeypatch):
     """Whatever is held at once, each ordered pair is in one block of at most that size, or alone."""
-    monkeypatch.setattr(pairs_privacy, "ENTRIES", entries)
+    monkeypatch.setattr(pairs_privacy, "MAX_BLOCK_ENTRIES", entries)
     for seed in range(8):
         channel = random_channel(4, seed=seed)
         value, _ = brute(channel)
@@ -196,12 +196,12 @@ def test_pairs_that_differ_by_the_names_of_outputs_are_measured_once():
     rng = np.random.default_rng(4)
     for values in ([0.1, 0.3], [0.0, 0.2, 0.5], [0.25, 0.25]):
         matrix = rng.choice(values, (7, 4))
-        kept = pairs_privacy.unlike(matrix)
+        kept = pairs_privacy.distinct_pairs(matrix)
         kinds = {(i, j): sorted(zip(matrix[i], matrix[j], strict=True)) for i in range(7) for j in range(7) if i != j}
         found = [kinds[int(one) // 7, int(one) % 7] for one in kept]
         assert all(kind in found for kind in kinds.values())
         assert all(found.count(kind) == 1 for kind in found)
-    assert pairs_privacy.unlike(rng.random((4, 9))) is None
+    assert pairs_privacy.distinct_pairs(rng.random((4, 9))) is None
 
 
 def test_kinds_of_pairs_change_no_value(monkeypatch):

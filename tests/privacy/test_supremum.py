@@ -31,7 +31,7 @@ def test_the_largest_value_on_a_curve_is_not_below_a_grid(seed):
         bound = objective.curved(ROW, *(np.array([one]) for one in (left, right, c0, c1)))[0]
         for s in np.geomspace(left, right, 400):
             k = np.array([s * s * (c0 + c1 * s) / 2])
-            assert objective.above(ROW, k, np.array([s]))[0] <= bound * (1 + 1e-12) + 1e-300
+            assert objective.upper(ROW, k, np.array([s]))[0] <= bound * (1 + 1e-12) + 1e-300
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -45,10 +45,10 @@ def test_the_peak_of_a_chord_is_its_largest_value(seed):
         c0 = -float(rng.uniform(0.01, 0.99)) * c1 * left
         at = np.clip(objective.peak(ROW, np.array([c0]), np.array([c1])), left, right)
         ends = (at, np.array([left]), np.array([right]))
-        bound = max(objective.above(ROW, c0 + c1 * one, one)[0] for one in ends)
+        bound = max(objective.upper(ROW, c0 + c1 * one, one)[0] for one in ends)
         for s in np.geomspace(left, right, 400):
             one = np.array([s])
-            assert objective.above(ROW, c0 + c1 * one, one)[0] <= bound * (1 + 1e-9)
+            assert objective.upper(ROW, c0 + c1 * one, one)[0] <= bound * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -70,5 +70,5 @@ def test_a_supremum_lies_between_its_ends(seed, sign):
             assert high[0] <= max(low[0], 0.0) * (1 + 1e-9) + 1e-12
         for s in np.geomspace(1e-5, 1e4, 200):
             at = np.array([s])
-            value = objective.below(ROW, loss.cumulant(sign * at)[0], at)[0]
+            value = objective.lower(ROW, loss.cumulant(sign * at)[0], at)[0]
             assert value <= high[0] * (1 + 1e-12)

@@ -175,7 +175,7 @@ def test_the_hull_of_many_points_is_that_of_all(seed, monkeypatch):
     points = np.stack([0.02 + t, (1.02 - np.sqrt(t)) ** 2 * (0.4 + 0.2 * rng.random(700))], axis=1)
     points = np.concatenate([points, [[0.0, 1.0], [2.0, 0.0], [0.0, 0.95], [1.5, 0.0]]])
     whole = _hull(points)
-    monkeypatch.setattr(sys.modules[_hull.__module__], "SAMPLED", 50)
+    monkeypatch.setattr(sys.modules[_hull.__module__], "MAX_UNSAMPLED_POINTS", 50)
     assert _hull(points[rng.permutation(len(points))]).tolist() == whole.tolist()
     assert whole[0].tolist() == [0.0, 0.95]
     assert whole[-1].tolist() == [1.5, 0.0]

@@ -94,7 +94,7 @@ def test_every_kind_of_number_is_taken(values):
         ([0.5, math.nan], "p0: expected finite numbers, got nan at entry 1"),
         ([math.inf, 0], "p0: expected finite numbers, got inf at entry 0"),
         ([-0.5, 1.5], "p0: expected non-negative entries, got -0.5 at entry 0"),
-        ([], "p0: expected at least one entry, got none"),
+        ([], "p0: expected at least one entry, got an empty array"),
         ([0.5, 0.4], "p0: expected entries that sum to 1 within 1e-09 (divide counts by their sum), got 0.9"),
         ([0, 0], "p0: expected entries that sum to 1 within 1e-09 (divide counts by their sum), got 0.0"),
         ([[0.5, 0.5]], "p0: expected 1 dimension, got shape (1, 2)"),

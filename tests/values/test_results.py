@@ -33,7 +33,7 @@ from ldpopt.design.utilities.against_set import LowerLine
 from ldpopt.divergences import KL, FDivergence, hockey_stick
 from ldpopt.frontiers import Frontier
 from ldpopt.privacy import Claim, TradeOffCurve
-from ldpopt.values.results import ByValue, Pictured, Result, Rows, jsonable, left_out, shown
+from ldpopt.values.results import ByValue, Pictured, Result, Rows, cell_text, jsonable, left_out
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
 from public_names import is_class, registry
@@ -356,7 +356,7 @@ def test_latex_of_a_channel_is_a_table():
 def test_values_as_people_and_as_json_read_them():
     """Numbers that are not finite are text in JSON, since strict JSON has none of them."""
     assert jsonable([np.nan, -np.inf, np.int64(3), {1: (2, 3)}]) == ["nan", "-inf", 3, {"1": [2, 3]}]
-    assert shown((0.1, "a")) == "0.1, a"
+    assert cell_text((0.1, "a")) == "0.1, a"
 
 
 def test_replaced_results_differ():

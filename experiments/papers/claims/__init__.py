@@ -32,7 +32,9 @@ EXPERIMENTS: dict[str, Experiment] = _collected()
 
 
 def experiment_named(name: str) -> Experiment:
-    """The experiment of a name. For an unknown name, `InvalidInput` lists all names.
+    """Find the experiment of a name.
+
+    For an unknown name, `InvalidInput` lists all names.
 
     >>> experiment_named("gi-theorem-2").source
     '[GI, Thm 2; GI, Fig 4; GI, eq. 5-6]'
@@ -43,7 +45,9 @@ def experiment_named(name: str) -> Experiment:
 
 
 def recorded() -> dict[str, Any]:
-    """The verdicts of the full forms, recorded with this version: name -> outcome, detail and figures.
+    """Load the verdicts of the full forms, recorded with this version.
+
+    They map a name to outcome, detail and figures.
 
     >>> recorded()["cim-table-1"]["outcome"]
     'fails'

@@ -31,9 +31,9 @@ from ldpopt.privacy.conversions import approximate_curve_to_zcdp, mcdp_to_zcdp, 
     draw=picture(
         panel("The zCDP of (ε, η)", "ε (nats)", "ρ",
               curves("epsilon", "printed", "ε²/2 [BS]", first=6, where={"share": 1.0}),
-              curves("epsilon", "exact", "exact, η = {share:g} tanh(ε/2)", by=("share",), most=5), scale="xy"),
+              curves("epsilon", "exact", "exact, η = {share:g} tanh(ε/2)", by=("share",), max_curves=5), scale="xy"),
         panel("Exact ρ over εη", "η / tanh(ε/2)", "ρ / (εη)",
-              curves("share", "exact / epsilon_eta", "ε = {epsilon:g}", by=("epsilon",), most=5), scale="x")),
+              curves("share", "exact / epsilon_eta", "ε = {epsilon:g}", by=("epsilon",), max_curves=5), scale="x")),
     caption="Left: the exact ρ that ε, and ε with η, imply. Right: how far it exceeds εη when nearly all is erased.",
 )  # fmt: skip
 def pure(epsilon: float, share: float) -> Row:
@@ -56,7 +56,7 @@ def pure_as_zcdp(seed: float) -> list[Row]:
     """A mechanism is ε-DP if and only if it is (ε, 0)-zCDP."""
     rng = np.random.default_rng([32, int(seed)])
     size, outputs = int(rng.integers(2, 5)), int(rng.integers(2, 5))
-    law = random_law(rng, outputs, least=0.01)
+    law = random_law(rng, outputs, min_mass=0.01)
     rows = np.stack([tilted(rng, law, float(rng.choice([0.1, 0.7, 2.0]))) for _ in range(size)])
     epsilon = local_dp(rows).value
     low, high = 0.0, 2 * epsilon
@@ -109,9 +109,15 @@ SECOND = Part("third ≤ second, 1/(1+(ε-ξ-ρ)/2ρ)", Subject.REMARK, cells=("
 
 
 def _option(part: Part) -> Any:
-    return panel(part.name.split("≤ ")[1] + " over the third", "1 + (ε-ξ-ρ)/2ρ", "ratio",
-                 curves(lambda rows: 1 + rows.column("excess"), "claimed / exact", "ρ = {rho:g}", by=("rho",), most=5),
-                 level(color="0.5", lw=0.8), where={"part": part.name}, scale="xy")  # fmt: skip
+    return panel(
+        part.name.split("≤ ")[1] + " over the third",
+        "1 + (ε-ξ-ρ)/2ρ",
+        "ratio",
+        curves(lambda rows: 1 + rows.column("excess"), "claimed / exact", "ρ = {rho:g}", by=("rho",), max_curves=5),
+        level(color="0.5", lw=0.8),
+        where={"part": part.name},
+        scale="xy",
+    )
 
 
 @claim(
@@ -171,12 +177,12 @@ def to_zcdp(part: str, epsilon: float, mechanism: str = "", threshold: float = 0
         return {"before": 2.0, "after": mcdp(rows).tau.value, "rho_before": 2.0, "rho_after": zcdp(rows).value}
     if mechanism in {"Laplace", "Gaussian"}:
         pair = laplace(epsilon).pair if mechanism == "Laplace" else gaussian(1 / epsilon).pair
-        own = pair.mcdp()
+        measured = pair.mcdp()
     else:
         share = 0.5 if mechanism.startswith("erased") else 1.0
         channel = dominating_pair(epsilon, 0.0, share * math.tanh(epsilon / 2)).channel
-        own = mcdp(channel)
-    mu, tau = own.mu.value, own.tau.value
+        measured = mcdp(channel)
+    mu, tau = measured.mu.value, measured.tau.value
     claim = mcdp_to_zcdp(MCDP(mu, tau))
     exact = pair.zcdp(claim.xi) if mechanism in {"Laplace", "Gaussian"} else zcdp(channel, claim.xi)
     return {"mu": mu, "tau": tau, "xi": claim.xi, "claimed": claim.rho, "exact": exact.lower}
@@ -195,9 +201,11 @@ def _three_losses(epsilon: float) -> tuple[float, float]:
     tiny = math.exp(-epsilon)
     mean = epsilon * (1 - tiny) / 2
     variance = epsilon**2 * (1 + tiny) / 2 - mean**2
-    more = np.geomspace(1e-6, 1e4, 20_001)  # the order above 1; D over the order is flat at its largest
-    moments = np.logaddexp(np.log1p(-tiny), np.logaddexp(more * epsilon, -(1 + more) * epsilon)) - math.log(2)
-    return variance, float(max(mean, (moments / more / (1 + more)).max()))
+    order_excess = np.geomspace(1e-6, 1e4, 20_001)  # the order above 1; D over the order is flat at its largest
+    moments = np.logaddexp(
+        np.log1p(-tiny), np.logaddexp(order_excess * epsilon, -(1 + order_excess) * epsilon)
+    ) - math.log(2)
+    return variance, float(max(mean, (moments / order_excess / (1 + order_excess)).max()))
 
 
 def _growing(table: Table) -> str:
@@ -224,16 +232,16 @@ def from_zcdp(seed: float = 0, xi: float = 0.0, loss: float = 0.0) -> list[Row]:
     rng = np.random.default_rng([43, int(seed)])
     p, q = rr(2.0)
     if seed:
-        p = random_law(rng, 4, least=0.005)
+        p = random_law(rng, 4, min_mass=0.005)
         q = tilted(rng, p, float(rng.choice([0.2, 0.8, 2.0])))
     pair = FinitePair(p, q)
-    own = mcdp(pair)
-    offset = xi * float(own.mu.value)
+    measured = mcdp(pair)
+    offset = xi * float(measured.mu.value)
     both = offset + 2 * float(pair.zcdp(offset).value)
     rows = [
-        MEAN(float(own.mu.lower), both / 2 + offset / 2),
-        STANDARD(float(own.tau.lower) ** 2, 8 * max(both, math.expm1(both))),
-        REPAIRED(float(own.tau.lower) ** 2, 8 * max(both, both**2)),
+        MEAN(float(measured.mu.lower), both / 2 + offset / 2),
+        STANDARD(float(measured.tau.lower) ** 2, 8 * max(both, math.expm1(both))),
+        REPAIRED(float(measured.tau.lower) ** 2, 8 * max(both, both**2)),
     ]
     losses = np.log(p / q)
     for scale in (-8.0, -2.0, -0.5, 0.5, 2.0, 8.0):

@@ -50,23 +50,23 @@ def divergences(order: float, seed: float) -> list[Row]:
         second_p, second_q = second_p[[0, 0, 0]], second_q[[0, 0, 0]]
     joint_p, joint_q = (p1[:, None] * second_p).ravel(), (q1[:, None] * second_q).ravel()
     joint, first = renyi(joint_p, joint_q, order), renyi(p1, q1, order)
-    each = [renyi(p, q, order) for p, q in zip(second_p, second_q, strict=True)]
+    conditional = [renyi(p, q, order) for p, q in zip(second_p, second_q, strict=True)]
     if seed % 5 == 1:  # equal laws, where the divergence is zero
         joint_q, q1, first, joint = joint_p, p1, 0.0, 0.0
-        each, second_q = [0.0, 0.0, 0.0], second_p
+        conditional, second_q = [0.0, 0.0, 0.0], second_p
     t = float(rng.random())
     mixed = renyi(t * second_p[0] + (1 - t) * second_p[1], t * second_q[0] + (1 - t) * second_q[1], order)
     power = order - 1 if 1 < order < 1e3 else 1.0
-    raised = [d if order == 1 else math.exp(power * min(d, 700 / power)) for d in (mixed, *each[:2])]
+    raised_moments = [d if order == 1 else math.exp(power * min(d, 700 / power)) for d in (mixed, *conditional[:2])]
     kernel = np.stack([random_law(rng, 3) for _ in range(3)])
     if seed % 5 == 2:  # a relabelling loses nothing
         kernel = np.eye(3)[::-1]
     return [
         SIGN(1.0, 1.0 + joint),
-        ABOVE(joint, first + max(each)),
-        BELOW(first + min(each), joint),
-        QUASI(mixed, max(each[:2])),
-        *([MIXED(raised[0], t * raised[1] + (1 - t) * raised[2])] if order <= 1e3 else []),
+        ABOVE(joint, first + max(conditional)),
+        BELOW(first + min(conditional), joint),
+        QUASI(mixed, max(conditional[:2])),
+        *([MIXED(raised_moments[0], t * raised_moments[1] + (1 - t) * raised_moments[2])] if order <= 1e3 else []),
         PROCESSED(renyi(p1 @ kernel, q1 @ kernel, order), first),
         MONOTONE(renyi(joint_p, joint_q, 1 + (order - 1) * 0.8), joint),
     ]
@@ -136,12 +136,12 @@ def tools(sigma: float = 0.0, t: float = 0.0, steps: float = 0, seed: float = -1
         pairs = [(2 * i / steps, 2 * j / steps) for i in range(1, int(steps) + 1) for j in range(i)]
         return [SINH((math.sinh(x) - math.sinh(y)) / math.sinh(x - y), math.exp(x * y / 2), x=x, y=y) for x, y in pairs]
     if sigma:
-        above, below = float(ndtr(-(t - 1) / sigma)), float(ndtr(-(t + 1) / sigma))
+        upper_tail, lower_tail = float(ndtr(-(t - 1) / sigma)), float(ndtr(-(t + 1) / sigma))
         peak = math.exp(-((t - 1) ** 2) / (2 * sigma**2)) * sigma / math.sqrt(2 * math.pi)
-        return [LOWER(peak / (t + sigma - 1), above), UPPER(above, peak / (t - 1)),
-                RATIO(2 * t / sigma**2, math.log(above / below))]  # fmt: skip
+        return [LOWER(peak / (t + sigma - 1), upper_tail), UPPER(upper_tail, peak / (t - 1)),
+                RATIO(2 * t / sigma**2, math.log(upper_tail / lower_tail))]  # fmt: skip
     rng = np.random.default_rng([100, int(seed)])
-    q = random_law(rng, int(rng.integers(2, 6)), least=0.002)
+    q = random_law(rng, int(rng.integers(2, 6)), min_mass=0.002)
     p = tilted(rng, q, float(rng.choice([0.01, 0.5, 2.0])))
     values = np.where(p > q, 1.0, -1.0) if seed % 2 else rng.uniform(-1, 1, len(q))
     second = math.sqrt(math.expm1(renyi(p, q, 2.0)))
@@ -185,17 +185,17 @@ def _noise(noise: str, letter: str) -> Any:
 def group(noise: str, scale: float, xi_share: float, size: float, seed: float = 0) -> Row:
     """(ξ, ρ)-zCDP is (ξ s Σ_{i≤s} 1/i, ρ s²)-zCDP for groups of s."""
     # `scale` is epsilon, 1/sigma or a number of outcomes; xi is a share of the KL divergence of neighbours.
-    near: list[Any]
-    far: Any
+    neighbors: list[Any]
+    ends: Any
     if noise == "chain":
         laws = random_chain(int(size), int(scale), int(seed))
-        near, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
+        neighbors, ends = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
     else:
         pairs = [laplace(scale * s).pair if noise == "Laplace" else gaussian(1 / scale, s).pair for s in (1, size)]
-        near, far = pairs[:1], pairs[1]
-    xi = xi_share * max(pair.renyi(1.0).lower for pair in near)
-    claimed = group_zcdp(ZCDP(xi, max(pair.zcdp(xi).value for pair in near)), int(size))
-    return {"xi": claimed.xi, "claimed": claimed.rho, "exact": far.zcdp(claimed.xi).lower}
+        neighbors, ends = pairs[:1], pairs[1]
+    xi = xi_share * max(pair.renyi(1.0).lower for pair in neighbors)
+    claimed = group_zcdp(ZCDP(xi, max(pair.zcdp(xi).value for pair in neighbors)), int(size))
+    return {"xi": claimed.xi, "claimed": claimed.rho, "exact": ends.zcdp(claimed.xi).lower}
 
 
 BOUNDED = Part("2-bounded ρ-zCDP: KL of groups ≤ k²ρ", Subject.QUESTION, cells=("size",))
@@ -235,10 +235,10 @@ def _implied(rho: float, order: float) -> float:
     z = np.maximum(u - rho, 0.0) / (2 * rho)
     delta = np.exp(-rho * z**2) * 2 / (1 + z + np.sqrt((1 + z) ** 2 + 4 / (math.pi * rho)))
     s = np.exp(u)
-    least = _convex_minorant(s, np.minimum(delta, 1.0))
-    left = 1 - 1 / s + least / s  # h at 1/s
+    minorant = _convex_minorant(s, np.minimum(delta, 1.0))
+    left = 1 - 1 / s + minorant / s  # h at 1/s
     with np.errstate(divide="ignore"):
-        log_above, log_below = np.log(least) + (order - 1) * u, np.log(left) - (order - 1) * u
+        log_above, log_below = np.log(minorant) + (order - 1) * u, np.log(left) - (order - 1) * u
     step = np.full(len(u), u[1])  # the trapezoid rule
     step[[0, -1]] /= 2
     both = np.concatenate([log_above, log_below]) + math.log(order * (order - 1))
@@ -304,8 +304,8 @@ def question(
     if kind == "implied":
         return IMPLIED(_implied(rho, order), rho * order)
     laws = random_chain(int(size), 3, int(seed))
-    pairs, far = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
+    pairs, ends = [FinitePair(a, b) for a, b in pairwise(laws)], FinitePair(laws[0], laws[-1])
     xi = xi_share * max(pair.renyi(1.0).lower for pair in pairs)
-    each = max(pair.zcdp(xi).value for pair in pairs)
+    largest_rho = max(pair.zcdp(xi).value for pair in pairs)
     orders = np.append(1 + np.geomspace(1e-6, 200, 60), 1.0)
-    return LINEAR(max(float(far.renyi(a).lower) - each * size**2 * a for a in orders), xi * size)
+    return LINEAR(max(float(ends.renyi(a).lower) - largest_rho * size**2 * a for a in orders), xi * size)

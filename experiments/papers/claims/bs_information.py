@@ -38,8 +38,8 @@ def _noisy_sum(m: int, n: int, precision: float) -> float:
     weights = np.array([math.comb(m, i) for i in range(m + 1)], dtype=np.float64) / 2**m
     y = np.linspace(-12, centres[-1] + 12, 20001)
     density: Array = np.exp(-((y[:, None] - centres) ** 2) / 2) @ weights / math.sqrt(2 * math.pi)
-    inside = density > 0
-    entropy = -np.sum(density[inside] * np.log(density[inside])) * (y[1] - y[0])
+    is_positive = density > 0
+    entropy = -np.sum(density[is_positive] * np.log(density[is_positive])) * (y[1] - y[0])
     return float(entropy - 0.5 * math.log(2 * math.pi * math.e))
 
 
@@ -82,7 +82,7 @@ PACKING = Part("7.4: (1-β) log |T| - log 2 ≤ ρn²", cells=("epsilon", "size"
 
 
 def exponential(losses: Array, epsilon: float) -> Array:
-    """The law of the exponential mechanism, proportional to exp(-epsilon loss / 2), along the last axis."""
+    """Compute the distribution of the exponential mechanism along the last axis."""
     weights = np.exp(-epsilon / 2 * (losses - losses.min(axis=-1, keepdims=True)))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
@@ -101,17 +101,17 @@ def votes(epsilon: float, size: float, n: float) -> list[Row]:
     answers, people = int(size), int(n)
     unanimous = people * (1.0 - np.eye(answers))
     one_less = unanimous + np.roll(np.eye(answers), 1, axis=1) * -1 + np.eye(answers)  # one person changes sides
-    laws, near = exponential(unanimous, epsilon), exponential(one_less, epsilon)
-    rows = [PRIVACY(max(local_dp(np.stack([a, b])).lower for a, b in zip(laws, near, strict=True)), epsilon)]
+    laws, neighbor_laws = exponential(unanimous, epsilon), exponential(one_less, epsilon)
+    rows = [PRIVACY(max(local_dp(np.stack([a, b])).lower for a, b in zip(laws, neighbor_laws, strict=True)), epsilon)]
     rng = np.random.default_rng([73, answers, people])
     for losses in (np.sort(rng.uniform(0, people, answers)), np.append(0.0, np.full(answers - 1, float(people)))):
         law, best = exponential(losses, epsilon), losses.min()
         rows.append(MEAN(float(law @ losses) - best, 2 / epsilon * math.log(answers)))
         beyond = {beta: losses > best + 2 / epsilon * math.log(answers / beta) for beta in (0.5, 0.1, 0.01)}
         rows += [TAIL(float(law[far].sum()), beta, beta=beta) for beta, far in beyond.items()]
-    wrong = 1 - float(laws[0, 0])  # the chance of an answer other than the unanimous one
-    rho = float(FinitePair(laws[0], near[0]).zcdp().value)
-    information = (1 - wrong) * math.log(answers) - math.log(2)
+    error_chance = 1 - float(laws[0, 0])  # the chance of an answer other than the unanimous one
+    rho = float(FinitePair(laws[0], neighbor_laws[0]).zcdp().value)
+    information = (1 - error_chance) * math.log(answers) - math.log(2)
     return [*rows, *([PACKING(information, information_any(ZCDP(0.0, rho), people))] if information > 0 else [])]
 
 
@@ -140,10 +140,12 @@ def from_zcdp_to_pure(n: float, noise: float, epsilon: float) -> list[Row]:
     spread, rows = math.sqrt(2 * rho), [NEAREST(1 / n, 2 * alpha + math.sqrt(2 * rho))]
     ones = np.arange(int(n) + 1)
     for share in (0.5, 0.1):
-        law, off = binom.pmf(ones, n, share), 2 * (ones / n - share)
-        folded = alpha * np.exp(-((off / sigma) ** 2) / 2) + off * (1 - 2 * ndtr(-off / sigma))  # E|off + noise|
+        law, deviation = binom.pmf(ones, n, share), 2 * (ones / n - share)
+        folded = alpha * np.exp(-((deviation / sigma) ** 2) / 2) + deviation * (
+            1 - 2 * ndtr(-deviation / sigma)
+        )  # E|off + noise|
         rows.append(POPULATION(float(law @ folded), alpha + spread, share=share))
-        rows.append(SAMPLE(float(law @ np.abs(off)), 2 * alpha + spread, share=share))
+        rows.append(SAMPLE(float(law @ np.abs(deviation)), 2 * alpha + spread, share=share))
     people = math.ceil(4 / (epsilon * alpha) * (rho * n**2 + 1))
     means = np.linspace(-1, 1, people + 1)
     packing = [-1.0]
@@ -156,8 +158,8 @@ def from_zcdp_to_pure(n: float, noise: float, epsilon: float) -> list[Row]:
     rows.append(PURE(float(np.abs(np.diff(logs, axis=0)).max()), epsilon))
     rows.append(ERROR(float((laws * errors).sum(axis=1).max()), 10 * alpha))
     for beta in (0.1, 0.001):
-        far = errors > 10 * alpha - 4 / (epsilon * people) * math.log(beta)
-        rows.append(FAR(float((laws * far).sum(axis=1).max()), beta, beta=beta))
+        is_inaccurate = errors > 10 * alpha - 4 / (epsilon * people) * math.log(beta)
+        rows.append(FAR(float((laws * is_inaccurate).sum(axis=1).max()), beta, beta=beta))
     return rows
 
 
@@ -214,13 +216,13 @@ TRADED = Part("8.3: ρ of a δ-approximate (ξ, 0)-zCDP pair ≤ min(ξ, ξ²/2)
 
 
 def response(epsilon: float, delta: float) -> Array:
-    """The rows of Definition 8.5's mechanism, (2, 4)."""
+    """Return the rows of Definition 8.5's mechanism, (2, 4)."""
     high, low = (1 - delta) / (1 + math.exp(-epsilon)), (1 - delta) / (1 + math.exp(epsilon))
     return np.array([[delta, high, low, 0.0], [0.0, low, high, delta]])
 
 
 def missing(from_rows: Array, to_rows: Array) -> float:
-    """The least total deviation of from_rows T from to_rows over row-stochastic T; it is 0 if T exists."""
+    """Compute the smallest total deviation of from_rows T from to_rows over row-stochastic T."""
     m, n = from_rows.shape[1], to_rows.shape[1]
     size = 2 * n
     match, stochastic = np.kron(from_rows, np.eye(n)), np.kron(np.eye(m), np.ones((1, n)))
@@ -241,7 +243,7 @@ def simulated(seed: float, delta: float) -> list[Row]:
     """Every (ε, δ)-DP pair is a post-processing of randomized response with a leak of δ (8.6), and δ- and
     δ'-approximate (0, ρ), (0, ρ')-zCDP compose to δ+δ'-δδ' with ρ+ρ' (8.2); (ξ, 0) implies ρ of ξ and of ξ²/2 (8.3)."""
     rng = np.random.default_rng([82, int(seed), int(1e6 * delta)])
-    pairs = [np.stack([law, tilted(rng, law, 1.0)]) for law in [random_law(rng, 3, least=0.003) for _ in range(2)]]
+    pairs = [np.stack([law, tilted(rng, law, 1.0)]) for law in [random_law(rng, 3, min_mass=0.003) for _ in range(2)]]
     together = compose_approximate_zcdp(
         [ApproximateZCDP(delta, 0.0, approximate_zcdp(pair, delta).value) for pair in pairs]
     )

@@ -23,18 +23,18 @@ RENYI = [f"Rényi, {noise}{more}" for more in ("", ", d = 2") for noise in ("Lap
 
 
 def laplace_bound(order: float, epsilon: float, d: int = 1) -> float:
-    """The printed bound for Laplace noise and a change of 1 in each of d coordinates [CIM, Table 1]."""
+    """Compute the printed bound for Laplace noise and changes of 1 in d coordinates."""
     return math.log1p(2 ** (d * (order - 1)) * d * epsilon**order) / (order - 1)
 
 
 def gaussian_bound(order: float, sigma: float, d: int = 1) -> float:
-    """The printed bound for Gaussian noise and the same change [CIM, Table 1]; sqrt(2 pi) is 2 sqrt(pi/2)."""
+    """Compute the printed bound for Gaussian noise and the same change [CIM, Table 1]."""
     base = 2**d * math.sqrt(math.pi / 2)
     return math.log1p(base ** (order - 1) * d / sigma**order) / (order - 1)
 
 
 def too_small(table: Table) -> Table:
-    """The rows in which the printed bound is below the exact value."""
+    """Select the rows with a printed bound below the exact value."""
     return table.having(lambda row: row["exact"] > row["printed"] * (1 + 1e-9))
 
 
@@ -121,7 +121,7 @@ STRATEGIES = {"counts": np.eye(3), "prefix sums": PREFIXES, "total and counts": 
     draw=picture(panel("Strategy: {strategy}", "ε (nats)", "restricted Rényi divergence (nats)",
                        curves("epsilon", {"exact": ("exact", "-"), "printed": ("printed bound", ":")},
                               "α = {order:g}, {}", by=("order",), marker="o", ms=3),
-                       each="strategy", scale="xy"), width=4.2),
+                       repeat_by="strategy", scale="xy"), width=4.2),
     caption="Exact restricted Rényi divergences of three strategies (solid) and the printed bound (dotted): false where"
     " it is below.",
 )  # fmt: skip
@@ -194,7 +194,7 @@ BOUND = {"Laplace": laplace_bound, "Gaussian": gaussian_bound}
 
 
 def crossing(noise: str) -> float:
-    """The order at which the printed bound for linear adversaries meets the Rényi divergence; epsilon or sigma is 1."""
+    """Find the order where the printed linear bound meets the Rényi divergence."""
     pair = (laplace if noise == "Laplace" else gaussian)(1.0).pair
     return float(brentq(lambda order: BOUND[noise](order, 1.0) - pair.renyi(order).value, 1.5, 10, xtol=1e-12))
 
@@ -202,18 +202,18 @@ def crossing(noise: str) -> float:
 LADDER = ("degree_1", "degree_2", "degree_3", "unrestricted")
 
 
-def _figure(number: int, noise: str, what: str) -> list[Any]:
+def _figure(number: int, noise: str, adversary: str) -> list[Any]:
     def crossed(ax: Any, _: Table) -> None:
         order = crossing(noise)
         ax.axvline(order, color="0.6", lw=0.8)
         ax.annotate(f"α = {order:.2f}", (order, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0), fontsize=8.5,
                     textcoords="offset points")  # fmt: skip
 
-    left = panel(f"Figure {number}a: {noise}, {what} = 1", "order α", "nats",
+    left = panel(f"Figure {number}a: {noise}, {adversary} = 1", "order α", "nats",
                  curves("order", "unrestricted", "Rényi divergence", first=2),
                  curves("order", "bound", "linear, printed bound", first=1), curves("order", "linear", "linear, exact"),
                  crossed, where={"noise": noise})  # fmt: skip
-    right = panel(f"Figure {number}b: {noise}, {what} = 1", "order α", "nats",
+    right = panel(f"Figure {number}b: {noise}, {adversary} = 1", "order α", "nats",
                   *(curves("order", f"degree_{degree}", f"degree {degree}", first=degree - 1) for degree in (1, 2, 3)),
                   curves("order", "unrestricted", "Rényi divergence", first=6, lw=1), where={"noise": noise},
                   legend="lower right" if number == 1 else "best", ylim=(0, None))  # fmt: skip
@@ -264,13 +264,13 @@ LARGE = 50.0
 def _remarks_in_numbers(table: Table) -> str:
     two = table.where(part=BETTER.name, noise="Laplace", d=2.0, order=3.0, shift=1.0).rows[0]
     normal, degrees = NORMAL.of(table), FALLS.of(table)
-    wrong = normal.having(lambda row: row["exact"] >= row["claimed"]).column("order")
+    violating_orders = normal.having(lambda row: row["exact"] >= row["claimed"]).column("order")
     rising = dict.fromkeys(f"{row['noise']} {row['degree']:g}" for row in degrees.rows if row["exact"] > row["claimed"])
     return (
         f"At d = 2, α = 3, ε = 1, v = (½, ½) the d-dimensional bound is {two['exact']:.4f}, composing gives "
         f"{two['claimed']:.4f}. Up to α = {max(degrees.column('next')):g} these degrees still rise: "
         f"{', '.join(rising) or 'none'}; the others fall. The inequality for σ fails exactly for α below 2π/e = "
-        f"{2 * math.pi / math.e:.4f} (largest order with a violation: {wrong.max(initial=0):g})."
+        f"{2 * math.pi / math.e:.4f} (largest order with a violation: {violating_orders.max(initial=0):g})."
     )
 
 

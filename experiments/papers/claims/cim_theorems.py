@@ -35,11 +35,11 @@ def _affine(p: Array, q: Array, power: float, scale: float, order: float) -> flo
         h = c[0] * x + c[1]
         return float(scale * (q @ np.abs(h) ** power) - p @ h)
 
-    least = min(
+    minimum = min(
         float(minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14, "maxfev": 4000}).fun)
         for start in ([0.0, 1 / (order - 1)], [0.1, 0.5], [-0.1, 0.5])
     )
-    return -least - 1 / (order**2 - order)
+    return -minimum - 1 / (order**2 - order)
 
 
 def _signs(rng: np.random.Generator, order: float) -> tuple[float, float]:
@@ -74,15 +74,15 @@ def lemmas(seed: float, order: float) -> list[Row]:
     mu, first, second = float(rng.normal()), float(rng.uniform(0.3, 2)), float(rng.uniform(0.3, 2))
 
     def dual(a: float) -> float:
-        inside = quad(lambda x: math.exp(a * x - x * x / (2 * second**2)), -60, 60, limit=400)[0]
-        return math.log(inside / (second * math.sqrt(2 * math.pi))) - a * mu
+        moment = quad(lambda x: math.exp(a * x - x * x / (2 * second**2)), -60, 60, limit=400)[0]
+        return math.log(moment / (second * math.sqrt(2 * math.pi))) - a * mu
 
     normal = minimize_scalar(dual, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
-    p = random_law(rng, 4, least=0.02)
+    p = random_law(rng, 4, min_mass=0.02)
     q = tilted(rng, p, 0.7)
     power, scale = order / (order - 1), (order - 1) ** (order / (order - 1)) / order
     exact = capacity_bounded(np.stack([p, q]), np.arange(4.0), RestrictedAlpha(order)).lower
-    shown = max(_affine(p, q, power, scale, order), _affine(q, p, power, scale, order))
+    restricted = max(_affine(p, q, power, scale, order), _affine(q, p, power, scale, order))
     x = float(rng.uniform(0.1, 3))
     peak = minimize_scalar(lambda a: x * a**power - a, bounds=(0, 4 * ((order - 1) / (order * x)) ** (order - 1)),
                            method="bounded", options={"xatol": 1e-13})  # fmt: skip
@@ -90,7 +90,7 @@ def lemmas(seed: float, order: float) -> list[Row]:
     return [
         NORMAL(-float(normal.fun), mu**2 / (2 * second**2), first=first),
         RELEASE(capacity_bounded(certain, [0.0, 1.0], RestrictedRenyi(order)).lower, 0.9 * math.log(1e9)),
-        SUPREMUM(exact, shown),
+        SUPREMUM(exact, restricted),
         SIGNS(*_signs(rng, order)),
         PEAK(-float(peak.fun), (order - 1) ** (order - 1) / (order**order * x ** (order - 1))),
     ]
@@ -116,7 +116,7 @@ def _printed_off(table: Table) -> Array:
     subject=Subject.STEP,
     draw=picture(panel("Lemma 3, α = {order:g}", "s", "f*(s)", curves("s", "printed", "printed", first=1),
                        curves("s", "corrected", "corrected"), marks("s", "exact", "supremum, by search"),
-                       each="order"), width=4.4, height=3.9),
+                       repeat_by="order"), width=4.4, height=3.9),
     caption="The conjugate by search (circles), as printed (dashed) and corrected (solid).",
 )  # fmt: skip
 def conjugate(order: float, s: float) -> Row:
@@ -124,10 +124,10 @@ def conjugate(order: float, s: float) -> Row:
     of Lemma 3)."""
     scale = order * order - order
     end = 4 * (abs(s) * (order - 1) + 1) ** (1 / (order - 1))
-    least = minimize_scalar(lambda x: (abs(x) ** order - 1) / scale - s * x, bounds=(-end, end), method="bounded",
+    minimum = minimize_scalar(lambda x: (abs(x) ** order - 1) / scale - s * x, bounds=(-end, end), method="bounded",
                             options={"xatol": 1e-12, "maxiter": 2000})  # fmt: skip
     c = (order - 1) ** (order / (order - 1)) / order
-    return {"exact": -float(least.fun), "printed": c * abs(s) - 1 / scale,
+    return {"exact": -float(minimum.fun), "printed": c * abs(s) - 1 / scale,
             "corrected": c * abs(s) ** (order / (order - 1)) + 1 / scale}  # fmt: skip
 
 
@@ -215,9 +215,9 @@ def adaptive(divergence: str, seed: float) -> list[Row]:
     # The adversaries are the functions a y + b z + c of both reports.
     rng = np.random.default_rng([29, int(seed)])
     feature, z = np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0])
-    p = random_law(rng, 3, least=0.03)
+    p = random_law(rng, 3, min_mass=0.03)
     first = np.stack([p, tilted(rng, p, 1.0)])
-    seconds = [random_law(rng, 2, least=0.05) for _ in range(3)]
+    seconds = [random_law(rng, 2, min_mass=0.05) for _ in range(3)]
     second = np.stack([np.stack([law, tilted(rng, law, 0.5)]) for law in seconds])  # report, world, outcome
     choice = rng.integers(0, 3, 3) if seed else np.arange(3)
     repeating = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # whether the first report was 1, without new data
@@ -226,11 +226,11 @@ def adaptive(divergence: str, seed: float) -> list[Row]:
     def parameter(rows: Array, features: Array) -> float:
         return float(capacity_bounded(rows, features, DIVERGENCES[divergence]).lower)
 
-    alone, each = parameter(first, feature), [parameter(pair, z) for pair in second]
+    alone, second_parameters = parameter(first, feature), [parameter(pair, z) for pair in second]
     rows = []
     for part, laws, more in (
-        (FIXED, [second[0]] * 3, each[0]),
-        (ADAPTIVE, [second[c] for c in choice], max(each[c] for c in choice)),
+        (FIXED, [second[0]] * 3, second_parameters[0]),
+        (ADAPTIVE, [second[c] for c in choice], max(second_parameters[c] for c in choice)),
         (NOTHING, [np.stack([law, law]) for law in repeating], 0.0),
     ):
         joint = np.stack([np.concatenate([first[world, y] * laws[y][world] for y in range(3)]) for world in range(2)])
@@ -361,8 +361,8 @@ def pinsker(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: 
         first, second, feature = np.array([p, 1 - p]), np.array([q, 1 - q]), np.array([1.0, 0.0])
     # sup over |d| <= 2 of d E_p phi - log E_q exp(d phi): the functions d phi + b of range [-1, 1] [CIM, Lemma 1]
     mean = float(first @ feature)
-    least = minimize_scalar(lambda d: math.log(second @ np.exp(d * feature)) - d * mean, bounds=(-2, 2),
+    minimum = minimize_scalar(lambda d: math.log(second @ np.exp(d * feature)) - d * mean, bounds=(-2, 2),
                             method="bounded", options={"xatol": 1e-10})  # fmt: skip
-    divergence = max(0.0, -float(least.fun))
+    divergence = max(0.0, -float(minimum.fun))
     metric = 2 * abs(float((first - second) @ feature))
     return {"metric": metric, "divergence": divergence, "bound": restricted_pinsker(divergence)}

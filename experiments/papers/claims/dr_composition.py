@@ -30,7 +30,7 @@ from ldpopt.values.distribution import Array
          "cells where kε is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum())}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {slack:g}", "mechanisms k", "ε of all (nats)",
                        curves("k", "claimed", "Theorem 1.1", first=1), curves("k", "basic", "basic: kε", first=2),
-                       curves("k", "exact", "exact"), where={"slack": min}, each="epsilon", scale="xy"),
+                       curves("k", "exact", "exact"), where={"slack": min}, repeat_by="epsilon", scale="xy"),
                  width=4.2, height=3.9),
     caption="The ε of k mechanisms together: advanced composition, the plain sum, and the exact value.",
 )  # fmt: skip
@@ -67,7 +67,7 @@ def pure(epsilon: float) -> Row:
 
 
 def responses(epsilon: float, alpha: float, k: float) -> FinitePair:
-    """k randomized responses, each erased with probability alpha, as the law of the number of hits minus misses."""
+    """Build the distribution of hits minus misses of k erased randomized responses."""
     p = np.exp(trinomial_log_pmf(int(k), epsilon, alpha))
     p = p[p > 0]
     return FinitePair(p / p.sum(), p[::-1] / p.sum())
@@ -128,9 +128,9 @@ SCALES = np.array([-4.0, -1.0, 1.0, 4.0])
 def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row]:
     """E[X exp(Y)] and its two bounds."""
     mean, square = float(p @ x), float(p @ x**2)
-    exact, more = float(p @ (x * np.exp(y))), tau + 3 * tau**2
-    second = mean + (math.sqrt(max(0.0, square - mean**2)) + mean) * more
-    both = [(PRODUCT, mean + math.sqrt(square) * more), (SECOND, second)] + ([(USED, second)] if mean >= 0 else [])
+    exact, exponent = float(p @ (x * np.exp(y))), tau + 3 * tau**2
+    second = mean + (math.sqrt(max(0.0, square - mean**2)) + mean) * exponent
+    both = [(PRODUCT, mean + math.sqrt(square) * exponent), (SECOND, second)] + ([(USED, second)] if mean >= 0 else [])
     return [part(exact, bound, tilt=tilt) for part, bound in both]
 
 
@@ -147,7 +147,7 @@ def subgaussian(seed: float) -> list[Row]:
     (τ+3τ²) ≤ E[X] + (√Var X + E[X]) (τ+3τ²) for τ ≤ 1/3 (2.3)."""
     # Y is the centred privacy loss of a random pair, whose exact standard is known, and X another variable.
     rng = np.random.default_rng([21, int(seed)])
-    p = random_law(rng, int(rng.integers(2, 6)), least=0.01)
+    p = random_law(rng, int(rng.integers(2, 6)), min_mass=0.01)
     q = tilted(rng, p, float(rng.choice([0.05, 0.3, 1.0])))
     y = np.log(p / q) - float(p @ np.log(p / q))
     tau = float(mcdp(FinitePair(p, q)).tau.value)
@@ -160,7 +160,7 @@ def subgaussian(seed: float) -> list[Row]:
         rows += _products(p, rng.normal(size=len(p)) + tilt, y * min(1.0, 1 / (3 * tau)), min(tau, 1 / 3), tilt)
     moments, standards = [], []  # of a second variable, a loss that depends on the first
     for _ in p:
-        first = random_law(rng, 3, least=0.01)
+        first = random_law(rng, 3, min_mass=0.01)
         other = tilted(rng, first, float(rng.choice([0.05, 0.3, 1.0])))
         loss = np.log(first / other) - float(first @ np.log(first / other))
         moments.append(np.exp(SCALES[:, None] * loss) @ first)
@@ -197,29 +197,44 @@ def bounded_variables(seed: float = 0, epsilon: float = 0.0) -> list[Row]:
     return [HOEFFDING(math.log(law @ np.exp(s * x)), s * s * np.ptp(x) ** 2 / 8, scale=s) for s in SCALES.tolist()]
 
 
-def _beside(column: str, mark: str, colour: int, label: str) -> Any:
+def _comparison_marks(column: str, mark: str, colour: int, label: str) -> Any:
     return marks("loss", column, label, mark, color=COLOURS[colour])
 
 
 @claim(
-    "dr-lemma-3-9", "[DR, Lemma 3.9; DR, Lemma 3.10; DR, Lemma 3.8; DR, Lemma 3.7]",
+    "dr-lemma-3-9",
+    "[DR, Lemma 3.9; DR, Lemma 3.10; DR, Lemma 3.8; DR, Lemma 3.7]",
     points=grid(epsilon=Axis([0.1, 0.5, 1.0, 3.0], [0.5, 3.0]), k=Axis([2, 4, 10], [4]), seed=Axis(12, 3)),
     judge=bounded(
         "The refinement multiplies KL by {KL after / before:.4f|.3g}; it is the same in both directions then (to "
         "{directions differ by:.1e}). Lemma 3.8's ε(e^ε - 1)/2 is {bound over KL:.4f|.3g} times too large, Lemma 3.7's "
         "ε(e^ε - 1), for both directions together, {Lemma 3.7 over both:.4f|.3g} times, ε tanh(ε/2) "
         "{ε tanh(ε/2) over KL.low:.4f} times at the least: randomized response attains it.",
-        {"KL after / before": "antipodal / kl", "bound over KL": "bound / antipodal",
-         "Lemma 3.7 over both": "older / both",
-         "ε tanh(ε/2) over KL": "sharp / antipodal", "_both directions": equal("reversed / antipodal", 1e-9)},
-        {"directions differ by": lambda table: off_by(table.ratio("reversed", "antipodal"))}),
-    draw=picture(panel("Lemmas 3.8 to 3.10", "largest loss ε (nats)", "KL divergence (nats)",
-                       _beside("kl", "o", 0, "KL of the pair"), _beside("antipodal", "x", 1, "KL of its refinement"),
-                       formula(lambda x: x * np.expm1(x) / 2, "loss", "ε(e^ε - 1)/2", color="0.5", ls="--"),
-                       formula(lambda x: x * np.tanh(x / 2), "loss", "ε tanh(ε/2)", color="0.2"), scale="xy"),
-                 width=6.0, height=4.3),
+        {
+            "KL after / before": "antipodal / kl",
+            "bound over KL": "bound / antipodal",
+            "Lemma 3.7 over both": "older / both",
+            "ε tanh(ε/2) over KL": "sharp / antipodal",
+            "_both directions": equal("reversed / antipodal", 1e-9),
+        },
+        {"directions differ by": lambda table: off_by(table.ratio("reversed", "antipodal"))},
+    ),
+    draw=picture(
+        panel(
+            "Lemmas 3.8 to 3.10",
+            "largest loss ε (nats)",
+            "KL divergence (nats)",
+            _comparison_marks("kl", "o", 0, "KL of the pair"),
+            _comparison_marks("antipodal", "x", 1, "KL of its refinement"),
+            formula(lambda x: x * np.expm1(x) / 2, "loss", "ε(e^ε - 1)/2", color="0.5", ls="--"),
+            formula(lambda x: x * np.tanh(x / 2), "loss", "ε tanh(ε/2)", color="0.2"),
+            scale="xy",
+        ),
+        width=6.0,
+        height=4.3,
+    ),
     caption="KL of random pairs before and after the refinement, and the two bounds on it.",
-)  # fmt: skip
+)
 def antipodal(epsilon: float, k: float, seed: float) -> Row:
     """Every pair refines to one whose losses are -ε, 0 and ε, of no smaller KL divergence (3.9), the same in both
     directions (3.10) and at most ε(e^ε - 1)/2 (3.8); both directions together have at most ε(e^ε - 1) (3.7)."""

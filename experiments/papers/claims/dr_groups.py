@@ -47,15 +47,15 @@ class Game:
     standards: tuple[float, ...]
 
     def standards_of(self) -> Standards:
-        """The four standards that are compared; the repaired one holds for every strategy, with steps in this order."""
+        """Compute the four standards that are compared."""
         pair, total, printed = FinitePair(self.p, self.q), sum(self.means), math.hypot(*self.standards)
         before = [math.hypot(*self.standards[:i]) for i in range(len(self.standards))]
-        more = sum(mu * tau for mu, tau in zip(self.means, before, strict=True))
-        above = max(_above(p, q, total) for p, q in ((self.p, self.q), (self.q, self.p)))
-        return float(mcdp(pair).tau.lower), printed, math.sqrt(printed**2 + total**2 / 4 + more), above
+        mean_terms = sum(mu * tau for mu, tau in zip(self.means, before, strict=True))
+        conditional = max(_tail_standard(p, q, total) for p, q in ((self.p, self.q), (self.q, self.p)))
+        return float(mcdp(pair).tau.lower), printed, math.sqrt(printed**2 + total**2 / 4 + mean_terms), conditional
 
 
-def _above(p: Array, q: Array, mean: float) -> float:
+def _tail_standard(p: Array, q: Array, mean: float) -> float:
     loss = np.log(p / q)
     s = np.geomspace(1e-2, 60, 400)[:, None]
     top = loss.max()
@@ -63,24 +63,24 @@ def _above(p: Array, q: Array, mean: float) -> float:
 
 
 def game(steps: Sequence[Sequence[tuple[Array, Array]]], choices: Sequence[npt.NDArray[np.intp]]) -> Game:
-    """The game in which step i runs ``steps[i][choices[i][h]]`` after history number h of earlier reports."""
+    """Build the game where step i runs ``steps[i][choices[i][h]]`` after history number h."""
     p, q = np.ones(1), np.ones(1)
     for pairs, chosen in zip(steps, choices, strict=True):
         p = np.concatenate([mass * pairs[c][0] for mass, c in zip(p, chosen, strict=True)])
         q = np.concatenate([mass * pairs[c][1] for mass, c in zip(q, chosen, strict=True)])
-    own = [[mcdp(FinitePair(*pair)) for pair in pairs] for pairs in steps]
+    measured = [[mcdp(FinitePair(*pair)) for pair in pairs] for pairs in steps]
     means, standards = (
-        tuple(max(getattr(each, name).value for each in step) for step in own) for name in ("mu", "tau")
+        tuple(max(getattr(guarantee, name).value for guarantee in step) for step in measured) for name in ("mu", "tau")
     )
     return Game(p / p.sum(), q / q.sum(), means, standards)
 
 
 def random_game(rng: np.random.Generator, depth: int = 3, size: int = 3) -> Game:
-    """A game of `depth` steps, each with a choice of two mechanisms, one of which may reveal nothing."""
+    """Draw a game of `depth` steps, each with a choice of two mechanisms."""
     steps, choices, histories = [], [], 1
     for _ in range(depth):
-        law, spread = random_law(rng, size, least=0.02), float(rng.choice([0.3, 1.0, 2.0]))
-        other = random_law(rng, size, least=0.02)
+        law, spread = random_law(rng, size, min_mass=0.02), float(rng.choice([0.3, 1.0, 2.0]))
+        other = random_law(rng, size, min_mass=0.02)
         second = (other, other) if rng.random() < 0.6 else (other, tilted(rng, other, spread))
         steps.append([(law, tilted(rng, law, spread)), second])
         choices.append(rng.integers(0, 2, histories).astype(np.intp))
@@ -135,8 +135,8 @@ def _stopped(barrier: float) -> Standards:
     mu, tau = epsilon * math.tanh(epsilon / 2), math.sqrt(2 * epsilon * math.tanh(epsilon / 2))
     repaired = math.sqrt(count * tau**2 + (count * mu) ** 2 / 4 + mu * tau * sum(math.sqrt(i) for i in range(count)))
     up, mean = s > 0, float(np.exp(mass) @ loss)
-    above = _standard((log_moment - s * count * mu)[up], s[up])
-    return _standard(log_moment - s * mean, s), tau * math.sqrt(count), repaired, above
+    upper_standard = _standard((log_moment - s * count * mu)[up], s[up])
+    return _standard(log_moment - s * mean, s), tau * math.sqrt(count), repaired, upper_standard
 
 
 GAMES: dict[str, Callable[[float], Standards]] = {
@@ -152,10 +152,10 @@ def _adaptive_in_numbers(table: Table) -> str:
     rows = PRINTED.of(table)
     response = rows.where(game="response, then another", size=2.0).rows[0]
     trees = rows.where(game="random tree")
-    wrong = int((PRINTED.excess(trees) > PRINTED.tolerance).sum())
+    violations = int((PRINTED.excess(trees) > PRINTED.tolerance).sum())
     return (
         f"After RR(2), RR(3) only if the first report is 0: the joint channel has τ = {response['exact']:.4f}, "
-        f"printed {response['claimed']:.4f}. Of {len(trees.rows)} random trees {wrong} contradict the printed "
+        f"printed {response['claimed']:.4f}. Of {len(trees.rows)} random trees {violations} contradict the printed "
         "standard. The proof treats the conditional means as constants; for mechanisms fixed in advance the theorem "
         "is right (dr-theorem-3-4), and so is its tail above Σμ."
     )
@@ -231,28 +231,28 @@ KNOWN = (0.99484, 0.97907, 0.93180)
 
 
 def both_ways(p: Array, q: Array) -> tuple[float, float]:
-    """(mu, tau) of a pair, each the larger value of both directions."""
-    own = mcdp(FinitePair(p, q))
-    return float(own.mu.value), float(own.tau.value)
+    """Compute (mu, tau) of a pair, each the larger value of both directions."""
+    measured = mcdp(FinitePair(p, q))
+    return float(measured.mu.value), float(measured.tau.value)
 
 
 def _guess_in_numbers(table: Table) -> str:
-    known = table.where(kind="chain", seed=0).rows[0]
-    wrong = int((table.column("mu") > table.column("mu_claimed") * (1 + 1e-9)).sum())
+    chain_row = table.where(kind="chain", seed=0).rows[0]
+    violations = int((table.column("mu") > table.column("mu_claimed") * (1 + 1e-9)).sum())
     return (
         "With Pr(first outcome) = 0.99484, 0.97907, 0.93180 the neighbours have τ at most "
-        f"{known['claimed'] / 2:.5f}, the ends {known['exact']:.5f}, more than twice that, though their μ = "
-        f"{known['mu']:.4f} is below 4 times the neighbours'. The mean s²μ is exceeded in {wrong} of "
+        f"{chain_row['claimed'] / 2:.5f}, the ends {chain_row['exact']:.5f}, more than twice that, though their μ = "
+        f"{chain_row['mu']:.4f} is below 4 times the neighbours'. The mean s²μ is exceeded in {violations} of "
         f"{len(table.rows)} cases."
     )
 
 
 def _chain_marks(ax: Any, table: Table) -> None:
-    ratio, near = table.ratio("exact", "claimed"), table.column("claimed") / 2
-    wrong = ratio > 1 + 1e-9
-    ax.plot(near[~wrong], ratio[~wrong], "o", ms=4, mfc="none", color=COLOURS[0], label="at most s τ")
-    ax.plot(near[wrong], ratio[wrong], "o", ms=4, color=COLOURS[1], label="more than s τ")
-    ax.plot(near[0], ratio[0], "*", ms=13, color=COLOURS[4], mec="black", label="0.99484, 0.97907, 0.93180")
+    ratio, half_claim = table.ratio("exact", "claimed"), table.column("claimed") / 2
+    is_violated = ratio > 1 + 1e-9
+    ax.plot(half_claim[~is_violated], ratio[~is_violated], "o", ms=4, mfc="none", color=COLOURS[0], label="at most s τ")
+    ax.plot(half_claim[is_violated], ratio[is_violated], "o", ms=4, color=COLOURS[1], label="more than s τ")
+    ax.plot(half_claim[0], ratio[0], "*", ms=13, color=COLOURS[4], mec="black", label="0.99484, 0.97907, 0.93180")
 
 
 @claim(
@@ -321,7 +321,7 @@ def section_4(spread: float, seed: float) -> list[Row]:
     (4.3)."""
     # A chain of three laws; a lemma is compared only if its conditions hold.
     rng = np.random.default_rng([42, int(seed), int(1000 * spread)])
-    p = random_law(rng, int(rng.integers(2, 5)), least=0.02)
+    p = random_law(rng, int(rng.integers(2, 5)), min_mass=0.02)
     direction = rng.normal(size=len(p))
     q = p * np.exp(spread * direction)
     q /= q.sum()
@@ -397,7 +397,7 @@ def groups(kind: str, size: float, share: float, seed: float) -> list[Row]:
             GROUP_MEAN((size * standard_limit) ** 2 / 2, mean, **cells),
         ]
     rng = np.random.default_rng([41, int(seed), int(size)])
-    laws = [random_law(rng, 3, least=0.02)]
+    laws = [random_law(rng, 3, min_mass=0.02)]
     direction = rng.normal(size=3)
     for _ in range(int(size)):  # a straight chain, or a bent one; the range of a loss bounds τ [Hoeffding]
         turn = direction if seed % 2 else direction + 0.5 * rng.normal(size=3)

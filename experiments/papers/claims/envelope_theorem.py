@@ -31,7 +31,7 @@ FORMS = ("spread out", "concentrated", "nearly equal", "mirrored", "clustered", 
 STEPS = ("channel", "exchanged", "split", "windows", "kept", "allowed")
 """The utility after each step of the proof, and the envelope's value at the channel's own distance."""
 
-SHARE = 0.05
+MIN_OTHER_SHARE = 0.05
 """The share of the weight that a search keeps on patterns that are not blocks."""
 
 LEAST_MASS = 0.03
@@ -69,17 +69,17 @@ def _channel(rng: np.random.Generator, f: FDivergence, form: str, pair: Pair, ep
     matrix /= matrix[0].sum()
     line, _ = Problem(f, pair, gain).sorted(lay(matrix, gain))
     kind = int(rng.integers(2))
-    most = distances(line.masses)[kind]
-    proof = prove(f, pair, matrix, gain, most)
-    allowed = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), gain * most)
-    row: Row = {"pairs": form, "k": len(pair), "divergence": f.name, "epsilon": epsilon, "eta": gain * most}
-    over = max(sum(share for share, _ in proof.mixture) - 1, proof.variation - gain * most, proof.backward)
+    length = distances(line.masses)[kind]
+    proof = prove(f, pair, matrix, gain, length)
+    allowed = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), gain * length)
+    row: Row = {"pairs": form, "k": len(pair), "divergence": f.name, "epsilon": epsilon, "eta": gain * length}
+    over = max(sum(share for share, _ in proof.mixture) - 1, proof.variation - gain * length, proof.backward)
     return row | {"distance": ("total variation", "Kolmogorov")[kind], "over": over} | dict(
         zip(STEPS, (*proof.values, allowed), strict=True)
     )  # fmt: skip
 
 
-def _drawn(rng: np.random.Generator, largest: int) -> tuple[FDivergence, str, Pair, float]:
+def _draw_problem(rng: np.random.Generator, largest: int) -> tuple[FDivergence, str, Pair, float]:
     """A divergence, hypotheses in order of their ratio, and epsilon."""
     k = int(rng.integers(3, largest + 1))
     form = FORMS[int(rng.integers(len(FORMS)))]
@@ -115,7 +115,7 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
         envelope = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), eta)
         if envelope <= STEP_SMALL:
             return 1.0
-        return 1 - pattern_optimum(f.excess, pair.p0, pair.p1, gain, eta, SHARE) / envelope
+        return 1 - pattern_optimum(f.excess, pair.p0, pair.p1, gain, eta, MIN_OTHER_SHARE) / envelope
 
     starts = sorted((rng.normal(size=2 * k + 2) for _ in range(8)), key=loss)
     best = minimize(loss, starts[0], method="Nelder-Mead", options={"maxfev": steps, "xatol": 1e-6, "fatol": 1e-10})
@@ -128,16 +128,16 @@ def _verdict(table: Table) -> Verdict:
     instances, channels = _instances(table), table.where(part="channels")
     envelope, patterns, design, bound = (instances.column(x) for x in ("envelope", "patterns", "design", "bound"))
     size = np.maximum(envelope, STEP_SMALL)
-    above, room = (patterns - envelope) / size, (bound - envelope) / size
+    pattern_excess, room = (patterns - envelope) / size, (bound - envelope) / size
     steps = np.array([channels.column(name) for name in STEPS])
-    lost = (steps[:-1] - steps[1:]) / np.maximum(steps.max(axis=0), STEP_SMALL)
+    step_losses = (steps[:-1] - steps[1:]) / np.maximum(steps.max(axis=0), STEP_SMALL)
     costs = table.column("cost")
     worst = {
-        "a channel of the pattern program is above the envelope": above.max(),
-        "the pattern program stays below the envelope": float((-above).max()),
+        "a channel of the pattern program is above the envelope": pattern_excess.max(),
+        "the pattern program stays below the envelope": float((-pattern_excess).max()),
         "the certified design differs from the envelope": float((np.abs(design - envelope) / size).max()),
         "a certified bound lies below the envelope": float(-room.min()),
-        "a step of the proof loses": lost.max(),
+        "a step of the proof loses": step_losses.max(),
         "the mixture of the proof exceeds its caps": float(channels.column("over").max()),
         "patterns that are no blocks gain": float(-costs.min()),
     }
@@ -146,19 +146,20 @@ def _verdict(table: Table) -> Verdict:
         "channels taken through the proof": float(len(channels.rows)),
         "largest that the bounds leave room for": room.max(),
         "least cost of patterns that are no blocks": costs.min(),
-    } | {f"by how much {what}, at the most": amount for what, amount in worst.items()}
-    failed = [f"{what}, by {amount:.3g}" for what, amount in worst.items() if not amount <= STEP_ROUNDING]
+    } | {f"by how much {quantity}, at the most": amount for quantity, amount in worst.items()}
+    failed = [f"{quantity}, by {amount:.3g}" for quantity, amount in worst.items() if not amount <= STEP_ROUNDING]
     if failed:
         return Verdict(Outcome.FAILS, f"Relatively: {'; '.join(failed)}.", figures)
     return Verdict(
         Outcome.HOLDS,
         f"In {len(instances.rows)} instances (k ≤ {instances.column('k').max():g}, {len(DIVERGENCES)} divergences) the "
         f"envelope over all partitions, listed one by one, and the linear program over all sets of inputs agree to "
-        f"{np.abs(above).max():.1g}, relatively, and the certificates exclude anything better by more than "
-        f"{room.max():.1g}. In {len(costs)} of them, searched for over P0, P1, ε and η, channels with {SHARE:.0%} of "
-        f"their weight on patterns that are no blocks gain nothing. {len(channels.rows)} random channels, taken "
+        f"{np.abs(pattern_excess).max():.1g}, relatively, and the certificates exclude anything better by more than "
+        f"{room.max():.1g}. In {len(costs)} of them, searched for over P0, P1, ε and η, channels with "
+        f"{MIN_OTHER_SHARE:.0%} of their weight on patterns that are no blocks gain nothing. "
+        f"{len(channels.rows)} random channels, taken "
         "through the steps of the proof, come out as mixtures of partitions that keep no less; no step loses more "
-        f"than {max(0.0, lost.max()):.1g}.",
+        f"than {max(0.0, step_losses.max()):.1g}.",
         figures,
     )
 
@@ -167,7 +168,7 @@ def _instances(table: Table) -> Table:
     return table.having(lambda row: "patterns" in row)
 
 
-def _apart(column: str, colour: int, label: str) -> Layer:
+def _distance_curve(column: str, colour: int, label: str) -> Layer:
     """How far a column is from the envelope, relatively, over epsilon."""
 
     def difference(table: Table) -> Array:
@@ -198,12 +199,12 @@ def _steps(ax: Any, channels: Table) -> None:
     judge=_verdict,
     draw=picture(
         panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)",
-              _apart("bound", 5, "proved bound less envelope"),
-              _apart("patterns", 1, "pattern program and envelope apart"),
+              _distance_curve("bound", 5, "proved bound less envelope"),
+              _distance_curve("patterns", 1, "pattern program and envelope apart"),
               legend="upper left", scale="xy", ylim=(3e-18, 1e-8)),
         panel("Random channels through the proof", "", "kept, as a share of the envelope", _steps,
               where={"part": "channels"}),
-        panel(f"Cost of {SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)",
+        panel(f"Cost of {MIN_OTHER_SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)",
               marks(lambda rows: np.arange(1.0, len(rows.column("cost")) + 1),
                     lambda rows: np.maximum(np.sort(rows.column("cost")), 1e-17), mark=".",
                     color=COLOURS[2]), legend=None, scale="y"), width=4.7, height=4.2),
@@ -219,4 +220,4 @@ def measure(part: str, number: float, size: float, largest_k: float) -> list[Row
     if part == "search":
         return [_searched(rng, number, k, int(size))]
     draw = _instance if part == "instances" else _channel
-    return [draw(rng, *_drawn(rng, k)) for _ in range(int(size))]
+    return [draw(rng, *_draw_problem(rng, k)) for _ in range(int(size))]

@@ -92,7 +92,7 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
     """For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the f-divergence."""
     # Every third of the random pairs is close together, and every third far apart.
     rng = np.random.default_rng([5, int(k), int(seed)])
-    p0 = laws.random_law(rng, int(k), least=1e-3)
+    p0 = laws.random_law(rng, int(k), min_mass=1e-3)
     tilt = np.exp((0.1, 1.0, 3.0)[int(seed) % 3] * rng.normal(size=int(k)))
     p1, f = p0 * tilt / (p0 @ tilt), F[divergence]
 
@@ -101,10 +101,10 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
 
     epsilons = np.geomspace(1e-3, 8, 120)
     shorts = np.array([short(float(epsilon)) for epsilon in epsilons])
-    above = np.flatnonzero(shorts > SAME_OPTIMUM)
-    if not len(above):
+    loose_points = np.flatnonzero(shorts > SAME_OPTIMUM)
+    if not len(loose_points):
         return {"threshold": 8.0, "at 0.001": float(shorts[0]), "certified": 1.0}
-    low, high = float(epsilons[max(above[0] - 1, 0)]), float(epsilons[above[0]])
+    low, high = float(epsilons[max(loose_points[0] - 1, 0)]), float(epsilons[loose_points[0]])
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if short(middle) <= SAME_OPTIMUM else (low, middle)
@@ -117,7 +117,7 @@ def threshold(divergence: str, k: float, seed: float) -> Row:
 
 
 def extremal(t: float) -> tuple[Array, Array]:
-    """The pair that approaches the least share as t tends to 0."""
+    """Return the pair that approaches the smallest fraction as t tends to 0."""
     tiny, hair = 1e-12, 1e-7
     p0 = np.array([t, (1 - t) / 2 * (1 + hair), (1 - t) / 2 * (1 - hair), tiny])
     return p0 / p0.sum(), p0[::-1] / p0.sum()
@@ -126,7 +126,7 @@ def extremal(t: float) -> tuple[Array, Array]:
 def _share_verdict(table: Table) -> Verdict:
     epsilons = [epsilon for epsilon, _ in table.groups("epsilon")]
     low = np.array([rows.column("exact").min() for _, rows in table.groups("epsilon")])
-    newer, older, least = (
+    newer, older, smallest = (
         np.array([bound(epsilon) for epsilon in epsilons])
         for bound in (bounds.binary_share_ghazi_issa, bounds.binary_share_kairouz, bounds.binary_share)
     )
@@ -136,22 +136,26 @@ def _share_verdict(table: Table) -> Verdict:
         table.where(part="extremal", epsilon=e, exact=min).rows[0]["exact"] / bounds.binary_share(e) for e in epsilons
     )
     gap = float((table.having(lambda row: "at least" in row).ratio("exact", "at least") - 1).max())
-    right = bool((low >= newer).all() and (newer >= older).all() and (low >= least * (1 - 1e-6)).all())
+    right = bool((low >= newer).all() and (newer >= older).all() and (low >= smallest * (1 - 1e-6)).all())
     return Verdict(
         Outcome.LOOSELY if right else Outcome.FAILS,
         f"The newer share is {Ends(newer / older)} times the older, but the "
         "best possible is min(4e^ε, 2(e^ε+2))/(e^ε+1)² for KL and every operator convex f (proof: "
-        f"docs/explanation/open-problems/binary-share.md), {Ends(least / newer)} times the newer. "
-        f"No pair of {len(table.rows)} is below "
-        f"it; an extremal family comes within {close - 1:.1e}. Deepest found by search: {deepest['exact']:.4f} at ε = "
+        f"docs/explanation/open-problems/binary-share.md), {Ends(smallest / newer)} times the newer. "
+        f"No pair of {len(table.rows)} is below it; an extremal family comes within {close - 1:.1e}. "
+        f"Deepest found by search: {deepest['exact']:.4f} at ε = "
         f"{deepest['epsilon']:g}, {laws.few_digits(deepest)}. Optima certified to {gap:.0e}.",
-        {"older share at ε = 1": bounds.binary_share_kairouz(1.0),
-         "newer share at ε = 1": bounds.binary_share_ghazi_issa(1.0),
-         "extremal family over the least share, largest": float(close)}
+        {
+            "older share at ε = 1": bounds.binary_share_kairouz(1.0),
+            "newer share at ε = 1": bounds.binary_share_ghazi_issa(1.0),
+            "extremal family over the least share, largest": float(close),
+        }
         | {f"least share, ε = {e:g}": bounds.binary_share(e) for e in epsilons}
-        | {f"smallest share found by search, ε = {e:g}": float(rows.column("exact").min())
-           for e, rows in searched.groups("epsilon")},
-    )  # fmt: skip
+        | {
+            f"smallest share found by search, ε = {e:g}": float(rows.column("exact").min())
+            for e, rows in searched.groups("epsilon")
+        },
+    )
 
 
 @claim(
@@ -179,7 +183,7 @@ def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: flo
     # The ratio is certified if the point names a pair.
     if part == "random":
         rng = np.random.default_rng([7, int(seed)])
-        p0 = laws.random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-7)
+        p0 = laws.random_law(rng, int(rng.integers(2, 7)), 0.5, min_mass=1e-7)
         p1 = laws.tilted(rng, p0, (0.03, 1.0, 4.0)[int(seed) % 3])
         f = F[divergence]
         return {"exact": float(laws.binary_value(f, p0, p1, epsilon) / laws.optimum(f, p0, p1, epsilon))}
@@ -200,7 +204,7 @@ P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
 
 
 def advantage(p0: Array, p1: Array, divergence: str, epsilon: float, eta: float) -> Row:
-    """The certified optimum under eta, and the value after erasing the optimum for epsilon."""
+    """Compute the certified optimum under eta, and the value after erasing the optimum for epsilon."""
     utility = Divergence(F[divergence], p0, p1)
     erased = bounds.erased_share(epsilon, eta) * optimal_channel(utility, LocalDP(epsilon)).value
     design = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)])
@@ -208,20 +212,20 @@ def advantage(p0: Array, p1: Array, divergence: str, epsilon: float, eta: float)
 
 
 def gain(f: FDivergence, p0: Array, p1: Array, epsilon: float) -> Array:
-    """The ratio of the optimum to the value after erasure, at the eta where it is largest, for pairs (..., k)."""
+    """Compute the largest ratio over eta of the optimum to the value after erasure, for pairs."""
     e, values = math.exp(epsilon), laws.block_values(f, p0, p1, epsilon)
     best = (values / (e + np.arange(values.shape[-1]))).max(axis=-1)
     return np.asarray(values.max(axis=-1) / (best * (e + 1)))
 
 
 def three_inputs(epsilon: float) -> float:
-    """The loss for two small inputs of opposite kinds and a large one, as TV tends to 0; the bound from log 2 on."""
+    """Compute the loss for two small inputs of opposite types and a large one, as TV tends to 0."""
     e = math.exp(epsilon)
     return min((1 - 1 / e) / 2, 1 / (e + 2))
 
 
 def family(epsilon: float, middle: float, t: float = 1e-4) -> tuple[Array, Array]:
-    """Two small inputs, each possible under one hypothesis only, and one large input, or two that lean by t * share."""
+    """Build two small inputs, each possible under one hypothesis only, and large ones."""
     small, half = t * (1 - middle), 0.5 - t * (1 - middle) / 2
     p0 = np.array([small, half + t * middle / 2, half - t * middle / 2, 1e-10])
     p0 = p0 if middle else np.array([small, 2 * half, 1e-10])
@@ -229,7 +233,7 @@ def family(epsilon: float, middle: float, t: float = 1e-4) -> tuple[Array, Array
 
 
 def middle_share(epsilon: float) -> float:
-    """The share of the two large inputs at which erasure loses most, as t tends to 0, by trying a thousand.
+    """Find the fraction of the two large inputs with the largest loss by erasure, as t tends to 0.
 
     With c = e - 1 the values over c^2 t^2 are 4/(e+1) and (1-h)^2 (1+1/e) for two blocks, 2 (1-h)^2 for three and
     2 (1-h)^2 + 4 h^2/(e+1) for four.
@@ -248,9 +252,9 @@ def _erasure_verdict(table: Table) -> Verdict:
     right = (table.column("optimum") >= table.column("erased") * (1 - 1e-9)).all() and (loss <= bound + 1e-9).all()
     agree = float(np.abs(loss - searched.column("formula")).max())
     limit = np.array([three_inputs(epsilon) for epsilon in three.column("epsilon")])
-    near = float(np.abs(three.column("loss") / limit - 1).max())
+    deviation = float(np.abs(three.column("loss") / limit - 1).max())
     top = searched.row("loss", np.argmax)
-    lost = {name: float(rows.column("loss").max()) for name, rows in searched.groups("divergence")}
+    largest_losses = {name: float(rows.column("loss").max()) for name, rows in searched.groups("divergence")}
     where = laws.few_digits(top) if "p0" in top else f"{top['k']:g} inputs, two of them of mass about 1e-4"
     pure = table.having(lambda row: row["part"] == "frontier" and row["share"] == 1.0)
     attained = float(np.abs(pure.ratio("erased", "optimum") - 1).max(initial=0.0)) if len(pure.rows) else math.inf
@@ -259,14 +263,14 @@ def _erasure_verdict(table: Table) -> Verdict:
         (Outcome.HOLDS if attained <= CLAIM_ATTAINED else Outcome.LOOSELY) if sound else Outcome.FAILS,
         f"Never above the optimum, and attained where η = tanh(ε/2), at which nothing is erased (to {attained:.1e}). "
         "Below, erasure is not optimal: it loses up to "
-        f"{', '.join(f'{name} {most:.2%}' for name, most in lost.items())}, most at ε = "
+        f"{', '.join(f'{name} {largest_loss:.2%}' for name, largest_loss in largest_losses.items())}, most at ε = "
         f"{top['epsilon']:.4g}, with {top['blocks']:g} blocks ({where}). On k inputs it loses at most "
         "(k-2)/(e^ε+k-1), for operator convex f at most tanh(ε/2) too "
         "(proof: docs/explanation/open-problems/binary-share.md). Two "
         "small inputs beside a large one approach (1-e^-ε)/2 up to ε = log 2 and from there on the bound itself, "
-        f"1/(e^ε+2), as TV falls (here to {near:.1e}); more inputs lose a little more. "
+        f"1/(e^ε+2), as TV falls (here to {deviation:.1e}); more inputs lose a little more. "
         f"{table.column('certified').mean():.0%} of the optima are certified.",
-        {f"largest loss, {name}": most for name, most in lost.items()}
+        {f"largest loss, {name}": largest_loss for name, largest_loss in largest_losses.items()}
         | {"at epsilon": top["epsilon"], "certified by formula to": agree, "attained without erasure to": attained}
         | {f"largest loss, ε = {epsilon:.4g}": float(rows.column("loss").max())
            for epsilon, rows in searched.groups("epsilon")},
@@ -278,9 +282,16 @@ def _largest_losses(ax: Any, table: Table) -> None:
     x = np.linspace(0.01, max(table.column("epsilon")) * 1.1, 300)
     for i, k in enumerate((3, 4, 5)):
         line(ax, x, np.minimum((k - 2) / (np.exp(x) + k - 1), np.tanh(x / 2)), i, f"bound, k = {k}", lw=1.1)
-        most = [(epsilon, rows.column("loss").max()) for epsilon, rows in table.where(k=float(k)).groups("epsilon")]
-        ax.plot([epsilon for epsilon, _ in most], [loss for _, loss in most], "os^"[i], ms=5, mfc="none", color="0.2",
-                label=f"found, k = {k}" if most else "")  # fmt: skip
+        largest = [(epsilon, rows.column("loss").max()) for epsilon, rows in table.where(k=float(k)).groups("epsilon")]
+        ax.plot(
+            [epsilon for epsilon, _ in largest],
+            [loss for _, loss in largest],
+            "os^"[i],
+            ms=5,
+            mfc="none",
+            color="0.2",
+            label=f"found, k = {k}" if largest else "",
+        )
     line(ax, x, [three_inputs(epsilon) for epsilon in x], 6, "two small inputs", ls="-", lw=1.1)
 
 
@@ -296,7 +307,7 @@ def _largest_losses(ax: Any, table: Table) -> None:
     draw=picture(
         panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum",
               curves("eta", "erased / optimum", "{divergence}", by=("divergence",)), where={"part": "frontier"},
-              each="epsilon", last=3, legend="lower right", xlim=(0, None),
+              repeat_by="epsilon", last=3, legend="lower right", xlim=(0, None),
               ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
         panel("Largest loss of erasure", "ε (nats)", "loss", _largest_losses, legend="upper right", ylim=(0, 0.62)),
         width=4.1),

@@ -24,7 +24,7 @@ from ldpopt.values.distribution import Array
 
 
 def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
-    """delta_j by the double sum as printed [GI, eq. 5]."""
+    """Compute delta_j by the double sum as printed [GI, eq. 5]."""
     total = 0.0
     for a in range(k - j):
         for i in range(math.ceil((k - j - a) / 2)):
@@ -35,18 +35,18 @@ def printed_delta(j: int, k: int, epsilon: float, alpha: float) -> float:
 
 
 def enumerated(j: int, k: int, epsilon: float, delta: float, eta: float) -> float:
-    """The same guarantee by summing over all 5^k outcomes of k dominating pairs."""
+    """Compute the same guarantee by summing over all 5^k outcomes of k dominating pairs."""
     pair = dominating_pair(epsilon, delta, eta)
     p, q = (np.array([math.prod(cells) for cells in product(law, repeat=k)]) for law in (pair.p, pair.q))
     return float(np.maximum(p - math.exp(j * epsilon) * q, 0).sum())
 
 
 def _figure_4b(table: Table) -> dict[str, Any]:
-    shown, exact = table.where(setting="1 0 0.3 5"), table.column("theorem")
+    setting_rows, exact = table.where(setting="1 0 0.3 5"), table.column("theorem")
     return {
         "largest error": max(np.abs(exact - table.column(name)).max() for name in ("printed", "enumerated")),
-        "_gain": (shown.column("without_eta") - shown.column("theorem")).max(),
-    } | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in shown.rows}
+        "_gain": (setting_rows.column("without_eta") - setting_rows.column("theorem")).max(),
+    } | {f"Figure 4b, δ_{row['j']:g}": row["enumerated"] for row in setting_rows.rows}
 
 
 def _trade_off(column: str, label: str, number: int, parity: bool, **style: Any) -> Any:
@@ -133,7 +133,7 @@ def equal_mechanisms(mu: float, alpha: float, k: float) -> Row:
 
 
 def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
-    """(epsilons, etas) of n mechanisms with sum of products 1/2, that is mu = 1."""
+    """Build (epsilons, etas) of n mechanisms with sum of products 1/2, that is mu = 1."""
     if array != "unequal":
         c = float(array.removeprefix("n^-"))
         return [n**-c] * n, [0.5 * n ** (c - 1)] * n
@@ -241,8 +241,8 @@ def membership(kind: str, first: float, k: float, second: float = 0.0) -> list[R
         claimed, shift = gaussian_total_variation(first, count), math.sqrt(k) * first
         x = np.linspace(-12, 12 + shift, 400_001)
         gap = np.maximum(np.exp(-((x - shift) ** 2) / 2) - np.exp(-(x**2) / 2), 0.0)
-        whole = float(gap.sum() * (x[1] - x[0])) / math.sqrt(2 * math.pi)
-        return [NORMAL(whole, claimed), ATTACK(float(ndtr(shift / 2) - ndtr(-shift / 2)), claimed)]
+        total_mass = float(gap.sum() * (x[1] - x[0])) / math.sqrt(2 * math.pi)
+        return [NORMAL(total_mass, claimed), ATTACK(float(ndtr(shift / 2) - ndtr(-shift / 2)), claimed)]
     eta = second + 0.6 * (1 - second) * math.tanh(first / 2)
     erasure = 1 - (eta - second) / ((1 - second) * math.tanh(first / 2))
     law = np.exp(trinomial_log_pmf(count, first, max(0.0, erasure)))  # of the number of hits minus misses

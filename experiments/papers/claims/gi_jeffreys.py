@@ -1,4 +1,4 @@
-"""Theorems 6 and 7, Corollary 2 and Remark 5: bounds on the symmetrised KL divergence J, and how loose they are.
+"""Theorems 6 and 7, Corollary 2 and Remark 5: bounds on the symmetrized KL divergence J, and their looseness.
 
 With e = exp(epsilon), Theorem 7 is at most min(2, e)(e + 1)/2 times too large, with eta too, which nearly equal
 populations approach. The best constants are J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), sharp as TV = TV(P0, P1) tends to
@@ -126,12 +126,12 @@ def theorem_7(epsilon: float, share: float, k: float, sought: str, starts: float
     return _extreme(epsilon, share, k, sought, starts, steps) | {"limit": float(_limit(epsilon))}
 
 
-TINY = 1e-6
+SMALL_INPUT_DISTANCE = 1e-6
 """The total variation of the two small inputs of the extremal family."""
 
 
 def sharp(epsilon: Any) -> Any:
-    """max(2/(e+2), 1/e) divided by 2/(e+1): the factor that can replace min(2, e) at the largest eta."""
+    """Compute max(2/(e+2), 1/e) divided by 2/(e+1), the best factor at the largest eta."""
     e = np.exp(epsilon)
     return np.maximum((e + 1) / (e + 2), (e + 1) / (2 * e))
 
@@ -139,10 +139,10 @@ def sharp(epsilon: Any) -> Any:
 def _pair_of(pair: str, seed: float) -> tuple[Array, Array]:
     """Two inputs with a small mass under one hypothesis each, and one of ratio 1; or random laws, near or far apart."""
     if pair == "extremal":
-        p0 = np.array([TINY, 1 - TINY - 1e-13, 1e-13])
+        p0 = np.array([SMALL_INPUT_DISTANCE, 1 - SMALL_INPUT_DISTANCE - 1e-13, 1e-13])
         return p0, p0[::-1].copy()
     rng = np.random.default_rng([55, int(seed)])
-    p0 = random_law(rng, int(rng.integers(2, 7)), 0.5, least=1e-6)
+    p0 = random_law(rng, int(rng.integers(2, 7)), 0.5, min_mass=1e-6)
     return p0, tilted(rng, p0, (0.05, 1.0, 4.0)[int(seed) % 3])
 
 
@@ -156,8 +156,10 @@ def factors(epsilon: float, share: float, pair: str, seed: float) -> Row:
     eta, variation = share * math.tanh(epsilon / 2), float(np.abs(p0 - p1).sum() / 2)
     if pair == "random" and seed >= 3:  # the value by listing partitions: the envelope's points through (0, 0)
         blocks = block_values(JEFFREYS, p0, p1, epsilon)
-        gain, more = math.expm1(epsilon), math.exp(epsilon) + np.arange(len(blocks))
-        value = bound = envelope_at(list(zip(gain / more, np.maximum(blocks, 0) / more, strict=True))[1:], eta)
+        gain, denominators = math.expm1(epsilon), math.exp(epsilon) + np.arange(len(blocks))
+        value = bound = envelope_at(
+            list(zip(gain / denominators, np.maximum(blocks, 0) / denominators, strict=True))[1:], eta
+        )
     else:
         caps = [LocalDP(epsilon)] if share == 1 else [LocalDP(epsilon), TotalVariation(eta)]
         design = optimal_channel(Divergence(JEFFREYS, p0, p1), caps)
@@ -191,7 +193,7 @@ def factors(epsilon: float, share: float, pair: str, seed: float) -> Row:
               marks("epsilon", "factor", "{pair} pairs", where={"pair": "extremal"}, color="0.3"),
               where={"share": 1.0}, scale="x"),
         panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound",
-              curves("share", "factor", "ε = {epsilon:g}", by=("epsilon",), most=5, marker="o", ms=3), level(),
+              curves("share", "factor", "ε = {epsilon:g}", by=("epsilon",), max_curves=5, marker="o", ms=3), level(),
               where={"pair": "extremal"}, legend="lower left", ylim=(0, 1.08)), width=5.4, height=4.2),
     caption="Left: the factor that pairs need, below the best possible one. Right: what the pair of two small inputs "
     "reaches of the bound under η.",

@@ -1,6 +1,6 @@
 """Figures 1 to 3, 6 and 7 and section VI: privacy regions, and the total variation of noise.
 
-Propositions 1 and 2: total variation beside epsilon, and both after sampling.
+Propositions 1 and 2: total variation and epsilon, and both after sampling.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ TESTS: dict[str, Any] = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
 
 
 def region(t: Array, epsilon: float, delta: float, eta: float) -> Array:
-    """The least type II error at type I error t under (epsilon, delta)-DP and eta-TV [GI, Cor 1]."""
+    """Compute the smallest type II error at type I error t under (epsilon, delta)-DP and eta-TV."""
     growth = math.exp(epsilon)
     lines = [1 - delta - growth * t, (1 - delta - t) / growth, 1 - eta - t, np.zeros_like(t)]
     return np.asarray(np.max(lines, axis=0))
 
 
 def _regions(table: Table) -> Any:
-    shown = table.where(epsilon=nearest(1), delta=max)
-    whole, less = shown.where(share=1.0), shown.having(lambda row: row["share"] < 1).where(share=max)
-    title = f"Figure 1: ε = {whole.rows[0]['epsilon']:g}, δ = {whole.rows[0]['delta']:g}"
+    selected = table.where(epsilon=nearest(1), delta=max)
+    unlimited, limited = selected.where(share=1.0), selected.having(lambda row: row["share"] < 1).where(share=max)
+    title = f"Figure 1: ε = {unlimited.rows[0]['epsilon']:g}, δ = {unlimited.rows[0]['delta']:g}"
     axes = frames(2)
-    for ax, rows, name in zip(axes, (whole, less), (title, "Figure 2: the same"), strict=True):
+    for ax, rows, name in zip(axes, (unlimited, limited), (title, "Figure 2: the same"), strict=True):
         t, curve = rows.column("type_one"), rows.column("curve")
         ax.fill_between(t, curve, 1 - t, where=1 - t >= curve, color="0.85", lw=0, label="what tests can reach")
-        if rows is less:
-            line(ax, whole.column("type_one"), whole.column("curve"), 1, "without η")
+        if rows is limited:
+            line(ax, unlimited.column("type_one"), unlimited.column("curve"), 1, "without η")
         line(ax, t, curve, 0, "dominating pair")
         finish(ax, f"{name}, η = {rows.rows[0]['eta']:.3f}", "type I error", "type II error")
         ax.set(**TESTS)
@@ -73,18 +73,22 @@ def edges(epsilon: float, delta: float, share: float) -> list[Row]:
 
 
 def _distances(table: Table) -> dict[str, Any]:
-    """How far the regions of ε alone, and of ε and η, are from the curve."""
+    """The distances of the regions of ε alone, and of ε and η, from the curve."""
     names = {"ε alone": "pure", "ε and η": "with_eta"}
-    far = {(epsilon, name): float(np.mean(rows.column("exact") - rows.column(column)))
+    mean_distances = {(epsilon, name): float(np.mean(rows.column("exact") - rows.column(column)))
            for epsilon, rows in table.groups("epsilon") for name, column in names.items()}  # fmt: skip
     variations = [float(np.max(1 - rows.column("type_one") - rows.column("exact"))) + math.expm1(-epsilon / 2)
                   for epsilon, rows in table.groups("epsilon")]  # fmt: skip
     return {
         "largest violation": float(np.max(table.column("with_eta") - table.column("exact"))),
         "total variation off its formula by": max(map(abs, variations)),
-        **{f"mean distance to the curve, {name}, ε = {epsilon:g}": mean for (epsilon, name), mean in far.items()},
-        "_last": list(far.values())[-2:], "_worst": max(far[key, "ε and η"] / far[key, "ε alone"] for key, _ in far),
-    }  # fmt: skip
+        **{
+            f"mean distance to the curve, {name}, ε = {epsilon:g}": mean
+            for (epsilon, name), mean in mean_distances.items()
+        },
+        "_last": list(mean_distances.values())[-2:],
+        "_worst": max(mean_distances[key, "ε and η"] / mean_distances[key, "ε alone"] for key, _ in mean_distances),
+    }
 
 
 @claim(
@@ -99,7 +103,7 @@ def _distances(table: Table) -> dict[str, Any]:
                        curves("type_one", "exact", "Laplace mechanism, exact", first=2, ls="-"),
                        curves("type_one", "pure", "region of ε", ls="--"),
                        curves("type_one", "with_eta", "region of ε and η = 1 - exp(-ε/2)", first=1, ls="-."),
-                       each="epsilon", last=1, **TESTS), width=5.6, height=4.6),
+                       repeat_by="epsilon", last=1, **TESTS), width=5.6, height=4.6),
     caption="The Laplace mechanism's exact trade-off curve, and what ε alone and ε with η say of it.",
 )  # fmt: skip
 def laplace_curve(epsilon: float) -> list[Row]:
@@ -118,10 +122,10 @@ def _variation(density: Callable[[float], float], end: float) -> float:
 
 
 def staircase_variation(epsilon: float, gamma: float) -> float:
-    """The total variation as printed, for gamma in [0, 1] [GI, section VI-C]."""
+    """Compute the total variation as printed, for gamma in [0, 1] [GI, section VI-C]."""
     q = math.exp(-epsilon)
-    below = 2 * gamma * (1 - q) + q if gamma < 0.5 else 1.0
-    return (1 - q) * below / (2 * (gamma + q * (1 - gamma)))
+    factor = 2 * gamma * (1 - q) + q if gamma < 0.5 else 1.0
+    return (1 - q) * factor / (2 * (gamma + q * (1 - gamma)))
 
 
 GAMMAS: Array = np.linspace(0, 1, 201)
@@ -135,10 +139,10 @@ ERASURE_OF_FIGURE_4 = 1 - staircase_variation(1.0, 0.0139) / math.tanh(0.5)
 
 
 def stairs(epsilon: float, gamma: float, falls: float = 40.0) -> tuple[Array, Array, Array]:
-    """The masses of staircase noise, and moved by 1, on the cells where both are constant, and the cells' middles."""
+    """Compute the masses of staircase noise and of moved noise on cells, and the cells' middles."""
     last = math.ceil(falls / epsilon) + 2
-    whole = np.arange(-last, last + 1, dtype=np.float64)
-    cuts = np.unique(np.concatenate([whole, whole + gamma, whole - gamma]))
+    integers = np.arange(-last, last + 1, dtype=np.float64)
+    cuts = np.unique(np.concatenate([integers, integers + gamma, integers - gamma]))
     middle, width = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
     steps = (np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= gamma) for x in (middle, middle - 1))
     p, q = (np.exp(-epsilon * down) * width for down in steps)
@@ -161,15 +165,16 @@ def staircase_parts(epsilon: float, gamma: float) -> list[Row]:
     """Staircase noise and the noise moved by Δ differ by ae^-ε on (-∞, -γ] and by 2aγ(1-e^ε) on (-γ, γ] if γ ≤ ½ (as
     printed), by a on (-∞, 1-γ) if γ > ½, with a = (1-e^-ε)/(2(γ+e^-ε(1-γ))) and Δ = 1."""
     p, q, middle = stairs(epsilon, gamma)
-    small, apart = math.exp(-epsilon), p - q
+    small, difference = math.exp(-epsilon), p - q
     height = (1 - small) / (2 * (gamma + small * (1 - gamma)))
     if gamma > 0.5:
-        return [WHOLE(float(apart[middle < 1 - gamma].sum()), height)]
-    inside = float(apart[np.abs(middle) < gamma].sum())
+        return [WHOLE(float(difference[middle < 1 - gamma].sum()), height)]
+    middle_mass = float(difference[np.abs(middle) < gamma].sum())
     return [
-        LEFT(float(apart[middle < -gamma].sum()), height * small),
-        MIDDLE(inside, 2 * gamma * height * (1 - 1 / small)), MIDDLE_REPAIRED(inside, 2 * gamma * height * (1 - small)),
-    ]  # fmt: skip
+        LEFT(float(difference[middle < -gamma].sum()), height * small),
+        MIDDLE(middle_mass, 2 * gamma * height * (1 - 1 / small)),
+        MIDDLE_REPAIRED(middle_mass, 2 * gamma * height * (1 - small)),
+    ]
 
 
 def _staircase(gamma: float, figure: int) -> Any:
@@ -211,8 +216,8 @@ def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
         p, q, _ = stairs(parameter, gamma)
         eta, curve = staircase_variation(parameter, gamma), TradeOffCurve.of_pair(p, q)
         t = np.unique(np.concatenate([np.linspace(0, 1, 101), curve.knots[:, 0]]))
-        off = float(np.max(np.abs(curve(t) - region(t, parameter, 0.0, eta))))
-        return {"printed": eta, "exact": float(np.abs(p - q).sum() / 2), "curve_off_region": off}
+        deviation = float(np.max(np.abs(curve(t) - region(t, parameter, 0.0, eta))))
+        return {"printed": eta, "exact": float(np.abs(p - q).sum() / 2), "curve_off_region": deviation}
     if noise == "Laplace":
         exact = _variation(lambda x: parameter / 2 * math.exp(-parameter * abs(x)), 40 / parameter)
         return {"printed": -math.expm1(-parameter / 2), "exact": exact}
@@ -221,7 +226,7 @@ def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
     return {"printed": math.erf(parameter / 2 / math.sqrt(2)), "exact": exact}  # 2 Phi(mu/2) - 1
 
 
-POPULATION = 100
+POPULATION_SIZE = 100
 
 
 def _both(part: str) -> Callable[[Table], Array]:
@@ -230,14 +235,18 @@ def _both(part: str) -> Callable[[Table], Array]:
     return lambda table: np.concatenate([table.where(part=part).values(ratio) for ratio in pairs])
 
 
-def _sampled(column: str, what: str) -> Any:
+def _sampled(column: str, symbol: str) -> Any:
     def share(rows: Table) -> Array:
-        return rows.column("sampled") / POPULATION
+        return rows.column("sampled") / POPULATION_SIZE
 
-    return panel("Proposition 1", "sampled share m/n", f"{what} of the sampled mechanism" + " (nats)" * (what == "ε"),
-                 curves(share, f"{column}claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4),
-                 marks(share, f"{column}exact", "exact, worst mechanism"),
-                 where={"part": "worst", "delta": 0.0, "share": max})  # fmt: skip
+    return panel(
+        "Proposition 1",
+        "sampled share m/n",
+        f"{symbol} of the sampled mechanism" + " (nats)" * (symbol == "ε"),
+        curves(share, f"{column}claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4),
+        marks(share, f"{column}exact", "exact, worst mechanism"),
+        where={"part": "worst", "delta": 0.0, "share": max},
+    )
 
 
 @claim(
@@ -261,7 +270,7 @@ def sampled_mechanism(
     """Sampling m of n without replacement first makes an (ε, δ)-DP and η-TV mechanism (log(1 + p(e^ε - 1)), pδ)-DP and
     pη-TV, p = m/n."""
     # Without the differing person in the sample the mechanism sees the answers of others: the same report both times.
-    p = sampled / POPULATION
+    p = sampled / POPULATION_SIZE
     if part == "worst":
         eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
         pair = dominating_pair(epsilon, delta, eta)
@@ -270,8 +279,8 @@ def sampled_mechanism(
         yes, no, other = rows = np.random.default_rng(int(seed)).dirichlet(np.ones(4), size=3) * 0.9 + 0.025
         epsilon, eta = local_dp(rows).value, total_variation(rows).value
     mixed = np.stack([p * yes + (1 - p) * other, p * no + (1 - p) * other])
-    claimed = subsample(ApproximateDP(epsilon, delta), int(sampled), POPULATION)
-    variation = subsample(TV(eta), int(sampled), POPULATION)
+    claimed = subsample(ApproximateDP(epsilon, delta), int(sampled), POPULATION_SIZE)
+    variation = subsample(TV(eta), int(sampled), POPULATION_SIZE)
     assert isinstance(claimed, ApproximateDP)
     assert isinstance(variation, TV)
     row: Row = {"eta_claimed": variation.eta, "eta_exact": total_variation(mixed).lower}
@@ -281,7 +290,7 @@ def sampled_mechanism(
 
 
 def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
-    """Mechanisms of the literature for k answers."""
+    """Iterate over mechanisms of the literature for k answers."""
     p = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
     yield "binary", mechanisms.binary(p, p[::-1], epsilon)
     yield "randomized response", mechanisms.randomized_response(k, epsilon)
@@ -317,7 +326,12 @@ def variations(part: str, epsilon: float, k: float, seed: float = 0) -> list[Row
         rng = np.random.default_rng(int(seed))
         chosen = [("random", Channel(rng.dirichlet(np.ones(5) * rng.choice([0.5, 2.0, 20.0]), size=int(k))))]
     return [
-        {"mechanism": name, "measured_epsilon": own, "eta": total_variation(channel).lower, "bound": math.tanh(own / 2)}
+        {
+            "mechanism": name,
+            "measured_epsilon": measured_epsilon,
+            "eta": total_variation(channel).lower,
+            "bound": math.tanh(measured_epsilon / 2),
+        }
         for name, channel in chosen
-        for own in [local_dp(channel).value]
+        for measured_epsilon in [local_dp(channel).value]
     ]

@@ -53,10 +53,10 @@ def lemma_and_events(part: str, epsilon: float, order: float = 2.0, n: float = 1
     log_p = trinomial_log_pmf(int(n), epsilon, 0.0)
     tail = np.logaddexp.accumulate(log_p[::-1])[::-1]
     other = np.logaddexp.accumulate(log_p)[::-1]  # the same event with hits and misses exchanged
-    inside = (other < -1e-12) & (np.arange(len(log_p)) % 2 == 0)
+    is_member = (other < -1e-12) & (np.arange(len(log_p)) % 2 == 0)
     return [
         {"log_q": float(q), "exact": float(p - q), "claimed": 2 * epsilon * math.sqrt(n * -float(q))}
-        for p, q in zip(tail[inside], other[inside], strict=True)
+        for p, q in zip(tail[is_member], other[is_member], strict=True)
     ]
 
 
@@ -94,8 +94,8 @@ END = Part("so 2ε√(n log 1/Q), by the repaired step", Subject.STEP, cells=CEL
 
 def _step_in_numbers(table: Table) -> str:
     rows = table.where(part=STEP.name, epsilon=0.1, n=10.0, log10_q=-6.0).rows
-    said = f"At ε = 0.1, n = 10, Q = 10⁻⁶: {rows[0]['exact']:.4f} < {rows[0]['claimed']:.4f}? " if rows else ""
-    return said + (
+    example = f"At ε = 0.1, n = 10, Q = 10⁻⁶: {rows[0]['exact']:.4f} < {rows[0]['claimed']:.4f}? " if rows else ""
+    return example + (
         "No. The proposition holds all the same (m-proposition-4): with the sharper D_α ≤ αε²/2 [BS, Prop 1.4] in "
         "place of Lemma 1's 2αε² the step is right."
     )
@@ -147,7 +147,7 @@ CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "adv
     draw=picture(panel("ε = {epsilon:g} each, δ = {delta:g}", "mechanisms n", "ε of all (nats)",
                        *(curves("n", name, label, first=index, marker="o", ms=2.5)
                          for index, (name, label) in enumerate(CURVES.items())),
-                       where={"delta": min}, each="epsilon", scale="xy"), width=4.4, height=3.9),
+                       where={"delta": min}, repeat_by="epsilon", scale="xy"), width=4.4, height=3.9),
     caption="The ε of n mechanisms by Corollary 1, by two other rules, and exactly.",
 )  # fmt: skip
 def corollary(epsilon: float, delta: float, n: float) -> Row:
@@ -165,10 +165,14 @@ BEYOND = Part("δ is enough, ε ≥ 1 (not claimed)", cells=("epsilon", "delta")
 
 
 def _noise_needed(table: Table) -> str:
-    share, far = INSIDE.of(table).column("needed"), BEYOND.of(table)
-    wrong = far.column("epsilon")[far.column("exact") > far.column("claimed")]
-    more = f"The formula first fails at ε = {wrong.min():g}." if len(wrong) else "It holds a little beyond ε = 1, too."
-    return f"The noise that is needed is {Ends(share):.3f} of the classical one, for ε below 1. {more}"
+    share, beyond_rows = INSIDE.of(table).column("needed"), BEYOND.of(table)
+    violating_epsilons = beyond_rows.column("epsilon")[beyond_rows.column("exact") > beyond_rows.column("claimed")]
+    remark = (
+        f"The formula first fails at ε = {violating_epsilons.min():g}."
+        if len(violating_epsilons)
+        else "It holds a little beyond ε = 1, too."
+    )
+    return f"The noise that is needed is {Ends(share):.3f} of the classical one, for ε below 1. {remark}"
 
 
 def _until_1(ax: Any, _: Table) -> None:
@@ -231,8 +235,8 @@ def group(noise: str, parameter: float, doublings: float, multiple: float, seed:
     order = multiple * 2 ** (c + 1)
     if noise == "chain":
         laws = random_chain(2**c, int(parameter), int(seed))
-        near = max(max(renyi(a, b, order), renyi(b, a, order)) for a, b in pairwise(laws))
-        claim = group_renyi(RenyiDP(order, near), c)
+        largest_step = max(max(renyi(a, b, order), renyi(b, a, order)) for a, b in pairwise(laws))
+        claim = group_renyi(RenyiDP(order, largest_step), c)
         return {"order": claim.order, "claimed": claim.epsilon, "exact": renyi(laws[0], laws[-1], claim.order)}
     single, many = (
         laplace(parameter * people).pair if noise == "Laplace" else gaussian(1 / parameter, people).pair

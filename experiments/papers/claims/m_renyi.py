@@ -67,7 +67,7 @@ ORDERS = tuple(float(a) for a in np.geomspace(1.05, 400, 120))
 
 
 def printed(mechanism: str, order: float) -> float:
-    """The budget curves of Table II at p = e/(1+e), noise scale 1 and sigma 1."""
+    """Compute the budget curves of Table II at p = e/(1+e), noise scale 1 and sigma 1."""
     if mechanism == "Gaussian":
         return order / 2
     if mechanism == "Laplace":
@@ -79,7 +79,7 @@ def printed(mechanism: str, order: float) -> float:
 
 
 def exact_epsilon(mechanism: str, delta: float, uses: int) -> float:
-    """A lower bound on the epsilon of `uses` uses at `delta`, good to the digits shown."""
+    """Bound the epsilon of `uses` uses at `delta` from below, to the digits shown."""
     if mechanism == "Gaussian":
         pair = gaussian(1.0, math.sqrt(uses)).pair
         return float(brentq(lambda e: math.log(max(pair.hockey_stick(e).lower, 1e-300) / delta), 0, 60 + 9 * uses))
@@ -136,7 +136,7 @@ LARGER = Part("Pr ≤ max(e^ε' Q, δ)", cells=CELLS)
 
 
 def events(noise: str, parameter: float, order: float) -> tuple[Array, Array, float]:
-    """The probabilities of every likelihood-ratio event, and D_order; `parameter` is mu or epsilon."""
+    """Compute the probabilities of every likelihood-ratio event, and D_order."""
     if noise == "Gaussian":
         x = np.linspace(-8, 8, 641)
         return ndtr(parameter - x), ndtr(-x), order * parameter**2 / 2
@@ -155,7 +155,7 @@ def events(noise: str, parameter: float, order: float) -> tuple[Array, Array, fl
                        *(curves("order", "exact / claimed", "parameter {parameter:g}, " + word, by=("parameter",),
                                 where={"part": part.name}, ls=style)
                          for part, style, word in ((SUM, "--", "sum"), (LARGER, "-", "larger"))),
-                       level(), each="noise", where={"delta": min}, scale="2y")),
+                       level(), repeat_by="noise", where={"delta": min}, scale="2y")),
     caption="The largest share of the bound that any likelihood-ratio event reaches: below 1 the proposition holds.",
 )  # fmt: skip
 def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> list[Row]:
@@ -163,9 +163,9 @@ def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> l
     stronger than (ε', δ)-DP."""
     # The event that comes nearest to its bound.
     p, q, divergence = events(noise, parameter, order)
-    raised = math.exp(min(divergence + math.log(1 / delta) / (order - 1), 700)) * q
+    raised_bound = math.exp(min(divergence + math.log(1 / delta) / (order - 1), 700)) * q
     rows = []
-    for part, bound in ((SUM, raised + delta), (LARGER, np.maximum(raised, delta))):
+    for part, bound in ((SUM, raised_bound + delta), (LARGER, np.maximum(raised_bound, delta))):
         worst = int(np.argmax(p / bound))
         rows.append(part(float(p[worst]), float(bound[worst])))
     return rows
@@ -188,7 +188,7 @@ def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> l
                        "probability under its neighbour",
                        curves("probability", "exact", "exact", where={"order": min}, first=6, marker="o", ms=3),
                        curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.4),
-                       where={"n": middle}, each="epsilon", legend="lower right", scale="xy")),
+                       where={"n": middle}, repeat_by="epsilon", legend="lower right", scale="xy")),
     caption="How likely the likeliest reports of one input are under its neighbour: exactly, and by Table I.",
 )  # fmt: skip
 def table_1(epsilon: float, n: float, order: float) -> list[Row]:

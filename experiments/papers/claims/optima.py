@@ -1,4 +1,4 @@
-"""Optimal channels beside bounds: contraction, capacity, subset selection in surveys, and m questions of one person."""
+"""Optimal channels and bounds: contraction, capacity, subset selection in surveys, and m questions of one person."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def contraction(
     return best | {"ratio": 1 / best["ratio"]}
 
 
-def _kept(mass: Array, away: Array, level: float) -> Array:
-    """The mutual information of columns level + 1_A, for masses P(A) and `away` = 1 - P(A), of any shape."""
+def _column_information(mass: Array, complement: Array, level: float) -> Array:
+    """The mutual information of columns level + 1_A, for masses P(A) and `complement` = 1 - P(A), of any shape."""
     mean = level + mass
-    return np.asarray(mass * KL.excess_of(away, mean) + away * KL.excess_of(-mass, mean))
+    return np.asarray(mass * KL.excess_of(complement, mean) + complement * KL.excess_of(-mass, mean))
 
 
 def _information_verdict(table: Table) -> Verdict:
@@ -87,8 +87,8 @@ def _information_verdict(table: Table) -> Verdict:
     binary, response, capacity, loose = (table.ratio(name, "optimum") for name in names)
     epsilon, between = table.column("epsilon"), np.maximum(binary, response)
     low, high = binary[epsilon == epsilon.min()].min(), response[epsilon == epsilon.max()].min()
-    above, least = np.max([between.max(), loose.max()]), np.min([capacity.min(), low, high])
-    right = above <= 1 + CLAIM_ATTAINED and least >= 1 - CLAIM_ATTAINED
+    largest_ratio, smallest_ratio = np.max([between.max(), loose.max()]), np.min([capacity.min(), low, high])
+    right = largest_ratio <= 1 + CLAIM_ATTAINED and smallest_ratio >= 1 - CLAIM_ATTAINED
     return Verdict(
         holds_if(right),
         f"At ε = {epsilon.min():g} the best binary mechanism reaches {low:.7f} of the optimum, at "
@@ -117,7 +117,7 @@ def _entropy(rows: Table) -> Array:
                        curves("epsilon", "binary / capacity", "binary mechanism", first=1),
                        curves("epsilon", "response / capacity", "randomized response", first=2),
                        curves("epsilon", _entropy, "entropy, at most 1", first=3),
-                       each="k", legend="lower left", scale="x", ylim=(0, 1.05))),
+                       repeat_by="k", legend="lower left", scale="x", ylim=(0, 1.05))),
     caption="The optimum, the two mechanisms and the entropy, as shares of the capacity, for a random prior.",
 )  # fmt: skip
 def information(k: float, epsilon: float) -> Row:
@@ -127,20 +127,25 @@ def information(k: float, epsilon: float) -> Row:
     level = 1 / math.expm1(epsilon)
     design = optimal_channel(MutualInformation(prior), LocalDP(epsilon))
     sets = (np.arange(2 ** int(k))[:, None] >> np.arange(int(k))) & 1 == 1
-    inside, outside = sets @ prior, ~sets @ prior
-    binary = (_kept(inside, outside, level) + _kept(outside, inside, level)) / (2 * level + 1)
-    response = _kept(prior, 1 - prior, level).sum() / (int(k) * level + 1)
+    set_mass, complement_mass = sets @ prior, ~sets @ prior
+    binary = (
+        _column_information(set_mass, complement_mass, level) + _column_information(complement_mass, set_mass, level)
+    ) / (2 * level + 1)
+    response = _column_information(prior, 1 - prior, level).sum() / (int(k) * level + 1)
     return {
-        "optimum": design.value, "bound": design.upper_bound, "binary": binary.max(),
-        "response": float(response), "capacity": information_capacity(epsilon),
-    }  # fmt: skip
+        "optimum": design.value,
+        "bound": design.upper_bound,
+        "binary": binary.max(),
+        "response": float(response),
+        "capacity": information_capacity(epsilon),
+    }
 
 
 SEED = 1965
 
 
 def shares(k: float, top: float) -> Array:
-    """`top` for one answer, the rest spread evenly over the others; even shares when `top` is 1/k or less."""
+    """Return `top` for one answer and even proportions for the others."""
     first = max(top, 1 / k)
     return np.append(first, np.full(int(k) - 1, (1 - first) / (k - 1)))
 
@@ -148,7 +153,7 @@ def shares(k: float, top: float) -> Array:
 def simulated(
     law: Array, loadings: Array, p: Array, n: int, replications: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """The mean squared error of the unbiased estimate in simulated surveys of n respondents, and its standard error."""
+    """Compute the mean squared error of simulated surveys, and its standard error."""
     estimates = rng.multinomial(n, law / law.sum(), size=replications) @ loadings.T / n
     errors = ((estimates - p) ** 2).sum(axis=1)
     return float(errors.mean()), float(errors.std() / math.sqrt(replications))
@@ -161,10 +166,21 @@ def _savings_verdict(table: Table) -> Verdict:
     gap = float(np.max(1 - rows.ratio("lower_bound", "optimum")))
     saved, test = float((1 - ratio).max()), table.where(part="simulated").rows[0]
     best = rows.with_column("saved", 1 - ratio).row("saved", np.argmax)
-    told, seen, error = 1 - test["optimum"] / test["subset_selection"], test["saved_simulated"], test["standard_error"]
-    right = (ratio <= 1 + 1e-6).all() and off_by(even) <= 1e-5 and gap <= 2e-3 and abs(seen - told) <= 4 * error
-    others = {name: float(np.max(1 - rows.ratio("optimum", name.replace(" ", "_"))))
-              for name in ("randomized response", "unary encoding")}  # fmt: skip
+    predicted, simulated_saving, error = (
+        1 - test["optimum"] / test["subset_selection"],
+        test["saved_simulated"],
+        test["standard_error"],
+    )
+    right = (
+        (ratio <= 1 + 1e-6).all()
+        and off_by(even) <= 1e-5
+        and gap <= 2e-3
+        and abs(simulated_saving - predicted) <= 4 * error
+    )
+    others = {
+        name: float(np.max(1 - rows.ratio("optimum", name.replace(" ", "_"))))
+        for name in ("randomized response", "unary encoding")
+    }
     return Verdict(
         holds_if(right),
         f"With even shares the optimum is subset selection of the best size, to {off_by(even):.1e}. "
@@ -172,11 +188,11 @@ def _savings_verdict(table: Table) -> Verdict:
         f"ε = {best['epsilon']:g}, commonest answer {best['top']:g}), up to {others['randomized response']:.1%} fewer "
         f"than randomized response and {others['unary encoding']:.1%} fewer than unary encoding. The "
         f"certificates leave at most {gap:.1e} to any other channel. Simulated surveys at k = 5, ε = 1, 0.9: "
-        f"{seen:.2%} (standard error {error:.2%}), by formula {told:.2%}.",
+        f"{simulated_saving:.2%} (standard error {error:.2%}), by formula {predicted:.2%}.",
         {"largest saving over the best subset selection": saved}
         | {f"largest saving over {name}": value for name, value in others.items()}
         | {"at even shares, off by": off_by(even), "largest certified gap": gap,
-           "saving at p = (0.9, 0.025 x 4), ε = 1": told, "the same, simulated": seen},
+           "saving at p = (0.9, 0.025 x 4), ε = 1": predicted, "the same, simulated": simulated_saving},
     )  # fmt: skip
 
 
@@ -190,7 +206,7 @@ def _savings_verdict(table: Table) -> Verdict:
     draw=picture(panel("{k:g} answers", "share of the commonest answer", "respondents saved, %",
                        curves("top", lambda rows: 100 * (1 - rows.ratio("optimum", "subset_selection")),
                               "ε = {epsilon:g}", by=("epsilon",), marker="o", ms=3),
-                       where={"part": "formula"}, each="k", ylim=(-1, None)), width=5.0),
+                       where={"part": "formula"}, repeat_by="k", ylim=(-1, None)), width=5.0),
     caption="Respondents that the optimal channel saves over subset selection of the best size; at 0 the shares are "
     "even.",
 )  # fmt: skip
@@ -213,12 +229,12 @@ def savings(part: str, k: float, epsilon: float, top: float, n: float = 0, repli
         simulated(channel.push(p), efficient_loadings(channel, p), p, int(n), int(replications), rng)
         for channel in (design.channel, subsets[best])
     )
-    seen = 1 - ours / theirs
-    error = (1 - seen) * math.hypot(ours_error / ours, theirs_error / theirs)
-    return row | {"saved_simulated": seen, "standard_error": error}
+    simulated_saving = 1 - ours / theirs
+    error = (1 - simulated_saving) * math.hypot(ours_error / ours, theirs_error / theirs)
+    return row | {"saved_simulated": simulated_saving, "standard_error": error}
 
 
-def _one(epsilon: float) -> float:
+def _single_question(epsilon: float) -> float:
     """coth(eps/2)^2 / 4: the variance of a share, for one respondent, by randomized response."""
     return 0.25 / math.tanh(epsilon / 2) ** 2
 
@@ -252,17 +268,20 @@ def asked(m: float, epsilon: float) -> Row:
     m = int(m)
     sampled = max(1, min(m, int(epsilon / 2.5)))
     # Half of the vectors are near a vector of answers; for even m those in the middle are on both sides [DJW].
-    near = 2 ** (m - 1) + (math.comb(m, m // 2) / 2 if m % 2 == 0 else 0)
-    spread = near / math.comb(m - 1, m // 2)
+    pairs_of_sets = 2 ** (m - 1) + (math.comb(m, m // 2) / 2 if m % 2 == 0 else 0)
+    spread = pairs_of_sets / math.comb(m - 1, m // 2)
     best = 0.25 * m / rule(m, epsilon)
-    halves, share, one = (np.full(2, 0.5),), (np.array([[1.0, 0.0]]),), (np.ones(1),)
-    least = RespondentsBound.of(epsilon, halves * m, share * m, one * m, one * m)  # each share with the variance 1
+    halves, share, unit_variance = (np.full(2, 0.5),), (np.array([[1.0, 0.0]]),), (np.ones(1),)
+    respondents_bound = RespondentsBound.of(
+        epsilon, halves * m, share * m, unit_variance * m, unit_variance * m
+    )  # each share with the variance 1
     return {
-        "split": _one(epsilon / m),
-        "half-space": spread**2 * _one(epsilon),
-        "fakes": m**2 * _one(epsilon),  # the amplified epsilon holds where one answer changes, not the whole vector
-        "sampled": m / sampled * _one(epsilon / sampled),
-        "one": m * _one(epsilon),
+        "split": _single_question(epsilon / m),
+        "half-space": spread**2 * _single_question(epsilon),
+        "fakes": m**2
+        * _single_question(epsilon),  # the amplified epsilon holds where one answer changes, not the whole vector
+        "sampled": m / sampled * _single_question(epsilon / sampled),
+        "one": m * _single_question(epsilon),
         "rule": best,
-        "bound": least.proved(FLOAT),
+        "bound": respondents_bound.proved(FLOAT),
     }

@@ -1,4 +1,4 @@
-"""Sentences beside the theorems that are false as printed, with their numbers and, where there is one, the repair."""
+"""Sentences near the theorems that are false as printed, with their numbers and, where there is one, the repair."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ LOG_REPAIRED = Part("repaired: it is -D₁(f(D)‖f(D'))", Subject.REMARK, equal
 def bayes_factor(seed: float) -> list[Row]:
     """The expected change of log R(D, D') is D₁(f(D)‖f(D')), with R(D, D') = p(D'|X)/p(D|X) and X from f(D)."""
     rng = np.random.default_rng([4, int(seed)])
-    p = random_law(rng, 4, least=0.01)
+    p = random_law(rng, 4, min_mass=0.01)
     q = tilted(rng, p, 1.0)
     prior = float(rng.uniform(0.1, 0.9))
     odds = prior * q / ((1 - prior) * p)  # of D' against D after each report
@@ -199,7 +199,7 @@ def mixtures_and_crossings(kind: str, order: float, seed: float = 0) -> list[Row
         exact = float(laplace(1.0).pair.renyi(order).value)
         return [part(math.log1p(2 ** (d * (order - 1))) / (order - 1), exact) for part, d in ((STORY, 2), (ALONE, 1))]
     rng = np.random.default_rng([116, int(seed)])
-    p, other = random_law(rng, 4, least=0.01), random_law(rng, 4, least=0.01)
+    p, other = random_law(rng, 4, min_mass=0.01), random_law(rng, 4, min_mass=0.01)
     q, another = tilted(rng, p, 1.0), tilted(rng, other, 1.0)
     largest = max(renyi(p, q, order), renyi(other, another, order))
     coins = [renyi(t * p + (1 - t) * other, t * q + (1 - t) * another, order) for t in np.linspace(0.01, 0.99, 99)]

@@ -20,7 +20,7 @@ from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.tolerances import MINIMUM_RHO, SAME_ORDER
 from ldpopt.privacy import Guarantee, renyi, zcdp
 from ldpopt.privacy.loss import privacy_loss
-from ldpopt.privacy.renyi import SCANNED, highest_rate, lowest, renyi_order
+from ldpopt.privacy.renyi import SCANNED_ORDERS, highest_rate, lowest, renyi_order
 from ldpopt.values.distribution import Array, Index, between, positive_epsilon
 
 MAX_CAP_WITH_LINEAR_PART = 3.0
@@ -371,7 +371,7 @@ class ConcentratedLDP(ColumnConstraint):
             bracket = float(usable[max(peak - 1, 0)]), float(usable[min(peak + 1, len(usable) - 1)])
             pairs = np.flatnonzero(peaks[peak])
             rows = loss.rows(pairs)
-            scan = lowest(rows, orders := np.linspace(*bracket, SCANNED)) / orders[:, None]
+            scan = lowest(rows, orders := np.linspace(*bracket, SCANNED_ORDERS)) / orders[:, None]
             for pair in pairs[scan.max(axis=0) > MIN_SCAN_PEAK * self.rho].tolist():
                 order, rate = highest_rate(loss.rows(np.array([pair])), *bracket)
                 is_new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)

@@ -23,7 +23,7 @@ from ldpopt.design.problems.reduction import Pair, dominating_pair, knots_near_c
 from ldpopt.design.two_hypotheses.program import Blocks, merge_starts
 from ldpopt.design.two_hypotheses.proof import MAX_POINTS, EnvelopeDual
 from ldpopt.divergences import FDivergence
-from ldpopt.divergences.rules import own_slack
+from ldpopt.divergences.rules import custom_slack
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.rounding import ULP
 from ldpopt.values.distribution import Array, Index, at_least_two
@@ -95,7 +95,7 @@ def _level_and_potentials(f: FDivergence, p0: Array, p1: Array, epsilon: float, 
     )
     potentials = blocks.paying(price, margin)
     if not f.recipe:  # Even blocks of value zero, where f has no kink, need the kernel's margin.
-        potentials[1:] += 4 * own_slack(f) * np.cumsum(np.abs(pair.difference[order]))
+        potentials[1:] += 4 * custom_slack(f) * np.cumsum(np.abs(pair.difference[order]))
     return price / blocks.level * (1 + LEVEL_MARGIN), potentials
 
 

@@ -28,7 +28,7 @@ from ldpopt.errors import SolverError, invalid
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
 from ldpopt.numbers.tolerances import MEETING, SAME_TANGENT, TANGENT_GAP
 from ldpopt.values.distribution import Array, Index, distribution
-from ldpopt.values.labels import distinct_labels, together
+from ldpopt.values.labels import aligned, distinct_labels
 from ldpopt.values.results import ByValue
 
 MAX_ROUNDS = 40
@@ -190,7 +190,7 @@ class AgainstSet(Utility, f=f_divergence):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        (p0, p1), inputs = together((("p0", self.p0), ("p1", self.p1)), self.inputs)
+        (p0, p1), inputs = aligned((("p0", self.p0), ("p1", self.p1)), self.inputs)
         first, second = as_set(p0, "p0"), as_set(p1, "p1")
         if first.size != second.size:
             raise invalid("p1", f"{first.size} inputs, as many as p0", second.size)

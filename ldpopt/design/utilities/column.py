@@ -25,7 +25,7 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.errors import Phrase, invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.values.distribution import Array, number
-from ldpopt.values.labels import together, vectors
+from ldpopt.values.labels import aligned, vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class WorstOf(ColumnUtility):
             raise invalid("others", "at least one alternative", "none")
         others = vectors(self.others)
         named = [("p0", self.p0), *((f"alternative {index}", p) for index, p in enumerate(others))]
-        (p0, *alternatives), inputs = together(named, self.inputs)
+        (p0, *alternatives), inputs = aligned(named, self.inputs)
         parts = tuple(Divergence(self.f, p0, p, inputs) for p in alternatives)
         stacked = np.stack([part.p1 for part in parts])
         vars(self).update(each=parts, p0=parts[0].p0, others=stacked, inputs=parts[0].inputs)

@@ -24,7 +24,7 @@ from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array, Index, distribution
-from ldpopt.values.labels import Label, distinct_labels, together
+from ldpopt.values.labels import Label, aligned, distinct_labels
 
 
 def f_divergence(f: Any, name: str) -> FDivergence:
@@ -43,7 +43,7 @@ def labeled_distributions(
 
     named : their names in errors, and the distributions.
     """
-    vectors, labels = together(named, inputs)
+    vectors, labels = aligned(named, inputs)
     laws = [distribution(p, name) for (name, _), p in zip(named, vectors, strict=True)]
     for (name, _), p in zip(named, laws, strict=True):
         if len(p) != len(laws[0]):

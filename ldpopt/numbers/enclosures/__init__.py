@@ -1,8 +1,8 @@
-"""Real numbers between two ends: every operation encloses its true result, whatever floating point does.
+"""Real numbers between two ends: every operation encloses its true result, including all floating-point errors.
 
 A proof about float inputs is a formula in real numbers. The formulas of this package are written once, over an
-arithmetic: `FLOAT` carries two float64 ends rounded outward, fast; `EXACT` carries balls of 256 bits [ARB], so that
-what `FLOAT` leaves open for want of digits is closed.
+arithmetic. `FLOAT` has two float64 ends rounded outward, and is fast. `EXACT` uses 256-bit ball arithmetic [ARB], which
+decides comparisons that `FLOAT` leaves open for lack of digits.
 
 >>> x = FLOAT.of([0.1, 0.2])
 >>> total = (x.exp() - 1).sum()
@@ -20,5 +20,5 @@ __all__ = ["EXACT", "FLOAT", "Arithmetic", "Enclosure", "Exact", "arithmetic"]
 
 
 def arithmetic(exact: bool) -> Arithmetic:
-    """`EXACT` or `FLOAT`."""
+    """Return `EXACT` or `FLOAT`."""
     return EXACT if exact else FLOAT

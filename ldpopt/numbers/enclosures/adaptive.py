@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ldpopt.numbers.enclosures.exact import above, below, precision
+from ldpopt.numbers.enclosures.exact import float_above, float_below, precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -19,17 +19,17 @@ START_BITS, MAX_BITS = 64, 4096
 GUARD_BITS = 64
 """Bits beyond the accuracy that a formula aims at: they cover exponents of up to 2**40 and the sums of its terms."""
 
-NARROW = 2.0**-46
-"""An enclosure is narrow enough if its width is at most this share of its size."""
+NARROW_RTOL = 2.0**-46
+"""Relative width of a narrow enclosure."""
 
 
-def enclosed(formula: Callable[[int], arb], narrow: float = NARROW) -> tuple[float, float]:
+def enclosed(formula: Callable[[int], arb], narrow: float = NARROW_RTOL) -> tuple[float, float]:
     """Return floats (low, high) around the number that a formula gives at every precision.
 
     Parameters
     ----------
-    formula : maps the bits of accuracy that it shall aim at to a ball around the number.
-    narrow : the relative width at which the attempts end; they also end at `MAX_BITS`.
+    formula : maps the bits of accuracy to aim at to a ball around the number.
+    narrow : the relative width that ends the attempts; they also end at `MAX_BITS`.
 
     >>> from flint import arb
     >>> low, high = enclosed(lambda bits: (1 + arb(1e-30)).log())
@@ -41,7 +41,7 @@ def enclosed(formula: Callable[[int], arb], narrow: float = NARROW) -> tuple[flo
         with precision(bits + GUARD_BITS):
             ball = formula(bits)
             if ball.is_finite():
-                low, high = max(low, below(ball)), min(high, above(ball))
+                low, high = max(low, float_below(ball)), min(high, float_above(ball))
         if math.isfinite(high - low) and high - low <= narrow * max(abs(low), abs(high)):
             break
         bits *= 2

@@ -1,4 +1,4 @@
-"""What both arithmetics share: the enclosure as a value that refuses to be compared, and products of matrices."""
+"""Shared parts of both arithmetics: the enclosure, whose comparison raises an error, and products of matrices."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def of(self, values: Values) -> Enclosure:
-        """The numbers themselves, each taken as exact; NaN is any number at all."""
+        """Enclose the numbers themselves, each taken as exact; NaN encloses every number."""
 
     @abstractmethod
     def between(self, lower: Values, upper: Values) -> Enclosure:
-        """Numbers known to lie from `lower` to `upper`; a NaN end is unbounded."""
+        """Enclose numbers known to lie from `lower` to `upper`; a NaN end is unbounded."""
 
     @abstractmethod
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> Enclosure:
-        """The parts in one array along an axis that they have."""
+        """Join the parts in one array along an existing axis."""
 
     @abstractmethod
     def where(self, mask: npt.ArrayLike, yes: Values, no: Values) -> Enclosure:
-        """`yes` where the boolean `mask` holds, else `no`."""
+        """Select `yes` where the boolean `mask` holds, else `no`."""
 
     def zeros(self, shape: int | tuple[int, ...]) -> Enclosure:
-        """Exact zeros."""
+        """Return exact zeros."""
         return self.of(np.zeros(shape))
 
     def stack(self, parts: Sequence[Values], axis: int = 0) -> Enclosure:
-        """The parts of one shape along a new axis."""
-        each = [self.of(part) for part in parts]
-        place = axis % (each[0].ndim + 1)
-        return self.concatenate([part[(slice(None),) * place + (None,)] for part in each], place)
+        """Join parts of one shape along a new axis."""
+        enclosures = [self.of(part) for part in parts]
+        place = axis % (enclosures[0].ndim + 1)
+        return self.concatenate([part[(slice(None),) * place + (None,)] for part in enclosures], place)
 
 
 class Enclosure(ABC):
     """An array of real numbers, each known to lie between two ends.
 
     Operations accept an `Enclosure` of the same arithmetic, Python numbers and arrays of exact numbers, and broadcast.
-    A function is taken on the part of the enclosure inside its domain. What is undefined (inf - inf, 0 * inf, division
+    A function is taken on the part of the enclosure inside its domain. An undefined value (inf - inf, 0 * inf, division
     by an interval that contains zero, NaN) encloses every number. Comparisons raise TypeError: ask `certainly_at_most`.
     """
 
@@ -96,7 +96,7 @@ class Enclosure(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """As numpy's."""
+        """The shape, as that of numpy arrays."""
 
     @abstractmethod
     def _map(self, function: str, *arguments: Any) -> Enclosure:
@@ -118,73 +118,73 @@ class Enclosure(ABC):
 
     @abstractmethod
     def sum(self, axis: int | None = None) -> Enclosure:
-        """The sum of all numbers, or along an axis."""
+        """Sum all numbers, or sum along an axis."""
 
     @abstractmethod
     def cumsum(self, axis: int = 0) -> Enclosure:
-        """The running sums along an axis."""
+        """Compute the running sums along an axis."""
 
     @abstractmethod
     def _increasing(self, function: str) -> Enclosure:
         """exp, expm1, log or log1p."""
 
     def exp(self) -> Enclosure:
-        """The exponential."""
+        """Compute the exponential."""
         return self._increasing("exp")
 
     def expm1(self) -> Enclosure:
-        """exp(x) - 1, with all digits near zero."""
+        """Compute exp(x) - 1, with all digits near zero."""
         return self._increasing("expm1")
 
     def log(self) -> Enclosure:
-        """The natural logarithm; unbounded below where the lower end is not positive."""
+        """Compute the natural logarithm; unbounded below unless the lower end is positive."""
         return self._increasing("log")
 
     def log1p(self) -> Enclosure:
-        """log(1 + x), with all digits near zero."""
+        """Compute log(1 + x), with all digits near zero."""
         return self._increasing("log1p")
 
     @abstractmethod
     def sqrt(self) -> Enclosure:
-        """The square root."""
+        """Compute the square root."""
 
     def square(self) -> Enclosure:
-        """x * x, never negative."""
+        """Compute x * x, never negative."""
         size: Enclosure = self.abs()
         return size * size
 
     @abstractmethod
     def abs(self) -> Enclosure:
-        """The absolute value."""
+        """Compute the absolute value."""
 
     @abstractmethod
     def maximum(self, other: Values) -> Enclosure:
-        """The larger of two numbers, entry by entry."""
+        """Compute the larger of two numbers, entry by entry."""
 
     @abstractmethod
     def max(self, axis: int | None = None) -> Enclosure:
-        """The largest number, or the largest along an axis; of none it is an error."""
+        """Compute the largest number, or the largest along an axis; an empty array is an error."""
 
     def minimum(self, other: Values) -> Enclosure:
-        """The smaller of two numbers, entry by entry."""
+        """Compute the smaller of two numbers, entry by entry."""
         return -((-self).maximum(-self.arithmetic.of(other)))
 
     def min(self, axis: int | None = None) -> Enclosure:
-        """The smallest number, or the smallest along an axis."""
+        """Compute the smallest number, or the smallest along an axis."""
         return -((-self).max(axis))
 
     def positive(self) -> Enclosure:
-        """max(x, 0)."""
+        """Compute max(x, 0)."""
         return self.maximum(0.0)
 
     def power(self, exponent: float) -> Enclosure:
-        """x**exponent for positive x and an exact real exponent."""
+        """Compute x**exponent for positive x and an exact real exponent."""
         if exponent == 1:
             return self
         return (self.log() * exponent).exp()
 
     def certainly_at_most(self, other: Values) -> Any:
-        """Whether it is proved that each number is at most its counterpart: a boolean array, or a bool."""
+        """Return True where it is proved that a number is at most its counterpart."""
         holds = np.asarray(self.upper) <= np.asarray(self.arithmetic.of(other).lower)
         return holds if holds.ndim else bool(holds)
 
@@ -207,7 +207,7 @@ class Enclosure(ABC):
         return self._map("transpose")
 
     def reshape(self, *shape: Any) -> Enclosure:
-        """The same numbers in another shape."""
+        """Return the same numbers in another shape."""
         return self._map("reshape", *shape)
 
     def __len__(self) -> int:
@@ -268,7 +268,8 @@ class Enclosure(ABC):
 
 
 def real_array(values: Any) -> npt.NDArray[Any]:
-    """`values` as float64, else as an object array of floats and Fractions; `InvalidInput` for no real number."""
+    """Return `values` as float64, else as an object array of floats and Fractions."""
+    # `InvalidInput` for values that are not real numbers.
     raw = np.asarray(values)
     if raw.dtype.kind == "b" or raw.dtype in (np.float64, np.float32, np.float16):
         return raw.astype(np.float64)
@@ -291,9 +292,10 @@ INF = float("inf")
 
 
 def product(low_a: Array, high_a: Array, low_b: Array, high_b: Array) -> tuple[Array, Array]:
-    """Ends of the product of two matrices, each given by its ends, from midpoints and radii.
+    """Compute the ends of the product of two matrices, each given by its ends.
 
-    (A + R)(B + S), |R| <= r, |S| <= s, is within |A| s + r (|B| + s) of A B. The computed A B is within n u / (1 - n u)
+    The matrices are represented by midpoints and radii. (A + R)(B + S), |R| <= r, |S| <= s, is within |A| s + r (|B| +
+    s) of A B. The computed A B is within n u / (1 - n u)
     |A| |B| of it, and n/2 times the smallest float where products underflow [HIG, section 3.5]. The products of the
     bound, of non-negative matrices, are too small by the same errors at most, which the factor on the bound makes good.
     """

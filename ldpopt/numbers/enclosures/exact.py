@@ -21,7 +21,7 @@ from ldpopt.numbers.enclosures.base import LARGEST_FLOAT, Arithmetic, Enclosure,
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["EXACT", "Balls", "Exact", "ExactEnclosure", "above", "below"]
+__all__ = ["EXACT", "Balls", "Exact", "ExactEnclosure", "float_above", "float_below"]
 
 Balls = npt.NDArray[Any]
 """An object array of `arb`."""
@@ -31,7 +31,7 @@ P = ParamSpec("P")
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Balls rounded to `bits` bits meanwhile."""
+    """Set the precision of balls to `bits` bits inside the block."""
     import flint
 
     before = flint.ctx.prec
@@ -64,7 +64,7 @@ def _array(value: Any) -> Balls:
     return boxed
 
 
-def _each(function: Callable[..., Any], *arrays: Balls) -> Balls:
+def _entrywise(function: Callable[..., Any], *arrays: Balls) -> Balls:
     """`function` of each entry, or of entries side by side."""
     return _array(np.frompyfunc(function, len(arrays), 1)(*arrays))
 
@@ -81,7 +81,7 @@ class ExactEnclosure(Enclosure):
         object.__setattr__(self, "_arithmetic", arithmetic)
         object.__setattr__(self, "_balls", _array(balls))
 
-    def _made(self, balls: Any) -> ExactEnclosure:
+    def _wrap(self, balls: Any) -> ExactEnclosure:
         return ExactEnclosure(self._arithmetic, balls)
 
     @property
@@ -90,7 +90,7 @@ class ExactEnclosure(Enclosure):
 
     def _float64(self, upper: bool) -> npt.NDArray[np.float64]:
         with precision(self._arithmetic.bits):
-            ends = [(above if upper else below)(ball) for ball in self._balls.ravel().tolist()]
+            ends = [(float_above if upper else float_below)(ball) for ball in self._balls.ravel().tolist()]
         return np.array(ends, dtype=np.float64).reshape(self.shape)
 
     @property
@@ -100,82 +100,82 @@ class ExactEnclosure(Enclosure):
 
     @_precise
     def _end(self, which: str) -> ExactEnclosure:
-        return self._made(_each(lambda ball: getattr(ball, which)(), self._balls))
+        return self._wrap(_entrywise(lambda ball: getattr(ball, which)(), self._balls))
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self._balls.shape
 
     def _map(self, function: str, *arguments: Any) -> ExactEnclosure:
-        return self._made(getattr(self._balls, function)(*arguments))
+        return self._wrap(getattr(self._balls, function)(*arguments))
 
     def __getitem__(self, index: Any) -> ExactEnclosure:
-        return self._made(self._balls[index])
+        return self._wrap(self._balls[index])
 
     def _other(self, other: Values) -> Balls:
         return self._arithmetic.of(other)._balls
 
     @_precise
     def __neg__(self) -> ExactEnclosure:
-        return self._made(_each(lambda ball: -ball, self._balls))
+        return self._wrap(_entrywise(lambda ball: -ball, self._balls))
 
     @_precise
     def __add__(self, other: Values) -> ExactEnclosure:
-        return self._made(self._balls + self._other(other))
+        return self._wrap(self._balls + self._other(other))
 
     @_precise
     def __mul__(self, other: Values) -> ExactEnclosure:
-        return self._made(self._balls * self._other(other))
+        return self._wrap(self._balls * self._other(other))
 
     @_precise
     def __truediv__(self, other: Values) -> ExactEnclosure:
-        return self._made(self._balls / self._other(other))
+        return self._wrap(self._balls / self._other(other))
 
     @_precise
     def _product(self, other: ExactEnclosure) -> ExactEnclosure:
         from flint import arb_mat
 
-        own, others = (arb_mat(*balls.shape, balls.ravel().tolist()) for balls in (self._balls, other._balls))
-        return self._made(_filled((own * others).entries(), (self.shape[0], other.shape[1])))
+        left, right = (arb_mat(*balls.shape, balls.ravel().tolist()) for balls in (self._balls, other._balls))
+        return self._wrap(_filled((left * right).entries(), (self.shape[0], other.shape[1])))
 
     @_precise
     def sum(self, axis: int | None = None) -> ExactEnclosure:
-        return self._made(np.add.reduce(self._balls, axis=axis, initial=_ball(0.0)))
+        return self._wrap(np.add.reduce(self._balls, axis=axis, initial=_ball(0.0)))
 
     @_precise
     def cumsum(self, axis: int = 0) -> ExactEnclosure:
-        return self._made(np.cumsum(self._balls, axis=axis))
+        return self._wrap(np.cumsum(self._balls, axis=axis))
 
     @_precise
     def _increasing(self, function: str) -> ExactEnclosure:
-        """Of a logarithm, everything where the lower end is not positive, since a ball is no half-line."""
-        return self._made(_each(methodcaller(function), self._balls))
+        """The increasing function; a logarithm is everything unless the lower end is positive, as balls are bounded."""
+        return self._wrap(_entrywise(methodcaller(function), self._balls))
 
     @_precise
     def sqrt(self) -> ExactEnclosure:
-        return self._made(_each(_root, self._balls))
+        return self._wrap(_entrywise(_root, self._balls))
 
     @_precise
     def abs(self) -> ExactEnclosure:
-        return self._made(_each(_size, self._balls))
+        return self._wrap(_entrywise(_size, self._balls))
 
     @_precise
     def maximum(self, other: Values) -> ExactEnclosure:
-        return self._made(_each(lambda own, others: own.max(others), self._balls, self._other(other)))
+        return self._wrap(_entrywise(lambda own, others: own.max(others), self._balls, self._other(other)))
 
     @_precise
     def max(self, axis: int | None = None) -> ExactEnclosure:
         entries = self._balls.ravel() if axis is None else np.moveaxis(self._balls, axis, 0)
         if not len(entries):
             raise ValueError("the largest of no numbers")
-        largest = self._made(entries[0])
+        largest = self._wrap(entries[0])
         for entry in entries[1:]:
-            largest = largest.maximum(self._made(entry))
+            largest = largest.maximum(self._wrap(entry))
         return largest
 
 
 class Exact(Arithmetic):
-    """Balls with midpoints of `bits` bits; exact in the sense that more bits close whatever is left open."""
+    """Balls with midpoints of `bits` bits; exact in the sense that more bits decide every open comparison."""
 
     exact = True
 
@@ -183,7 +183,7 @@ class Exact(Arithmetic):
         self.bits = bits
 
     def of(self, values: Values) -> ExactEnclosure:
-        """The numbers themselves; a Fraction is divided out at the precision."""
+        """Enclose the numbers themselves; a Fraction is divided at the precision."""
         if isinstance(values, ExactEnclosure):
             return values if values.arithmetic.bits == self.bits else ExactEnclosure(self, values._balls)
         if isinstance(values, Enclosure):
@@ -193,10 +193,11 @@ class Exact(Arithmetic):
             return ExactEnclosure(self, _filled([_ball(value) for value in array.ravel().tolist()], array.shape))
 
     def between(self, lower: Values, upper: Values) -> ExactEnclosure:
-        """Numbers from `lower` to `upper`, of which the ball's radius holds nine digits; out of order, everything."""
+        """Enclose numbers from `lower` to `upper`; ends out of order enclose everything."""
+        # A ball's radius has nine digits.
         low, high = self.of(lower), self.of(upper)
         with precision(self.bits):
-            return ExactEnclosure(self, _each(_joined, low._balls, high._balls))
+            return ExactEnclosure(self, _entrywise(_ball_between, low._balls, high._balls))
 
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> ExactEnclosure:
         return ExactEnclosure(self, np.concatenate([self.of(part)._balls for part in parts], axis=axis))
@@ -224,7 +225,7 @@ def _ball(value: float | Fraction) -> arb:
     return flint.arb(value)
 
 
-def _joined(lower: arb, upper: arb) -> arb:
+def _ball_between(lower: arb, upper: arb) -> arb:
     import flint
 
     return lower.lower().union(upper.upper()) if lower.lower() <= upper.upper() else flint.arb("nan")
@@ -243,8 +244,8 @@ def _root(ball: arb) -> arb:
     return ball.sqrt()
 
 
-def below(ball: arb) -> float:
-    """The largest float64 not above the lower end of the ball, by exact integers."""
+def float_below(ball: arb) -> float:
+    """Return the largest float64 not above the lower end of the ball, by exact integers."""
     end = ball.lower()
     if end.is_nan() or not end.is_finite():
         return math.inf if end > 0 and ball.is_exact() else -math.inf
@@ -259,6 +260,6 @@ def below(ball: arb) -> float:
         return LARGEST_FLOAT if mantissa > 0 else -math.inf
 
 
-def above(ball: arb) -> float:
-    """The smallest float64 not below the upper end of the ball."""
-    return -below(-ball)
+def float_above(ball: arb) -> float:
+    """Return the smallest float64 not below the upper end of the ball."""
+    return -float_below(-ball)

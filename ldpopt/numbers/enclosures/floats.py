@@ -1,10 +1,10 @@
 """The fast arithmetic: two float64 ends, every operation rounded outward.
 
-Why the ends are outside. IEEE 754 rounds + - * / sqrt to the nearest float, so the neighbouring float (`nextafter`) is
-beyond the true value, also where the result is subnormal. numpy keeps its vectorised functions within 4 units in the
-last place (its enhancement proposal 38); `MARGIN` allows exp, expm1, log and log1p 8 of them. Sums and products of
-matrices carry the bound of n rounding errors, n u / (1 - n u) times the sum of the absolute values, whatever the order
-of the additions [HIG, section 3.1].
+The reason that the ends are outside: IEEE 754 rounds + - * / sqrt to the nearest float, so the neighboring float
+(`nextafter`) is beyond the true value, also where the result is subnormal. The vectorized functions of numpy err by at
+most 4 units in the last place (its enhancement proposal 38); `MARGIN` allows exp, expm1, log and log1p 8 of them. Sums
+and products of matrices use the bound of n rounding errors. It is n u / (1 - n u) times the sum of the absolute values,
+for every order of the additions [HIG, section 3.1].
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ldpopt.errors import CertificateError
 from ldpopt.numbers.enclosures.base import LARGEST_FLOAT, Arithmetic, Array, Enclosure, Values, product, real_array
 from ldpopt.numbers.rounding import SUBNORMAL, ULP, float_down, float_up
 
-__all__ = ["FLOAT", "INF", "MARGIN", "SMALL", "FloatArithmetic", "FloatEnclosure"]
+__all__ = ["FLOAT", "INF", "MARGIN", "SMALLEST_NORMAL", "FloatArithmetic", "FloatEnclosure"]
 
 MARGIN = 9 * ULP
 """Relative error allowed to exp, expm1, log and log1p: 8 units in the last place, and one for its own rounding."""
 
 INF = float("inf")
 
-SMALL = 2.0**-1022
-"""The smallest number of full precision."""
+SMALLEST_NORMAL = 2.0**-1022
+"""Smallest number of full precision."""
 
 
 def _down(value: Array) -> Array:
@@ -50,7 +50,7 @@ class FloatEnclosure(Enclosure):
 
     def __init__(self, low: Array, high: Array) -> None:
         """Ends already rounded outward; NaN opens its end."""
-        if not SMALL / 2 > 0:  # some libraries, built with -ffast-math, switch the processor to this
+        if not SMALLEST_NORMAL / 2 > 0:  # some libraries, built with -ffast-math, switch the processor to this
             raise CertificateError("float64 arithmetic in this process takes tiny numbers for zero and proves nothing")
         if np.count_nonzero(low <= high) < low.size:
             low, high = np.where(np.isnan(low), -INF, low), np.where(np.isnan(high), INF, high)
@@ -97,8 +97,8 @@ class FloatEnclosure(Enclosure):
             low = self._low + right._low
             high = low if self._point and right._point else self._high + right._high
             # A sum below the smallest number of full precision is exact: additions do not underflow.
-            low = np.where(np.abs(low) < SMALL, low, _down(low))
-            return FloatEnclosure(low, np.where(np.abs(high) < SMALL, high, _up(high)))
+            low = np.where(np.abs(low) < SMALLEST_NORMAL, low, _down(low))
+            return FloatEnclosure(low, np.where(np.abs(high) < SMALLEST_NORMAL, high, _up(high)))
 
     def __mul__(self, other: Values) -> FloatEnclosure:
         right = FLOAT.of(other)
@@ -107,8 +107,8 @@ class FloatEnclosure(Enclosure):
             others = [] if self._point else [(self._high, right._low)]
             others += [] if right._point else [(self._low, right._high)]
             others += [] if self._point or right._point else [(self._high, right._high)]
-            for own, further in others:
-                product = own * further
+            for left, right_end in others:
+                product = left * right_end
                 low, high = np.minimum(low, product), np.maximum(high, product)  # both keep NaN
             return _signed(_down(low), _up(high), self, right)
 
@@ -119,8 +119,8 @@ class FloatEnclosure(Enclosure):
         if (right._high < 0).all():
             return (-self)._divided(-right)
         positive, negative = right._low > 0, right._high < 0
-        above, below = FLOAT.where(positive, right, 1.0), FLOAT.where(negative, right, -1.0)
-        quotient = FLOAT.where(negative, (-self)._divided(-below), self._divided(above))
+        positive_divisor, negative_divisor = FLOAT.where(positive, right, 1.0), FLOAT.where(negative, right, -1.0)
+        quotient = FLOAT.where(negative, (-self)._divided(-negative_divisor), self._divided(positive_divisor))
         return FLOAT.where(positive | negative, quotient, np.nan)
 
     def _divided(self, right: FloatEnclosure) -> FloatEnclosure:
@@ -160,7 +160,7 @@ class FloatEnclosure(Enclosure):
 
     def _increasing(self, function: str) -> FloatEnclosure:
         """A function that numpy knows within `MARGIN`, of the part in its domain; of a point outside, everything."""
-        compute, zero, domain, least = _INCREASING[function]
+        compute, zero, domain, minimum = _INCREASING[function]
         with np.errstate(all="ignore"):
             start = self._low if self._point else np.maximum(self._low, domain)
             value = np.asarray(compute(start))
@@ -169,14 +169,14 @@ class FloatEnclosure(Enclosure):
             value = value if self._point else np.asarray(compute(self._high))
             high = np.where(value == -INF, -LARGEST_FLOAT, value)
             high = np.where(self._high == zero, 0.0, high + (np.abs(high) * MARGIN + 16 * SUBNORMAL))
-        outside = np.isnan(high)
-        return FloatEnclosure(np.maximum(np.where(outside, -INF, low), least), np.where(outside, INF, high))
+        undefined = np.isnan(high)
+        return FloatEnclosure(np.maximum(np.where(undefined, -INF, low), minimum), np.where(undefined, INF, high))
 
     def sqrt(self) -> FloatEnclosure:
         with np.errstate(invalid="ignore"):
             low, high = np.sqrt(np.maximum(self._low, 0.0)), np.sqrt(self._high)
-        outside = np.isnan(high)
-        low = np.where(outside, -INF, np.where(low == 0, 0.0, _down(low)))
+        undefined = np.isnan(high)
+        low = np.where(undefined, -INF, np.where(low == 0, 0.0, _down(low)))
         return FloatEnclosure(low, np.where(high == 0, 0.0, _up(high)))
 
     def abs(self) -> FloatEnclosure:
@@ -221,7 +221,7 @@ class FloatArithmetic(Arithmetic):
     exact = False
 
     def of(self, values: Values) -> FloatEnclosure:
-        """The numbers themselves; what no float64 holds lies between its neighbours."""
+        """Enclose the numbers themselves; a number that is not a float64 lies between its neighbors."""
         if isinstance(values, FloatEnclosure):
             return values
         if isinstance(values, Enclosure):
@@ -234,17 +234,17 @@ class FloatArithmetic(Arithmetic):
         return FloatEnclosure(array, array)
 
     def between(self, lower: Values, upper: Values) -> FloatEnclosure:
-        """Numbers from `lower` to `upper`; ends out of order enclose everything."""
+        """Enclose numbers from `lower` to `upper`; ends out of order enclose everything."""
         low, high = np.broadcast_arrays(self.of(lower)._low, self.of(upper)._high)
-        wrong = ~(low <= high)
-        return FloatEnclosure(np.where(wrong, -INF, low), np.where(wrong, INF, high))
+        out_of_order = ~(low <= high)
+        return FloatEnclosure(np.where(out_of_order, -INF, low), np.where(out_of_order, INF, high))
 
     def concatenate(self, parts: Sequence[Values], axis: int = 0) -> FloatEnclosure:
-        each = [self.of(part) for part in parts]
-        low = np.concatenate([part._low for part in each], axis=axis)
-        if all(part._point for part in each):
+        enclosures = [self.of(part) for part in parts]
+        low = np.concatenate([part._low for part in enclosures], axis=axis)
+        if all(part._point for part in enclosures):
             return FloatEnclosure(low, low)
-        return FloatEnclosure(low, np.concatenate([part._high for part in each], axis=axis))
+        return FloatEnclosure(low, np.concatenate([part._high for part in enclosures], axis=axis))
 
     def where(self, mask: npt.ArrayLike, yes: Values, no: Values) -> FloatEnclosure:
         yes_in, no_in = self.of(yes), self.of(no)
