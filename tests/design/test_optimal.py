@@ -222,7 +222,7 @@ def test_multipliers_of_a_neighbour(monkeypatch, k):
     problem = utility(k, 0)
     first = optimal_channel(problem, constraints(1.0, 0.10))
     calls = []
-    monkeypatch.setattr("ldpopt.design.two_hypotheses.method.own_envelope_dual", _counted(calls))
+    monkeypatch.setattr("ldpopt.design.two_hypotheses.method.inputs_envelope_dual", _counted(calls))
     second = optimal_channel(problem, constraints(1.0, 0.12), neighbor=first)
     assert not calls
     assert second.certified

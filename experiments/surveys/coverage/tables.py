@@ -37,6 +37,7 @@ from scipy.stats import beta
 from ldpopt.errors import InvalidInput
 from ldpopt_survey import (
     Analysis,
+    Condition,
     Counts,
     CountTable,
     QuestionSpec,
@@ -49,7 +50,6 @@ from ldpopt_survey import (
     plan_survey,
 )
 from ldpopt_survey.estimate.groups import estimate_booklets
-from ldpopt_survey.sample.spec import Condition
 
 HERE = Path(__file__).parent
 SEED, MAX_RESPONDENTS, MAX_ROWS = 20261128, 20_000, 1_500

@@ -333,7 +333,7 @@ def _graphs(gone: int) -> Iterator[tuple[Any, str, Any]]:
         steps, step = whole(raw, k, ordered)
         return np.delete(steps, gone, axis=0), step
 
-    yield policy, "_listed", few
+    yield policy, "_cached_steps", few
 
     def some(d: Any, allowed: Any, flat: Any) -> Iterator[Any]:
         graphs = [LocalDP(float(cap.epsilon), _graph(cap, d.k)) for cap in d.caps if cap.notion == "local_dp"]
