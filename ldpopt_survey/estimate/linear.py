@@ -221,15 +221,24 @@ covered 91 % (experiments/surveys/coverage/tables.py)."""
 def estimable(
     channel: Channel | Sequence[Channel], p: Array | Sequence[Array], contrasts: Array | Sequence[Array], n: float
 ) -> npt.NDArray[np.bool_]:
-    """(r,) whether n reports of answers with the law p tell a contrast (r, k): by its variance, and not by a rank.
+    """Return True for each contrast (r, k) that n reports of answers with the distribution p tell: see `is_told`.
 
-    The reports identify it, its 95 % interval is narrower than `WIDEST` to each side, and it does not rest on reports
-    so rare that an interval from the normal law would be wrong (`RARE`) [Lyapunov's ratio].
     Of several channels with a report each, whose answers are taken as independent, the contrasts are all products.
 
     >>> traces = Channel(np.array([[0.6, 0.4 - 1e-9, 1e-9], [0.4, 0.6, 0.0], [0.4 - 1e-9, 0.6, 1e-9]]))
     >>> estimable(traces, np.full(3, 1 / 3), np.eye(3)[1:], 1e4)
     array([False, False])
+    """
+    return is_told(*contrast_moments(channel, p, contrasts), n)
+
+
+def contrast_moments(
+    channel: Channel | Sequence[Channel], p: Array | Sequence[Array], contrasts: Array | Sequence[Array]
+) -> tuple[npt.NDArray[np.bool_], Array, Array]:
+    """Compute, for each contrast, whether reports identify it, and two moments of the estimate from one report.
+
+    Returns three arrays (r,): identified; the variance; the third absolute central moment. Arguments as for
+    `estimable`.
     """
     several = [(channel, p, contrasts)] if isinstance(channel, Channel) else zip(channel, p, contrasts, strict=True)
     known, law, loadings = np.ones(1, dtype=bool), np.ones(1), np.ones((1, 1))
@@ -240,10 +249,20 @@ def estimable(
             raise invalid("table", "fewer answers and reports of the questions together", Phrase("too many"))
         law, loadings = np.outer(law, each.push(np.asarray(given))).ravel(), np.asarray(np.kron(loadings, found))
     away = np.abs(centred(loadings, law))
-    variances, thirds = np.asarray(away**2 @ law), np.asarray(away**3 @ law)
-    narrow = np.asarray(_NORMAL_95 * np.sqrt(variances / n) <= WIDEST)
-    common = np.asarray(thirds <= RARE * math.sqrt(n) * variances**1.5)
-    return np.asarray(np.logical_and.reduce([known > 0, narrow, common]), dtype=np.bool_)
+    return np.asarray(known > 0, dtype=np.bool_), np.asarray(away**2 @ law), np.asarray(away**3 @ law)
+
+
+def is_told(
+    identified: npt.NDArray[np.bool_], variances: Array, third_moments: Array, n: float
+) -> npt.NDArray[np.bool_]:
+    """Return True for each estimate that n reports determine: by its variance, and not by a rank.
+
+    The reports identify it, its 95 % interval is narrower than `WIDEST` to each side, and it does not rest on reports
+    so rare that an interval from the normal distribution would be wrong (`RARE`) [Lyapunov's ratio].
+    """
+    narrow = _NORMAL_95 * np.sqrt(variances / n) <= WIDEST
+    common = third_moments <= RARE * math.sqrt(n) * variances**1.5
+    return np.asarray(identified & narrow & common, dtype=np.bool_)
 
 
 def efficient_loadings(channel: Channel, p: Array) -> Array:

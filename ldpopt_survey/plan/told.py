@@ -13,7 +13,7 @@ from ldpopt.channel import Channel
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.intervals import two_sided
-from ldpopt_survey.estimate.linear import contrast_variances, estimable
+from ldpopt_survey.estimate.linear import contrast_moments, estimable, is_told
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -41,19 +41,28 @@ class Precise(Result):
 
 
 def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
-    """(r,) the variance, for one respondent of the survey, of the shares of a question, or of the cells of several.
+    """Compute (r,) the variance, for one respondent, of the shares of a question, or of the cells of several.
 
-    Booklets add up what they tell. inf where no booklet's reports tell one with n respondents.
+    The estimates from all booklets are combined, in proportion to their precision. The variance is inf where the
+    combined estimate from n respondents is not estimable, and for cells where no booklet tells all of them.
     """
-    told = []
+    precisions, third_moments = [], []
     for several in plan.ways(names):
         channel, pilot, contrasts = together(several, names)
         asked = float(math.prod(question.probability for question in several if question.probability < 1))
-        known = estimable(channel, pilot, contrasts, max(n * asked, 1.0))
-        own = contrast_variances(channel, pilot, contrasts)
-        told.append(np.where(known if len(names) == 1 else known.all(), asked / own, 0.0))
-    with np.errstate(divide="ignore"):
-        return np.asarray(1 / np.sum(told, axis=0)) if told else np.full(1, np.inf)
+        identified, variance, third = contrast_moments(channel, pilot, contrasts)
+        if len(names) > 1:
+            identified = np.full(len(identified), is_told(identified, variance, third, max(n * asked, 1.0)).all())
+        precision = np.where(identified, asked / np.maximum(variance, 1e-300), 0.0)
+        precisions.append(precision)
+        third_moments.append(precision**3 * third / asked**2)
+    if not precisions:
+        return np.full(1, np.inf)
+    total = np.sum(precisions, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        combined, third = 1 / total, np.sum(third_moments, axis=0) / total**3
+        is_estimable = is_told(total > 0, combined, third, n) if len(names) == 1 else total > 0
+    return np.where(is_estimable, combined, np.inf)
 
 
 def planned_reports(several: Sequence[PlannedQuestion]) -> float:

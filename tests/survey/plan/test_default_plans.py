@@ -192,3 +192,16 @@ def test_the_search_at_even_shares_is_for_many_answers_within_eta_only() -> None
     assert not planned.designs  # no proof is shown that is one for other shares
     variance = contrast_variances(channel, shares, np.eye(40)).max()
     assert planned.respondents == math.ceil(variance * (1.959964 / 0.02) ** 2)
+
+
+@pytest.mark.parametrize(
+    "pilots", [((0.3, 0.7), (0.3, 0.1, 0.6)), ((0.4, 0.6), (0.2, 0.3, 0.5)), ((0.5, 0.5), (0.6, 0.4))]
+)
+def test_the_printed_precision_combines_all_booklets(pilots):
+    """With the plan's respondents every question meets its target, also where a booklet is asked of 1 in 49 only."""
+    spec = SurveySpec(
+        "d", tuple(QuestionSpec(f"q{i}", tuple("abc"[: len(p)]), pilot=p) for i, p in enumerate(pilots)), epsilon=2.0
+    )
+    planned = plan_survey(spec)
+    for precise in planned.precision:
+        assert precise.half_width <= 0.05 * (1 + 1e-6), precise
