@@ -52,7 +52,7 @@ def label_text(label: object, limit: int = LINE, lines: int = LINES) -> str:
     """
     told = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
     letters = " ".join(told.split())
-    drawn = (overrides_shown(c) == c and (_plain(c) or _font_with(ord(c))) for c in letters)
+    drawn = (c.isprintable() and overrides_shown(c) == c and (_plain(c) or _font_with(ord(c))) for c in letters)
     text = "".join(c if there else f"U+{ord(c):04X} " for c, there in zip(letters, drawn, strict=True))
     parts = textwrap.wrap(text, limit) or [" "]
     if len(parts) > lines:

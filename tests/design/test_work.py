@@ -33,7 +33,7 @@ from ldpopt.errors import InvalidInput, NotChecked
 def test_every_kind_of_certificate_says_what_it_takes(name):
     """Small designs of all kinds are far within the budget, and balls take no less than floats."""
     made = design(name)
-    proof = (made.certificate or Unbounded(made.utility, made.constraints, made.channel)).of(
+    proof = (made.certificate or Unbounded(made.utility, made.constraints, made.channel)).rebind(
         made.utility, made.constraints, made.channel, made.edges
     )
     floats, balls = proof.cost(), proof.cost(exact=True)
@@ -58,7 +58,7 @@ def wide(k, m, *constraints, **parts):
         Contraction(*wide(20_000, 2, LocalDP(1.0))),
         Contraction(*wide(3000, 2, ConcentratedLDP(0.1))),
         Contraction(*wide(100, 100, *[RenyiLDP(2.0, 0.5)] * 300)),
-        Unbounded(*wide(4, 2, LocalDP(1.0), Outputs(10**9))).of(*wide(20_000, 2, LocalDP(1.0))),
+        Unbounded(*wide(4, 2, LocalDP(1.0), Outputs(10**9))).rebind(*wide(20_000, 2, LocalDP(1.0))),
         EnvelopeDual(*wide(10**6, 2, LocalDP(1.0)), 1.0, np.zeros(10**6 + 1), None),
     ],
     ids=["rows", "orders", "constraints", "outputs", "points"],
@@ -170,7 +170,7 @@ def test_many_parts_of_a_sum_take_what_is_announced():
     begun = time.process_time()
     assert made.verify()
     seconds = time.process_time() - begun
-    work = made.certificate.of(made.utility, made.constraints, made.channel).cost()
+    work = made.certificate.rebind(made.utility, made.constraints, made.channel).cost()
     assert seconds < 3 * (work.operations + work.float_operations) / 1e8 + 1  # of a busy machine
     assert work.memory < 1e8
 

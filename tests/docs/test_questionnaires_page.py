@@ -70,7 +70,7 @@ def test_how_far_subcubes_are_from_the_profile():
 def test_questions_with_more_answers():
     """sinh^2(eps/2) over the information of subset selection, for 3 to 10 answers and epsilon up to 1."""
     assert "within 12.5 % of the bound" in PAGE
-    assert "within 7.8 and 6.2 %, of 6 to 10 answers within 3.1 %" in PAGE
+    assert "within 7.8 and 6.2 %, and for 6 to 10 answers within 3.1 %" in PAGE
     epsilon = np.geomspace(1e-4, 1, 2000)
     x = np.expm1(epsilon)
     for answers, percent in ({3: 12.5, 4: 7.8, 5: 6.2} | dict.fromkeys(range(6, 11), 3.1)).items():

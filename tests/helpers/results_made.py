@@ -119,6 +119,8 @@ def of_survey():
     yield survey.numeric_question(0.0, 10.0, 1.0, 0.5)
     yield survey.split_budget({"vote": ([0.3, 0.7], precision)}, survey.Budget(1.0))
     yield survey.respondents_needed(spec, [1.0])[0]
+    yield survey.RemainingBudget(2, 1.0, 40, 2, ())
+    yield survey.TargetPrecision("cells of drug x smokes", "yes x no", "half_width", 0.05, 0.04, 1000.0)
     yield survey.plan_two_stages(2000, 1.0, [[0.3, 0.7]], draws=2)
     yield survey.paper_survey(planned.plan, DICE)
     yield survey.SampleDesign(weights=[1.0, 3.0, 2.0, 2.0]).total_variance([0, 1, 1, 0])

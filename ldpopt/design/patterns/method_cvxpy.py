@@ -127,7 +127,7 @@ class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
                 and (certificate := ask(checked_problem.original_utility, checked_problem.constraints).certificate)
                 is not None
             ):
-                yield certificate.of(checked_problem.original_utility, checked_problem.constraints, channel)
+                yield certificate.rebind(checked_problem.original_utility, checked_problem.constraints, channel)
 
         is_reduced = problem.utility.pair is not None and problem.symmetric
         count = built.matrix.shape[1]

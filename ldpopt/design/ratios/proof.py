@@ -195,7 +195,7 @@ class IntervalDual(ColumnDual):
     knots: Array
 
     @property
-    def room(self) -> float:
+    def rounding_margin(self) -> float:
         """The rounding margin: slopes of chords are rounded, on narrow intervals by more, and differently by another
         processor.
         """
