@@ -65,8 +65,7 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     What is fitted (categories, pilot) is published with the plan: fit on a pilot, or give categories.
 
     >>> import numpy as np
-    >>> from ldpopt_survey.collect.leaks import ROWS, find_leaks
-    from ldpopt_survey.collect.randomness import Simulated
+    >>> from ldpopt_survey.collect.randomness import Simulated
     >>> from ldpopt_survey.transformer import PrivatizingTransformer
     >>> answers = np.array([["no", "red"], ["yes", "blue"], ["no", "blue"]])
     >>> privatizer = PrivatizingTransformer(2.0, randomness=Simulated(np.random.default_rng(0))).fit(answers)
