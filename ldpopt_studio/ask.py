@@ -216,7 +216,7 @@ def split(state: State, report: Report) -> dict[str, Any]:
     questions, epsilon = questions_of(state), take(state, "epsilon", positive_epsilon)
     asked_for = {str(number): (question.pilot, question.target) for number, question in enumerate(questions)}
     with field("epsilon"):
-        budget_split = split_budget(asked_for, Budget(epsilon), designed=0, progress=report)
+        budget_split = split_budget(asked_for, Budget(epsilon), max_designed=0, progress=report)
     parts = [budget_split.epsilons[name] for name in asked_for]
     return {"split": [part / math.fsum(parts) for part in parts], "respondents": budget_split.respondents}
 

@@ -42,7 +42,7 @@ from ldpopt.values.distribution import number
 from ldpopt.words import guarantee_in_words, reports_in_words
 from ldpopt_studio import fields
 from ldpopt_studio.fields import FieldError, Report, State, field, names_of, picked, take, text, whole, wrong
-from ldpopt_survey import respondents_to_tell
+from ldpopt_survey import respondents_to_distinguish
 from ldpopt_survey.estimate.intervals import check_level
 
 MAX_ANSWERS = 5000
@@ -224,7 +224,7 @@ def divergence(value: Any, what: str) -> FDivergence:
 def needed(channel: ChannelLike, utility: Divergence, power: float, level: float) -> int | None:
     """The respondents for a test between the populations; None if both give the same reports."""
     try:
-        return respondents_to_tell(channel, utility.p0, utility.p1, power, level).respondents
+        return respondents_to_distinguish(channel, utility.p0, utility.p1, power, level).respondents
     except InvalidInput:
         return None
 

@@ -1,4 +1,6 @@
-"""Surveys: plan the questions, privatize the answers, count the reports, estimate with honest errors.
+"""Plan surveys, privatize answers, count reports, and estimate with valid confidence intervals.
+
+A name loads its module when it is first used: planning needs no estimates, and estimates no solver.
 
 What a name needs loads when the name is first used: planning needs no estimates, and estimates no solver.
 """
@@ -48,14 +50,14 @@ _HOMES = {
     "ldpopt_survey.kit.folder": ("kit_files",),
     "ldpopt_survey.paper.design": ("PaperDevice", "PaperSurvey", "device_named", "paper_survey"),
     "ldpopt_survey.paper.entry": ("enter_reports",),
-    "ldpopt_survey.plan.budget": ("Budget", "Needed", "Split", "split_budget"),
+    "ldpopt_survey.plan.budget": ("Budget", "BudgetRequirement", "Split", "split_budget"),
     "ldpopt_survey.plan.number_question": ("NumberSpec",),
     "ldpopt_survey.plan.numbers_and_sets": ("MultiSelect", "NumericQuestion", "multi_select", "numeric_question"),
     "ldpopt_survey.plan.options_question": ("AnyOfSpec",),
     "ldpopt_survey.plan.plan": ("Plan", "make_plan"),
     "ldpopt_survey.plan.planned_question": ("PlannedQuestion",),
     "ldpopt_survey.plan.precision": ("HalfWidth", "RelativeError", "TestPower", "Together"),
-    "ldpopt_survey.plan.propose": ("Proposal", "ProposedQuestion", "Wishes", "propose"),
+    "ldpopt_survey.plan.propose": ("Proposal", "ProposedQuestion", "ProposalOptions", "propose"),
     "ldpopt_survey.plan.protocols": ("ProtocolTable", "compare_protocols"),
     "ldpopt_survey.plan.public_question": ("PublicQuestion",),
     "ldpopt_survey.plan.question": ("QuestionPlanner",),
@@ -79,7 +81,8 @@ _HOMES = {
     "ldpopt_survey.sample.spec": ("Condition", "SampleSpec"),
     "ldpopt_survey.survey": ("Survey",),
     "ldpopt_survey.two_hypotheses": (
-        "Enough", "chernoff_exponent", "neyman_pearson_power", "respondents_to_tell", "stein_exponent",
+        "RequiredRespondents", "chernoff_exponent", "neyman_pearson_power", "respondents_to_distinguish",
+        "stein_exponent",
     ),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
@@ -94,11 +97,11 @@ def __dir__() -> list[str]:
 
 
 def _sources(result: Any) -> Iterable[Any] | None:
-    """What `ldpopt.cite` asks, once somebody cites."""
+    """Return the citations that `ldpopt.cite` requests."""
     if not type(result).__module__.startswith(f"{__name__}."):
         return None
-    found: Iterable[Any] | None = import_module("ldpopt_survey.citations").sources(result)
-    return found
+    citations: Iterable[Any] | None = import_module("ldpopt_survey.citations").sources(result)
+    return citations
 
 
 cite_with(_sources)

@@ -71,7 +71,7 @@ from ldpopt_survey.paper.design import device_named as device_named
 from ldpopt_survey.paper.design import paper_survey as paper_survey
 from ldpopt_survey.paper.entry import enter_reports as enter_reports
 from ldpopt_survey.plan.budget import Budget as Budget
-from ldpopt_survey.plan.budget import Needed as Needed
+from ldpopt_survey.plan.budget import BudgetRequirement as BudgetRequirement
 from ldpopt_survey.plan.budget import Split as Split
 from ldpopt_survey.plan.budget import split_budget as split_budget
 from ldpopt_survey.plan.number_question import NumberSpec as NumberSpec
@@ -88,8 +88,8 @@ from ldpopt_survey.plan.precision import RelativeError as RelativeError
 from ldpopt_survey.plan.precision import TestPower as TestPower
 from ldpopt_survey.plan.precision import Together as Together
 from ldpopt_survey.plan.propose import Proposal as Proposal
+from ldpopt_survey.plan.propose import ProposalOptions as ProposalOptions
 from ldpopt_survey.plan.propose import ProposedQuestion as ProposedQuestion
-from ldpopt_survey.plan.propose import Wishes as Wishes
 from ldpopt_survey.plan.propose import propose as propose
 from ldpopt_survey.plan.protocols import ProtocolTable as ProtocolTable
 from ldpopt_survey.plan.protocols import compare_protocols as compare_protocols
@@ -132,10 +132,10 @@ from ldpopt_survey.sample.respondents import Respondents as Respondents
 from ldpopt_survey.sample.spec import Condition as Condition
 from ldpopt_survey.sample.spec import SampleSpec as SampleSpec
 from ldpopt_survey.survey import Survey as Survey
-from ldpopt_survey.two_hypotheses import Enough as Enough
+from ldpopt_survey.two_hypotheses import RequiredRespondents as RequiredRespondents
 from ldpopt_survey.two_hypotheses import chernoff_exponent as chernoff_exponent
 from ldpopt_survey.two_hypotheses import neyman_pearson_power as neyman_pearson_power
-from ldpopt_survey.two_hypotheses import respondents_to_tell as respondents_to_tell
+from ldpopt_survey.two_hypotheses import respondents_to_distinguish as respondents_to_distinguish
 from ldpopt_survey.two_hypotheses import stein_exponent as stein_exponent
 
 __all__ = [
@@ -146,13 +146,13 @@ __all__ = [
     "Bonferroni",
     "Bootstrap",
     "Budget",
+    "BudgetRequirement",
     "Compliance",
     "Condition",
     "CountTable",
     "Counts",
     "Device",
     "Difference",
-    "Enough",
     "Estimate",
     "Findings",
     "Fresh",
@@ -168,7 +168,6 @@ __all__ = [
     "MaximumLikelihood",
     "Memoised",
     "MultiSelect",
-    "Needed",
     "NotIdentifiable",
     "NumberSpec",
     "NumericQuestion",
@@ -180,6 +179,7 @@ __all__ = [
     "Power",
     "Projection",
     "Proposal",
+    "ProposalOptions",
     "ProposedQuestion",
     "ProtocolTable",
     "PublicQuestion",
@@ -192,6 +192,7 @@ __all__ = [
     "RelativeError",
     "RemainingBudget",
     "ReportRows",
+    "RequiredRespondents",
     "RescaledBootstrap",
     "Respondents",
     "SampleDesign",
@@ -213,7 +214,6 @@ __all__ = [
     "TwoStagePlan",
     "TwoWayTable",
     "Wald",
-    "Wishes",
     "advise_stages",
     "aggregate",
     "among_answered",
@@ -263,7 +263,7 @@ __all__ = [
     "repeated",
     "respondents_for_power",
     "respondents_needed",
-    "respondents_to_tell",
+    "respondents_to_distinguish",
     "second_channel",
     "second_spec",
     "simplex_projection",

@@ -1,4 +1,4 @@
-"""The papers behind the results of surveys, for `ldpopt.cite`."""
+"""Name the papers behind the results of surveys, for `ldpopt.cite`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import ldpopt_survey as survey
 
-_ESTIMATED_BY = {
+_PAPERS_BY_ESTIMATOR = {
     "generalised least squares": "[Rao, chapter 4]",
     "least squares": "[Rao, chapter 4]",
     "left inverse": "[Rao, chapter 4]",
@@ -15,7 +15,7 @@ _ESTIMATED_BY = {
 }
 """The name of the estimator that an estimate states, and the papers of that estimator."""
 
-_INTERVALS = {
+_PAPERS_BY_INTERVAL = {
     "sequence": "[WSR; WSWR]",
     "Wald": "[Rao, chapter 6]",
     "binomial": "[BCD]",
@@ -26,7 +26,7 @@ _INTERVALS = {
 }
 """Words in the text `method` of intervals, and the papers of that method."""
 
-_TESTED_BY: dict[str, Callable[..., Any]] = {
+_FUNCTION_BY_TEST: dict[str, Callable[..., Any]] = {
     "goodness of fit": survey.goodness_of_fit,
     "two samples": survey.two_sample,
     "independence": survey.two_way,
@@ -34,7 +34,7 @@ _TESTED_BY: dict[str, Callable[..., Any]] = {
 }
 """The name of a test, and the function whose documentation cites its papers."""
 
-_MADE_BY: dict[type, Callable[..., Any]] = {
+_FUNCTION_BY_RESULT: dict[type, Callable[..., Any]] = {
     survey.Difference: survey.difference,
     survey.TwoWayTable: survey.two_way,
     survey.MultiSelect: survey.multi_select,
@@ -48,13 +48,16 @@ _MADE_BY: dict[type, Callable[..., Any]] = {
 
 
 def sources(result: Any) -> Iterable[Any] | None:
-    """Citations, and functions whose documentation cites papers; None for what names its sources itself."""
+    """Return citations, and functions whose documentation cites papers, or None.
+
+    None is for a result that names its sources itself.
+    """
     if isinstance(result, survey.Estimate):
-        return survey.estimate, _ESTIMATED_BY[result.estimator]
+        return survey.estimate, _PAPERS_BY_ESTIMATOR[result.estimator]
     if isinstance(result, survey.Intervals):
-        return [papers for word, papers in _INTERVALS.items() if word in result.method]
+        return [papers for word, papers in _PAPERS_BY_INTERVAL.items() if word in result.method]
     if isinstance(result, survey.TestResult):
-        return (_TESTED_BY[result.name],)
+        return (_FUNCTION_BY_TEST[result.name],)
     if isinstance(result, survey.Regression):
         return (survey.linear_regression if result.kind == "linear" else survey.logit_regression,)
-    return (_MADE_BY[type(result)],) if type(result) in _MADE_BY else None
+    return (_FUNCTION_BY_RESULT[type(result)],) if type(result) in _FUNCTION_BY_RESULT else None

@@ -1,4 +1,4 @@
-"""Tests on the distribution of the true answers, with their power from the marginals of the reports."""
+"""Test the distribution of the true answers, with power from the marginals of the reports."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ldpopt_survey.estimate.linear import (
 from ldpopt_survey.estimate.results import simplex_projection
 from ldpopt_survey.estimate.sampled import as_table, as_tables, sampling_variance
 
-ENUMERATED = 200_000
+MAX_ENUMERATED_TABLES = 200_000
 """The most count tables that are enumerated for an exact power."""
 
 
 @dataclass(frozen=True, eq=False)
 class TestResult(Result):
-    """A chi-squared statistic with `degrees` of freedom, and the probability of a larger one under the null.
+    """Chi-squared statistic with `degrees` of freedom, and the probability of a larger one under the null.
 
     denominator : degrees of freedom of the estimated variance. It is inf for a simple sample; for a complex sample the
         reference distribution is Fisher's F instead of chi-squared.
@@ -58,7 +58,7 @@ class TestResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class Power(Result):
-    """The probability of rejecting: `exact` if all count tables were enumerated, else from noncentral chi-squared."""
+    """Probability of rejecting: `exact` if all count tables were enumerated, else from noncentral chi-squared."""
 
     value: float
     exact: bool
@@ -68,45 +68,54 @@ class Power(Result):
 
 
 def chi_squared_result(name: str, statistic: float, degrees: int, denominator: float = math.inf) -> TestResult:
-    """The result of a quadratic-form test: chi-squared, or Hotelling's F when the variance has few degrees."""
+    """Return the result of a quadratic-form test, chi-squared or Hotelling's F.
+
+    It is F if the variance has few degrees of freedom.
+    """
     if degrees == 0:
         return TestResult(name, 0.0, 0, 1.0, denominator)
     if math.isinf(denominator):
         return TestResult(name, statistic, degrees, float(chdtrc(degrees, statistic)))
-    rest = denominator - degrees + 1
-    scaled = statistic * rest / (denominator * degrees)
-    return TestResult(name, statistic, degrees, float(fdtrc(degrees, rest, scaled)), denominator)
+    denominator_degrees = denominator - degrees + 1
+    f_statistic = statistic * denominator_degrees / (denominator * degrees)
+    return TestResult(name, statistic, degrees, float(fdtrc(degrees, denominator_degrees, f_statistic)), denominator)
 
 
 def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
-    """The result of the statistic d^T C^+ d, on as many degrees of freedom as there are directions that vary."""
+    """Return the result of d^T C^+ d, with one degree of freedom per varying direction."""
     if len(d) == 0:
         return chi_squared_result(name, 0.0, 0, denominator)
-    if denominator < (varying := int(np.isfinite(_scale(covariance)).sum())):
-        raise invalid(name, f"at least {varying} degrees of freedom (clusters less strata)", denominator)
-    white = whitener(covariance)
-    z = d @ white
-    if not len(z) or np.abs(d - covariance @ (white @ z)).max() > 1e-9 * np.abs(d).max():
+    if denominator < (varying_directions := int(np.isfinite(_scale(covariance)).sum())):
+        raise invalid(name, f"at least {varying_directions} degrees of freedom (clusters less strata)", denominator)
+    whitening = whitener(covariance)
+    z = d @ whitening
+    if not len(z) or np.abs(d - covariance @ (whitening @ z)).max() > 1e-9 * np.abs(d).max():
         raise invalid(name, "reports that vary in every direction tested", "a singular covariance")
     return chi_squared_result(name, float(z @ z), len(z), denominator)
 
 
 def whitener(covariance: Array) -> Array:
-    """W (d, r) with W^T C W = 1, for the r directions in which C has variance; W W^T is a generalised inverse of C."""
+    """Compute W (d, r) with W^T C W = 1, for the r directions with a variance in C.
+
+    W W^T is a generalized inverse of C.
+    """
     scale = _scale(covariance)
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-    kept = values > REDUNDANT
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / scale[:, None])
+    is_positive = values > REDUNDANT
+    return np.asarray(vectors[:, is_positive] / np.sqrt(values[is_positive]) / scale[:, None])
 
 
 def _scale(covariance: Array) -> Array:
-    """(d,) standard deviations; inf where there is none but for rounding."""
+    """Return the standard deviations (d,), inf for a variance that is only rounding."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return np.where(scale > 1e-9 * scale.max(), scale, np.inf)
 
 
 def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
-    """The power of a chi-squared test at `level`, by the noncentral distribution; 0 without degrees of freedom."""
+    """Compute the power of a chi-squared test at `level`; 0 without degrees of freedom.
+
+    It uses the noncentral distribution.
+    """
     from scipy.stats import ncx2
 
     critical = chdtri(degrees, check_level(level, "level")) if degrees else math.inf
@@ -120,31 +129,31 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResul
 
     The test has rank(Q) - 1 degrees of freedom, also where the channel does not identify every proportion. For a square
     channel the statistic is Pearson's statistic of the reports; for others it leaves out variation that answers cannot
-    cause. Complex samples use the linearised variance of s and Hotelling's F.
+    cause. Complex samples use the linearized variance of s and Hotelling's F.
 
     >>> str(goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5]))
     'goodness of fit: chi-squared 4.0000 on 1 degrees, p = 0.0455'
     """
     table, channel = as_table(data, channel), as_channel(channel)
-    null = _ScoreForm.at(channel, p0)
+    null = _ScoreForm.from_null(channel, p0)
     f = table.frequencies
     if np.any(f[~null.used] > 0):
         return TestResult("goodness of fit", math.inf, null.degrees, 0.0)
     if table.simple:
         return chi_squared_result("goodness of fit", float(table.n * null.form(f[None])[0]), null.degrees)
-    sampled = sampling_variance([(table, null.basis.T @ null.loadings)])
+    sampling = sampling_variance([(table, null.basis.T @ null.loadings)])
     s = null.basis.T @ (null.loadings @ f - 1)
-    return wald_result("goodness of fit", s, sampled.covariance, sampled.degrees)
+    return wald_result("goodness of fit", s, sampling.covariance, sampling.degrees)
 
 
-def _marginal(channel: Channel, p: ArrayLike, what: str) -> Array:
-    """(m,) the law of the reports of answers with the law p, (k,)."""
-    return channel.push(distribution(p, what, size=channel.shape[0], labels=channel.inputs))
+def _marginal(channel: Channel, p: ArrayLike, place: str) -> Array:
+    """Return the distribution (m,) of reports when answers have the distribution p (k,)."""
+    return channel.push(distribution(p, place, size=channel.shape[0], labels=channel.inputs))
 
 
 @dataclass(frozen=True)
 class _ScoreForm:
-    """The score statistic per report as a function of frequencies, at a null distribution."""
+    """Score statistic per report as a function of frequencies, at a null distribution."""
 
     loadings: Array
     basis: Array
@@ -153,27 +162,27 @@ class _ScoreForm:
     used: Any
 
     @classmethod
-    def at(cls, channel: Channel, p0: ArrayLike) -> _ScoreForm:
+    def from_null(cls, channel: Channel, p0: ArrayLike) -> _ScoreForm:
         q, m0 = channel.matrix, _marginal(channel, p0, "p0")
-        used = m0 > 0
-        loadings = np.where(used, q / np.where(used, m0, 1.0), 0.0)
+        is_possible = m0 > 0
+        loadings = np.where(is_possible, q / np.where(is_possible, m0, 1.0), 0.0)
         information = loadings @ q.T - 1
         values, vectors = np.linalg.eigh((information + information.T) / 2)
-        kept = values > max(1e-10 * values[-1], 1e-14)  # a constant channel has no information, only rounding
-        return cls(loadings, vectors[:, kept], values[kept], m0, used)
+        is_positive = values > max(1e-10 * values[-1], 1e-14)  # a constant channel has no information, only rounding
+        return cls(loadings, vectors[:, is_positive], values[is_positive], m0, is_possible)
 
     @property
     def degrees(self) -> int:
         return len(self.variances)
 
     def form(self, frequencies: Array) -> Array:
-        """s^T (J - 1 1^T)^+ s for rows of `frequencies`."""
+        """Compute s^T (J - 1 1^T)^+ s for rows of `frequencies`."""
         scores = ((frequencies - self.marginal) @ self.loadings.T) @ self.basis
         return np.asarray((scores**2 / self.variances).sum(axis=1))
 
 
 def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n: int, level: float = 0.05) -> Power:
-    """The probability that `goodness_of_fit` of `p0` at significance `level` rejects when the truth is `p1`.
+    """Compute the power of `goodness_of_fit` of `p0` at `level` if the true value is `p1`.
 
     p0, p1 : distributions, shape (k,).
 
@@ -185,21 +194,23 @@ def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n:
     (True, 1.0)
     """
     channel = as_channel(channel)
-    null = _ScoreForm.at(channel, p0)
+    null = _ScoreForm.from_null(channel, p0)
     m1 = _marginal(channel, p1, "p1")
     n, level = positive_integer(n, "n"), check_level(level, "level")
     critical = float(chdtri(null.degrees, level)) if null.degrees else math.inf
-    if math.comb(n + len(m1) - 1, len(m1) - 1) <= ENUMERATED:
+    if math.comb(n + len(m1) - 1, len(m1) - 1) <= MAX_ENUMERATED_TABLES:
         tables = compositions(n, len(m1))
-        reject = (n * null.form(tables / n) > critical) | (tables[:, ~null.used] > 0).any(axis=1)
-        return Power(min(1.0, float(np.exp(log_multinomial(tables, m1))[reject].sum())), True)
+        is_rejected = (n * null.form(tables / n) > critical) | (tables[:, ~null.used] > 0).any(axis=1)
+        return Power(min(1.0, float(np.exp(log_multinomial(tables, m1))[is_rejected].sum())), True)
     return noncentral_power(level, null.degrees, n * float(null.form(m1[None])[0]))
 
 
 def respondents_for_power(
     channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, power: float = 0.8, level: float = 0.05
 ) -> int:
-    """The fewest respondents for which `goodness_of_fit` has `power` against `p1`, by noncentral chi-squared [Rao].
+    """Compute the fewest respondents that give `goodness_of_fit` its `power` against `p1`.
+
+    The power is by noncentral chi-squared [Rao].
 
     p0, p1 : distributions, shape (k,). Raises `InvalidInput` when both give the same reports.
 
@@ -209,22 +220,22 @@ def respondents_for_power(
     from scipy.optimize import brentq
 
     channel = as_channel(channel)
-    null = _ScoreForm.at(channel, p0)
-    each = float(null.form(_marginal(channel, p1, "p1")[None])[0])
+    null = _ScoreForm.from_null(channel, p0)
+    noncentrality_per_report = float(null.form(_marginal(channel, p1, "p1")[None])[0])
     power, level = check_level(power, "power"), check_level(level, "level")
-    if each <= 1e-15:
+    if noncentrality_per_report <= 1e-15:
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
         return 1
     from scipy.stats import ncx2
 
     critical = chdtri(null.degrees, level)
-    top = 1.0
-    while ncx2.sf(critical, null.degrees, top) < power:
-        top *= 2
-    needed = brentq(lambda x: ncx2.sf(critical, null.degrees, x) - power, 0.0 if top == 1.0 else top / 2, top,
-                    xtol=1e-10 * top)  # fmt: skip
-    return max(1, math.ceil(float(needed) / each))
+    upper = 1.0
+    while ncx2.sf(critical, null.degrees, upper) < power:
+        upper *= 2
+    lower = 0.0 if upper == 1.0 else upper / 2
+    noncentrality = brentq(lambda x: ncx2.sf(critical, null.degrees, x) - power, lower, upper, xtol=1e-10 * upper)
+    return max(1, math.ceil(float(noncentrality) / noncentrality_per_report))
 
 
 def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike | None = None) -> TestResult:
@@ -234,36 +245,36 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
     other : the channel of the second group, if it differs; it must have the same inputs (else `InvalidInput`).
 
     The statistic is d^T V^-1 d, for the difference d of the unbiased estimates and its variance V at the pooled
-    estimate. Complex samples use linearised variances and Hotelling's F.
+    estimate. Complex samples use linearized variances and Hotelling's F.
 
     >>> str(two_sample({0: 40, 1: 60}, {0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]]))
     'two samples: chi-squared 8.0000 on 1 degrees, p = 0.004678'
     """
-    given = (channel, channel if other is None else other)
-    channels = (as_channel(given[0]), as_channel(given[1]))
+    group_channels = (channel, channel if other is None else other)
+    channels = (as_channel(group_channels[0]), as_channel(group_channels[1]))
     if channels[0].inputs != channels[1].inputs:
         raise invalid("other channel", f"the inputs {channels[0].inputs[:8]}", channels[1].inputs[:8])
-    tables = as_tables((first, second), given)
+    tables = as_tables((first, second), group_channels)
     n = np.array([table.n for table in tables], dtype=float)
     if channels[0] == channels[1]:
         f = (n[0] * tables[0].frequencies + n[1] * tables[1].frequencies) / n.sum()
         values, fit = GeneralizedLeastSquares().fit(f, channels[0], n.sum())
         pilot = pilot_of(fit, f, n.sum())
     else:
-        laws = [table.frequencies for table in tables]
-        fits = [GeneralizedLeastSquares().fit(f, q, size) for f, q, size in zip(laws, channels, n, strict=True)]
-        values = n @ np.array([own for own, _ in fits]) / n.sum()
-        pilots = [pilot_of(fit, f, size) for (_, fit), f, size in zip(fits, laws, n, strict=True)]
+        frequencies = [table.frequencies for table in tables]
+        fits = [GeneralizedLeastSquares().fit(f, q, size) for f, q, size in zip(frequencies, channels, n, strict=True)]
+        values = n @ np.array([values_of_group for values_of_group, _ in fits]) / n.sum()
+        pilots = [pilot_of(fit, f, size) for (_, fit), f, size in zip(fits, frequencies, n, strict=True)]
         pilot = n @ np.array(pilots) / n.sum()
     loadings = [efficient_loadings(q, pilot) for q in channels]
     d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]
     degrees = math.inf
     if all(table.simple for table in tables):
         pooled, sides = simplex_projection(values), zip(channels, tables, loadings, strict=True)
-        v = sum(report_covariance(each, q.push(pooled)) / table.n for q, table, each in sides)
+        v = sum(report_covariance(loading, q.push(pooled)) / table.n for q, table, loading in sides)
     else:
-        sampled = sampling_variance([(tables[0], loadings[0]), (tables[1], -loadings[1])])
-        v, degrees = sampled.covariance, sampled.degrees
+        sampling = sampling_variance([(tables[0], loadings[0]), (tables[1], -loadings[1])])
+        v, degrees = sampling.covariance, sampling.degrees
     return wald_result("two samples", d, np.asarray(v)[:-1, :-1], degrees)
 
 
@@ -276,7 +287,7 @@ def two_sample_power(
     level: float = 0.05,
     other: ChannelLike | None = None,
 ) -> Power:
-    """The probability that `two_sample` at significance `level` rejects, by noncentral chi-squared [Rao].
+    """Compute the power of `two_sample` at `level`, by noncentral chi-squared [Rao].
 
     Groups of n1 and n2 respondents with true distributions p1 and p2, shape (k,).
 
@@ -286,7 +297,7 @@ def two_sample_power(
     channel = as_channel(channel)
     channels = (channel, channel if other is None else as_channel(other))
     p1, p2 = (
-        distribution(p, what, size=channel.shape[0], labels=channel.inputs) for p, what in ((p1, "p1"), (p2, "p2"))
+        distribution(p, name, size=channel.shape[0], labels=channel.inputs) for p, name in ((p1, "p1"), (p2, "p2"))
     )
     pooled = (n1 * p1 + n2 * p2) / (n1 + n2)
     v = sum(asymptotic_covariance(q, pooled, n) for q, n in zip(channels, (n1, n2), strict=True))
@@ -296,7 +307,7 @@ def two_sample_power(
 
 
 def compositions(n: int, m: int) -> Array:
-    """All vectors of m non-negative integers that sum to n, as rows, in the order of their numbers."""
+    """List all vectors of m non-negative integers that sum to n, in lexicographic order."""
     if n < m:  # mostly zeros
         places = np.array(list(combinations_with_replacement(range(m), n)), dtype=np.int64).reshape(-1, n)[::-1]
         counts = np.zeros((len(places), m))
@@ -313,5 +324,5 @@ def compositions(n: int, m: int) -> Array:
 
 
 def log_multinomial(tables: Array, m: Array) -> Array:
-    """Log-probability of every row of counts under the multinomial law of `m`."""
+    """Compute the log-probability of every row of counts under the multinomial of `m`."""
     return np.asarray(gammaln(tables.sum(axis=1) + 1) + (xlogy(tables, m) - gammaln(tables + 1)).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Pictures of a plan (budget, precision, power), of protocols by the respondents they need, and those of commands."""
+"""Plot a plan (budget, precision, power), protocols by required respondents, and the figures of commands."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["budget_split", "half_widths", "planning", "power_curves", "protocols", "survey_picture"]
 
-COLOURS = (FIRST_COLOR, SECOND_COLOR, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
-STYLES = ("-", "--", ":", "-.")
+LINE_COLORS = (FIRST_COLOR, SECOND_COLOR, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "0.35")
+LINE_STYLES = ("-", "--", ":", "-.")
 
 
 def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     """Draw a bar for every question of a `Plan`, as long as its epsilon, with the first question on top.
 
-    plan : a `Plan`. ax : matplotlib axes; without them a new figure is made. Returns the axes.
+    plan : a `Plan`.
+    ax : matplotlib axes; without them a new figure is made. Returns the axes.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", (1, 2, 3))), epsilon=2.0)
@@ -55,44 +56,45 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
     label_axes(ax, f"ε of the question (nats), {ceil_digits(plan.epsilon, 4)} in all", left=False)
     inches = inches_of(ax)[0]
     for place, question in zip(heights, questions, strict=True):
-        asked = f", asked {question.probability}" if question.probability < 1 else ""
-        ax.text(question.epsilon, float(place), f" {ceil_digits(question.epsilon, 3)}{asked}", va="center", fontsize=8)
-    # Room for the longest text beside the longest bar.
-    written = 0.062 * max(len(text.get_text()) for text in ax.texts)
-    ax.set_xlim(0, max(epsilons) / max(0.3, 1 - written / inches))
+        probability = f", asked {question.probability}" if question.probability < 1 else ""
+        ax.text(
+            question.epsilon, float(place), f" {ceil_digits(question.epsilon, 3)}{probability}", va="center", fontsize=8
+        )
+    # Leave space for the longest text next to the longest bar.
+    text_inches = 0.062 * max(len(text.get_text()) for text in ax.texts)
+    ax.set_xlim(0, max(epsilons) / max(0.3, 1 - text_inches / inches))
     return ax
 
 
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     """Draw the half-width of each question's widest 95 % interval against the number of respondents.
 
-    plan, ax : as in `budget_split`. What several booklets tell of a question is added up, and a dot marks the target
-        that the plan says. A mean is drawn as a part of the range of its answers, which the legend has. Returns the
-        axes.
+    plan, ax : as in `budget_split`. The information of several booklets on a question is added, and a dot marks its
+        target. A mean is drawn as a fraction of the range of its answers, stated in the legend. Returns the axes.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
     >>> half_widths(plan_survey(spec).plan).get_ylabel().split()
     ['half-width', 'of', 'the', 'widest', '95', '%', 'interval']
     """
-    from ldpopt_survey.plan.told import half_width_of_one, target_of
+    from ldpopt_survey.plan.reported_precision import half_width_of_one, target_of
 
     ax = axes_or_new(ax, 5.0, 3.6)
-    ones = {name: half_width_of_one(plan, name) for name in plan.answers}
-    targets = {name: target_of(plan, name) for name in ones}
-    means = [name for name in ones if plan.part(name).measure == "mean"]
+    width_by_question = {name: half_width_of_one(plan, name) for name in plan.answers}
+    targets = {name: target_of(plan, name) for name in width_by_question}
+    mean_questions = [name for name in width_by_question if plan.part(name).measure == "mean"]
     # Means have units of their own, so their lines are as parts of the range of the answers.
-    spans = {name: float(np.ptp(np.array(plan.part(name).measured, dtype=np.float64))) for name in means}
-    needs = [(own / (targets[name] or 0.05)) ** 2 for name, own in ones.items()]
-    n = np.geomspace(max(30.0, min(needs) / 10), 10 * max(needs), 120)
-    for number, (name, own) in enumerate(ones.items()):
-        # Dashes keep apart what lies on one line, and what is printed without colours.
-        colour, style = COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
+    spans = {name: float(np.ptp(np.array(plan.part(name).measured, dtype=np.float64))) for name in mean_questions}
+    required = [(unit_width / (targets[name] or 0.05)) ** 2 for name, unit_width in width_by_question.items()]
+    n = np.geomspace(max(30.0, min(required) / 10), 10 * max(required), 120)
+    for number, (name, unit_width) in enumerate(width_by_question.items()):
+        # Dashes distinguish lines that coincide, and lines printed without colors.
+        color, style = LINE_COLORS[number % len(LINE_COLORS)], LINE_STYLES[number % len(LINE_STYLES)]
         span, target = spans.get(name, 1.0), targets[name]
         unit = f", 100 points = {span:g}" if name in spans else ""
-        ax.plot(n, own / span / np.sqrt(n), style, color=colour, label=f"{label_text(name, 24, 1)}{unit}")
+        ax.plot(n, unit_width / span / np.sqrt(n), style, color=color, label=f"{label_text(name, 24, 1)}{unit}")
         if target is not None:
-            ax.plot([(own / target) ** 2], [target / span], "o", color=colour, markersize=5)
+            ax.plot([(unit_width / target) ** 2], [target / span], "o", color=color, markersize=5)
     ax.set_xscale("log")
     ax.set_yscale("log")
     low, high = ax.get_ylim()
@@ -106,7 +108,8 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
 def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
     """Draw the power of each question's goodness-of-fit test against the number of respondents.
 
-    plan, ax : as in `budget_split`. level : of significance, in (0, 1).
+    plan, ax : as in `budget_split`.
+    level : of significance, in (0, 1).
     alternatives : by a question's name, the shares (k,) that the test should detect; other questions are left out.
 
     For comparison it draws the power without privacy, too. Returns the axes.
@@ -119,23 +122,27 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
     from ldpopt_survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
     ax = axes_or_new(ax, 5.0, 3.6)
-    asked = [question for question in plan.questions if question.name in alternatives]
-    pairs = [(own, (Channel(own.channel.matrix), Channel(np.eye(len(own.shares))))) for own in asked]
+    questions = [question for question in plan.questions if question.name in alternatives]
+    pairs = [
+        (planned, (Channel(planned.channel.matrix), Channel(np.eye(len(planned.shares))))) for planned in questions
+    ]
     ends = [
-        respondents_for_power(channel, own.shares, alternatives[own.name], 0.95, level)
-        for own, channels in pairs
+        respondents_for_power(channel, planned.shares, alternatives[planned.name], 0.95, level)
+        for planned, channels in pairs
         for channel in channels
     ]
     n = np.unique(np.geomspace(max(5.0, min(ends) / 20), 2.0 * max(ends), 80).astype(int))
     for number, (question, channels) in enumerate(pairs):
-        colour, changed = COLOURS[number % len(COLOURS)], alternatives[question.name]
+        color, alternative = LINE_COLORS[number % len(LINE_COLORS)], alternatives[question.name]
         names = (f"ε = {ceil_digits(question.epsilon, 3)}", "without privacy")
         for channel, style, name in zip(channels, "-:", names, strict=True):
-            power = [float(goodness_of_fit_power(channel, question.shares, changed, int(size), level)) for size in n]
-            ax.plot(n, power, style, color=colour, label=f"{label_text(question.name, 20, 1)}, {name}")
+            power = [
+                float(goodness_of_fit_power(channel, question.shares, alternative, int(size), level)) for size in n
+            ]
+            ax.plot(n, power, style, color=color, label=f"{label_text(question.name, 20, 1)}, {name}")
         target = (question.expected or {}).get("power")
         if target is not None:
-            ax.plot([question.expected["respondents_for_power"]], [target], "o", color=colour, markersize=5)
+            ax.plot([question.expected["respondents_for_power"]], [target], "o", color=color, markersize=5)
     ax.set_xscale("log")
     ax.set_ylim(0, 1.02)
     return _against_respondents(ax, f"power of the test at level {level:g}")
@@ -161,7 +168,7 @@ def planning(plan: Any, alternatives: Any = None) -> Axes:
 
 
 def _against_respondents(ax: Axes, y: str) -> Axes:
-    """`ax` with a legend below the data, a light grid, and numbers of respondents such as 1,000."""
+    """Return `ax` with a legend below the data, a light grid, and numbers of respondents such as 1,000."""
     log_ticks(ax)
     label_axes(ax, "respondents (of a simple random sample)", y, "both")
     put_legend(ax, "below", *ax.get_legend_handles_labels(), size=7)
@@ -171,7 +178,8 @@ def _against_respondents(ax: Axes, y: str) -> Axes:
 def protocols(table: Any, ax: Axes | None = None) -> Axes:
     """Draw a dot for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
 
-    table : from `survey.compare_protocols`. ax : matplotlib axes; without them a new figure is made.
+    table : from `survey.compare_protocols`.
+    ax : matplotlib axes; without them a new figure is made.
 
     A line from the respondents that suffice without privacy to each dot is as long as the factor between the two.
     Returns the axes.
@@ -183,20 +191,26 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
     rows = list(table)[::-1]
     ax = axes_or_new(ax, 7.0, 1.1 + 0.3 * len(rows))
     for height, row in enumerate(rows):
-        designed = row.protocol in ("optimal channel", "channel of this survey")
-        colour = FIRST_COLOR if designed else "0.45"
-        ax.hlines(height, table.unprivate, row.respondents, color=colour, lw=1.4)
-        ax.plot([row.respondents], [height], "o" if designed else "s", color=colour, ms=6 if designed else 4.5)
+        is_designed = row.protocol in ("optimal channel", "channel of this survey")
+        color = FIRST_COLOR if is_designed else "0.45"
+        ax.hlines(height, table.respondents_without_privacy, row.respondents, color=color, lw=1.4)
+        ax.plot([row.respondents], [height], "o" if is_designed else "s", color=color, ms=6 if is_designed else 4.5)
         ax.annotate(
             f"{row.respondents:,}", (row.respondents, height), (6, 0),
             textcoords="offset points", va="center", fontsize=8,
         )  # fmt: skip
-    ax.axvline(table.unprivate, color=SECOND_COLOR, linewidth=1.2)
-    ax.text(table.unprivate, len(rows) - 0.4, f" {table.unprivate:,} without privacy", color=SECOND_COLOR, fontsize=8)
+    ax.axvline(table.respondents_without_privacy, color=SECOND_COLOR, linewidth=1.2)
+    ax.text(
+        table.respondents_without_privacy,
+        len(rows) - 0.4,
+        f" {table.respondents_without_privacy:,} without privacy",
+        color=SECOND_COLOR,
+        fontsize=8,
+    )
     ax.set_yticks(range(len(rows)), [label_text(row.protocol) for row in rows])
     ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.set_xscale("log")
-    ax.set_xlim(table.unprivate / 1.3, 4 * max(row.respondents for row in rows))
+    ax.set_xlim(table.respondents_without_privacy / 1.3, 4 * max(row.respondents for row in rows))
     log_ticks(ax)
     ax.tick_params(axis="y", length=0, labelsize=9)
     return label_axes(
@@ -205,14 +219,18 @@ def protocols(table: Any, ax: Axes | None = None) -> Axes:
 
 
 def survey_picture(plan: Plan, spec: SurveySpec, kind: str = "png") -> bytes:
-    """The split of a plan's budget, its half-widths, and its power if `spec` asks for it, as the bytes of a picture.
+    """Plot the budget, half-widths and power of a plan, as the bytes of a figure.
+
+    The power is drawn if `spec` has a target for it.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
     >>> survey_picture(plan_survey(spec).plan, spec)[1:4]
     b'PNG'
     """
-    alternatives = {asked.name: asked.alternative for asked in spec.questions if asked.alternative is not None}
+    alternatives = {
+        question.name: question.alternative for question in spec.questions if question.alternative is not None
+    }
     return picture(planning(plan, alternatives), kind)
 
 

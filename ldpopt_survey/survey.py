@@ -51,7 +51,7 @@ class Survey(ByValue):
     ... epsilon = 2.0
     ... [[questions]]
     ... name = "vote"
-    ... categories = ["no", "yes"]
+    ... answers = ["no", "yes"]
     ... ''')
     >>> survey.plan.question("vote").reports
     ('0', '1')
@@ -66,15 +66,17 @@ class Survey(ByValue):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Survey:
-        """The survey of a plan file."""
+        """Read the survey of a plan file."""
         return cls(Plan.from_json(Path(path).read_bytes()))
 
     def privatize(self, frame: Any, randomness: Randomness | None = None) -> pa.Table:
-        """A pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
+        """Return a pyarrow table of reports for a pandas, Polars or pyarrow frame of answers."""
         return privatize_frame(self.plan, frame, randomness)[0]
 
     def estimates(self, counts: Counts, anytime: bool = False) -> dict[str, Estimate]:
-        """The `Estimate` of every question, by name, from counts of the plan's reports; `InvalidInput` for others.
+        """Estimate every question, by name, from counts of the plan's reports.
+
+        `InvalidInput` for counts of another plan.
 
         anytime : as for `estimate`.
         """
@@ -85,7 +87,7 @@ class Survey(ByValue):
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
     ) -> tuple[dict[str, Findings], Counts]:
-        """The `Findings` (estimates with intervals) of every question, and the counts that they come from.
+        """Return the `Findings` (estimates with intervals) of every question, and the counts.
 
         reports : files that `privatize` wrote, or counts, which suffice if the analysis needs no public column.
         analysis : groups, conditions and the design of the sample; by default the design that the plan declares.
@@ -93,35 +95,41 @@ class Survey(ByValue):
 
         `InvalidInput` for counts if columns are needed.
         """
-        asked = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
+        analysis_used = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
         if isinstance(reports, Counts):
-            if not asked.of_counts:
-                expected = f"reports, whose public columns {', '.join(asked.columns)} are needed (--simple leaves the "
+            if not analysis_used.of_counts:
+                expected = (
+                    f"reports, whose public columns {', '.join(analysis_used.columns)} are needed (--simple leaves the "
+                )
                 raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
-            estimates = self.estimates(reports, asked.anytime)
-            if asked.answered:
-                estimates = {name: among_those(self.plan, name, whole) for name, whole in estimates.items()}
-            return {name: Findings(whole, {}) for name, whole in estimates.items()}, reports
-        if asked.of_counts:
-            return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), asked)
-        rows = read_rows(self.plan, reports, asked.columns, unlabelled)
-        return asked.estimates(self.plan, rows), rows.counts
+            estimates = self.estimates(reports, analysis_used.anytime)
+            if analysis_used.answered:
+                estimates = {name: among_those(self.plan, name, estimate) for name, estimate in estimates.items()}
+            return {name: Findings(estimate, {}) for name, estimate in estimates.items()}, reports
+        if analysis_used.of_counts:
+            return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), analysis_used)
+        rows = read_rows(self.plan, reports, analysis_used.columns, unlabelled)
+        return analysis_used.estimates(self.plan, rows), rows.counts
 
-    def with_wave(self, counts: Counts, earlier: Survey, before: Counts) -> dict[str, Estimate]:
-        """The `Estimate` of every question from two waves of different respondents, each with its own plan.
+    def with_wave(self, counts: Counts, earlier: Survey, earlier_counts: Counts) -> dict[str, Estimate]:
+        """Estimate every question from two waves of different respondents.
+
+        Each wave has its own plan.
 
         `InvalidInput` unless the earlier plan asked the questions with the same categories, in another round.
         """
         if earlier.plan.round == self.plan.round:
             raise invalid("waves", "plans of different rounds", Phrase(f"round {self.plan.round} twice"))
-        mine, theirs = self.estimates(counts), earlier.estimates(before)
-        waves = ((earlier.plan, before), (self.plan, counts))
+        estimates_now, earlier_estimates = self.estimates(counts), earlier.estimates(earlier_counts)
+        waves = ((earlier.plan, earlier_counts), (self.plan, counts))
         estimates = {}
-        for name, own in mine.items():
-            if name not in theirs:
-                raise invalid("waves", f"the question {name!r} in both plans", sorted(theirs))
+        for name, estimate_now in estimates_now.items():
+            if name not in earlier_estimates:
+                raise invalid("waves", f"the question {name!r} in both plans", sorted(earlier_estimates))
             if all(alone(plan, name) for plan, _ in waves):
-                estimates[name] = estimate_waves([(wave.table, wave.channel) for wave in (theirs[name], own)])
+                estimates[name] = estimate_waves(
+                    [(wave.table, wave.channel) for wave in (earlier_estimates[name], estimate_now)]
+                )
             else:
                 sources = [source for plan, tables in waves for source in sources_of(plan, (name,), tables)]
                 estimates[name] = estimated(self.plan, name, sources, counted=True)
@@ -130,7 +138,7 @@ class Survey(ByValue):
     def estimate(
         self, question: str, reports: Any, estimator: Estimator | None = None, anytime: bool = False
     ) -> Estimate:
-        """The `Estimate` of a question from its counts, or from reports: a column, a data frame, or a path.
+        """Estimate a question from its counts, or from reports: a column, a frame, or a path.
 
         A frame may be the result of `privatize`, or its file read by pandas, Polars or pyarrow. A path leads to files
         of reports, which `aggregate` checks and counts. Reports whose manifest names another plan are `InvalidInput`; a
@@ -140,9 +148,9 @@ class Survey(ByValue):
         """
         sample = self.plan.sample or SampleSpec()
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
-            said = in_table(schema, "the table")
-            if said is not None:
-                said.require(self.plan, "the table")
+            manifest = in_table(schema, "the table")
+            if manifest is not None:
+                manifest.require(self.plan, "the table")
         if isinstance(reports, (str, Path)) and sample.trivial:
             return estimate_counts(self.plan, question, aggregate(self.plan, reports), estimator, anytime)
         if isinstance(reports, (str, Path)):
@@ -158,21 +166,21 @@ class Survey(ByValue):
         return Selection(self.plan, rows, Analysis(sample, anytime=anytime)).estimate(question, None, estimator)
 
     def _rows(self, question: str, frame: Any, sample: SampleSpec) -> ReportRows:
-        """The reports of a frame that are about a question, with the columns of the sample."""
-        asked = self.plan.answers.get(question) or (self.plan.question(question),)
-        reports = {planned.name: _positions(frame, planned) for planned in asked}
+        """Return the reports of a frame that are about a question, with the columns of the sample."""
+        questions = self.plan.answers.get(question) or (self.plan.question(question),)
+        reports = {planned.name: _positions(frame, planned) for planned in questions}
         names = list(getattr(frame, "column_names", None) or frame.columns)
         columns = {name: as_column(frame[name], name) for name in sample.columns if name in names}
-        return ReportRows(Counts(self.plan.checksum, len(reports[asked[0].name]), {}), reports, columns)
+        return ReportRows(Counts(self.plan.checksum, len(reports[questions[0].name]), {}), reports, columns)
 
 
 def _positions(frame: Any, question: PlannedQuestion) -> npt.NDArray[np.intp]:
-    """(n,) the reports of a question in a frame, as positions among its outputs; -1 for empty ones, if allowed."""
+    """Return the reports (n,) of a question as positions among its outputs; -1 for empty ones, if allowed."""
     column, outputs = report_column(frame, question), question.report_channel.outputs
     for empty, drop in (("isna", "dropna"), ("is_null", "drop_nulls"), ("is_null", "drop_null")):
         if question.may_be_empty and hasattr(column, drop):  # of pandas, Polars or arrow
-            answered = ~np.asarray(getattr(column, empty)(), dtype=bool)
-            places = np.full(len(answered), -1, dtype=np.intp)
-            places[answered] = positions(getattr(column, drop)(), outputs)
-            return places
+            is_answered = ~np.asarray(getattr(column, empty)(), dtype=bool)
+            positions_of_rows = np.full(len(is_answered), -1, dtype=np.intp)
+            positions_of_rows[is_answered] = positions(getattr(column, drop)(), outputs)
+            return positions_of_rows
     return positions(column, outputs)

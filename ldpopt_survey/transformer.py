@@ -1,4 +1,4 @@
-"""A frame of answers -> a frame of private reports, as a transformer of scikit-learn, for pipelines and pilots."""
+"""Privatize a frame of answers by a transformer of scikit-learn, for pipelines and pilots."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ldpopt_survey.plan.survey import plan_survey
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.exceptions import NotFittedError
-except ImportError:  # the class says so when one is made
+except ImportError:  # the class reports it when an instance is created
     BaseEstimator, OneToOneFeatureMixin, TransformerMixin, NotFittedError = (
         type(name, (), {}) for name in ("BaseEstimator", "OneToOneFeatureMixin", "TransformerMixin", "NotFittedError")
     )
 
 NO_ANSWER = "no answer"
-ANSWERS = "text, whole numbers or truth values"
-MISSING = ("refuse", "category", "left out")
+ANSWER_TYPES = "text, whole numbers or truth values"
+MISSING_POLICIES = ("refuse", "category", "left out")
 
 
 class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]
@@ -40,7 +40,7 @@ class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]
 
 
 class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Designs a channel for every column, and replaces answers by reports that together are epsilon-LDP.
+    """Transformer that designs a channel for every column and replaces answers by reports, jointly epsilon-LDP.
 
     It has the interface of scikit-learn: `fit` plans, `transform` draws, `get_feature_names_out` names the columns of
     the reports, `set_output` chooses the kind of frame, parameters are those of a pipeline. A frame of pandas gives one
@@ -57,15 +57,15 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     design : as `[budget] design` of a survey; by default "split", a report in every column, where "booklets" asks each
         row one part and leaves the others empty.
     randomness : as in `privatize`; fresh words by default. `Simulated(rng)` protects nobody.
-    missing : what becomes of a missing answer (None, NaN). "refuse", the default, raises. "category" adds the answer
+    missing : treatment of a missing answer (None, NaN). "refuse", the default, raises. "category" adds the answer
         "no answer" to every column, so that whether somebody answered is protected as the answer is. "left out" leaves
-        the report empty, so that everybody sees who did not answer: epsilon does not cover that, and where it
-        would tell another answer, `transform` refuses.
+        the report empty, and everybody sees who did not answer. Epsilon does not cover that, and `transform` refuses
+        if it would disclose another answer.
 
-    What is fitted (categories, pilot) is published with the plan: fit on a pilot, or give categories.
+    The fitted values (categories, pilot) are published with the plan: fit on a pilot, or give categories.
 
     >>> import numpy as np
-    >>> from ldpopt_survey.collect.randomness import Simulated
+    >>> from ldpopt_survey import Simulated
     >>> from ldpopt_survey.transformer import PrivatizingTransformer
     >>> answers = np.array([["no", "red"], ["yes", "blue"], ["no", "blue"]])
     >>> privatizer = PrivatizingTransformer(2.0, randomness=Simulated(np.random.default_rng(0))).fit(answers)
@@ -87,23 +87,26 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         self.pilot, self.design, self.randomness, self.missing = pilot, design, randomness, missing
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Plan the channels of the columns of X, (n, columns). `InvalidInput` for what no plan is made of."""
-        if self.missing not in MISSING:
-            raise invalid("missing", f"one of {', '.join(map(repr, MISSING))}", self.missing)
+        """Plan the channels of the columns of X, (n, columns).
+
+        `InvalidInput` if no plan is possible.
+        """
+        if self.missing not in MISSING_POLICIES:
+            raise invalid("missing", f"one of {', '.join(map(repr, MISSING_POLICIES))}", self.missing)
         table = self._table(X, first=True)
         names, pilot = table.column_names, self.pilot or {}
-        listed = {} if isinstance(self.categories, str) else self.categories
+        answers_by_column = {} if isinstance(self.categories, str) else self.categories
         if isinstance(self.categories, str) and self.categories != "observed":
             raise invalid("categories", "'observed' or the answers by column", self.categories)
-        for what, given in (("categories", listed), ("pilot", pilot)):
-            if strange := sorted(set(given) - set(names)):
-                raise invalid(what, f"columns among {', '.join(names)}", ", ".join(strange))
-        own = self.missing == "category"
+        for name_of_setting, columns in (("categories", answers_by_column), ("pilot", pilot)):
+            if unknown_columns := sorted(set(columns) - set(names)):
+                raise invalid(name_of_setting, f"columns among {', '.join(names)}", ", ".join(unknown_columns))
+        has_category = self.missing == "category"
         questions = tuple(
             QuestionSpec(
                 name,
-                tuple(listed.get(name) or _observed(table, name)) + (NO_ANSWER,) * own,
-                missing=NO_ANSWER if own else None,
+                tuple(answers_by_column.get(name) or _observed(table, name)) + (NO_ANSWER,) * has_category,
+                missing=NO_ANSWER if has_category else None,
                 pilot=pilot.get(name),
                 eta=self.eta,
                 reading=Reading(missing_answers=self.missing),
@@ -111,15 +114,18 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
             for name in names
         )
         for question in questions:  # as `transform` does
-            codes, absent = Coder(question).positions(table.column(question.name).combine_chunks())
-            unknown = codes < 0 if absent is None else (codes < 0) & ~absent
-            if unknown.any():
+            codes, is_missing = Coder(question).positions(table.column(question.name).combine_chunks())
+            is_unknown = codes < 0 if is_missing is None else (codes < 0) & ~is_missing
+            if is_unknown.any():
                 raise invalid(f"column {question.name!r}", "answers among its categories", Phrase("others"))
         self.plan_ = plan_survey(SurveySpec("transformer", questions, epsilon=self.epsilon, design=self.design)).plan
         return self
 
     def transform(self, X: Any) -> Any:
-        """Reports for the rows of X, in a frame of its kind; drawing twice spends epsilon twice."""
+        """Randomize the rows of X; the result is a frame of its type.
+
+        Each call consumes epsilon anew.
+        """
         from sklearn.utils._set_output import _get_output_config
 
         plan = self._plan("transform")
@@ -134,13 +140,16 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return _like(X, reports)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """The columns of the reports. input_features : the columns of the answers, for frames without names."""
+        """List the columns of the reports.
+
+        input_features : the columns of the answers, for frames without names.
+        """
         plan = self._plan("get_feature_names_out")
         names = super().get_feature_names_out(input_features)
         return np.array([*(["booklet"] if plan.booklets else []), *names], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may pass: categories as text or whole numbers, missing ones where `missing` allows them."""
+        """Return the data that scikit-learn may pass: text, integers, and missing values if `missing` allows them."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.input_tags.categorical = tags.input_tags.string = True
@@ -154,12 +163,12 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return self.plan_
 
     def _table(self, X: Any, first: bool) -> Any:
-        """X as an arrow table whose columns have the names of features, which are noted or compared."""
+        """Return X as an arrow table with the feature names, which are stored or compared."""
         from sklearn.utils.validation import validate_data
 
         table = _arrow(X)
-        named = X if hasattr(X, "iloc") else table if hasattr(X, "columns") else np.empty(table.shape)
-        validate_data(self, X=named, reset=first, skip_check_array=True)
+        named_data = X if hasattr(X, "iloc") else table if hasattr(X, "columns") else np.empty(table.shape)
+        validate_data(self, X=named_data, reset=first, skip_check_array=True)
         names = getattr(self, "feature_names_in_", [f"x{number}" for number in range(self.n_features_in_)])
         for name, column in zip(names, table.columns, strict=True):
             if self.missing == "refuse" and pc.any(pc.is_null(column, nan_is_null=True)).as_py():
@@ -169,73 +178,75 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
 
 def _arrow(X: Any) -> Any:
-    """The answers as an arrow table; the columns of an array are called x0, x1, ... No message holds an answer."""
+    """Return the answers as an arrow table; columns of an array are x0, x1, ... No message holds an answer."""
     if hasattr(X, "toarray"):
         raise invalid("X", "a dense array or frame (call .toarray())", Phrase("sparse data"))
-    framed = hasattr(X, "__arrow_c_stream__")
+    is_frame = hasattr(X, "__arrow_c_stream__")
     try:
-        array = X if framed or isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+        array = X if is_frame or isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     except ValueError:
         raise invalid("X", "rows of one length", Phrase("several")) from None
     if len(array.shape) != 2:
         got = Phrase(f"shape {array.shape}. Reshape your data: .reshape(-1, 1) makes one column")
         raise invalid("X", "a frame, or an array of shape (n, columns)", got)
     if not array.shape[1]:
-        raise _none("feature", array.shape)
-    if framed:
+        raise _no_data_error("feature", array.shape)
+    if is_frame:
         heads = list(getattr(X, "column_names", getattr(X, "columns", [])))
         if len(set(heads)) < len(heads):
             raise invalid("X", "columns with names of their own", Phrase("a name twice"))
         table = values_hidden("X, a frame of answers", pa.table, X)
-        wanted = [name for name in table.column_names if not name.startswith("__index_level_")]
-        table = table.select(wanted).replace_schema_metadata(None)
+        answer_columns = [name for name in table.column_names if not name.startswith("__index_level_")]
+        table = table.select(answer_columns).replace_schema_metadata(None)
     elif array.dtype.kind == "c":
-        raise invalid("X", ANSWERS, Phrase("complex numbers. Complex data not supported"))
+        raise invalid("X", ANSWER_TYPES, Phrase("complex numbers. Complex data not supported"))
     else:
-        table = pa.table({f"x{at}": _column(f"x{at}", column.tolist()) for at, column in enumerate(array.T)})
+        table = pa.table(
+            {f"x{position}": _column(f"x{position}", column.tolist()) for position, column in enumerate(array.T)}
+        )
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
-            raise invalid(f"column {name!r}", ANSWERS, Phrase("infinity"))
+            raise invalid(f"column {name!r}", ANSWER_TYPES, Phrase("infinity"))
     return table
 
 
 def _column(name: str, values: list[Any]) -> Any:
-    """An array of arrow in which None, NaN and NA are null."""
+    """Return an array of arrow, with null for None, NaN and NA."""
     return values_hidden(f"column {name!r}, answers of one type", partial(pa.array, from_pandas=True), values)
 
 
-def _none(what: str, shape: tuple[int, ...]) -> InvalidInput:
-    """The error for data without columns, or without rows, in scikit-learn's words."""
-    return invalid("X", "answers", Phrase(f"0 {what}(s) (shape={shape}) while a minimum of 1 is required."))
+def _no_data_error(noun: str, shape: tuple[int, ...]) -> InvalidInput:
+    """Return the error for data without columns, or without rows, in scikit-learn's words."""
+    return invalid("X", "answers", Phrase(f"0 {noun}(s) (shape={shape}) while a minimum of 1 is required."))
 
 
 def _observed(table: Any, name: str) -> list[Label]:
-    """The answers of a column: the categories of a categorical, in their order, else the distinct values, sorted."""
+    """Return the answers of a column: ordered categories of a categorical, else the sorted distinct values."""
     column = table.column(name).combine_chunks()
-    categorical = pa.types.is_dictionary(column.type)
-    listed = column.dictionary if categorical else column
-    if pa.types.is_string_view(listed.type):  # whose distinct values hold '' in place of null
-        listed = pc.cast(listed, pa.large_string())
+    is_categorical = pa.types.is_dictionary(column.type)
+    answers = column.dictionary if is_categorical else column
+    if pa.types.is_string_view(answers.type):  # whose distinct values hold '' in place of null
+        answers = pc.cast(answers, pa.large_string())
     values: list[Any] = []
-    if not pa.types.is_nested(listed.type):
-        values = pc.drop_null(listed).unique().to_pylist()
+    if not pa.types.is_nested(answers.type):
+        values = pc.drop_null(answers).unique().to_pylist()
         values = [value for value in values if value == value]  # NaN
     if all(isinstance(value, float) and value.is_integer() for value in values):
         values = [int(value) for value in values]
     texts, numbers = (all(isinstance(value, kind) for value in values) for kind in (str, int))
-    if pa.types.is_nested(listed.type) or not (texts or numbers):
-        expected = f"{ANSWERS} (cut other numbers into ranges first, as KBinsDiscretizer does)"
+    if pa.types.is_nested(answers.type) or not (texts or numbers):
+        expected = f"{ANSWER_TYPES} (cut other numbers into ranges first, as KBinsDiscretizer does)"
         raise invalid(f"column {name!r}", expected, Phrase("others"))
     if len(values) < 2:
         expected = "at least two different answers (or `categories`, which names them)"
         if not len(column):
-            raise _none("sample", table.shape)
+            raise _no_data_error("sample", table.shape)
         raise invalid(f"column {name!r}", expected, Phrase(f"{len(values)} in n_samples = {len(column)}"))
-    return values if categorical else sorted(values)
+    return values if is_categorical else sorted(values)
 
 
 def _like(X: Any, reports: Any) -> Any:
-    """Reports, an arrow table, as a frame of the kind of X."""
+    """Return reports, an arrow table, as a frame of the type of X."""
     kind = type(X).__module__.split(".")[0]
     if kind == "pandas":
         frame = reports.to_pandas()

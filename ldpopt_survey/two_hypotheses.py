@@ -1,4 +1,4 @@
-"""Tests between two distributions: how fast the errors of the best test fall, and its exact power."""
+"""Test between two distributions: error exponents of the best test, and its exact power."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from ldpopt.errors import invalid
 from ldpopt.values.distribution import Array, positive_integer
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.intervals import check_level
-from ldpopt_survey.hypothesis_tests import ENUMERATED, Power, compositions, log_multinomial
+from ldpopt_survey.hypothesis_tests import MAX_ENUMERATED_TABLES, Power, compositions, log_multinomial
 
 
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
-    """The Chernoff-Stein exponent, in nats a respondent: KL(p0 Q || p1 Q) [CT, Thm 11.8.3].
+    """Compute the Chernoff-Stein exponent, nats per respondent: KL(p0 Q || p1 Q).
+
+    The source is [CT, Thm 11.8.3].
 
     p0, p1 : distributions, shape (k,).
 
@@ -34,7 +36,9 @@ def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 
 
 def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
-    """The Chernoff exponent, in nats a respondent: -min_{0<=s<=1} log sum m0^s m1^(1-s).
+    """Compute the Chernoff exponent -min_{0<=s<=1} log sum m0^s m1^(1-s).
+
+    It is in nats per respondent.
 
     p0, p1 : distributions, shape (k,).
 
@@ -48,26 +52,28 @@ def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 
     channel = as_channel(channel)
     m0, m1 = channel.push(p0), channel.push(p1)
-    both = (m0 > 0) & (m1 > 0)
-    if not both.any():
+    is_common = (m0 > 0) & (m1 > 0)
+    if not is_common.any():
         return math.inf
-    a, b = m0[both], m1[both]
+    a, b = m0[is_common], m1[is_common]
 
-    def total(s: float) -> float:
+    def excess(s: float) -> float:
         # The sum is convex in s. Its difference from 1 is computed, which keeps digits when the marginals nearly agree.
         tilt = s * np.log1p((a - b) / b)
         return float((b * np.expm1(tilt)).sum() + b.sum() - 1)
 
-    best = minimize_scalar(total, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
-    return max(0.0, -math.log1p(min(float(best.fun), total(0.0), total(1.0))))
+    best = minimize_scalar(excess, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
+    return max(0.0, -math.log1p(min(float(best.fun), excess(0.0), excess(1.0))))
 
 
 def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
-    """The largest power that any test of `p0` against `p1` at `level` has with n reports, exactly [CT, Thm 11.7.1].
+    """Compute the largest power of a test of `p0` against `p1` with n reports, exactly.
+
+    The source is [CT, Thm 11.7.1].
 
     p0, p1 : distributions, shape (k,).
 
-    The best test is the likelihood-ratio test, randomised at its threshold. Raises `InvalidInput` if n reports have
+    The best test is the likelihood-ratio test, randomized at its threshold. Raises `InvalidInput` if n reports have
     more than 200,000 different count tables; then `stein_exponent` and `chernoff_exponent` say how the errors fall.
 
     >>> round(float(neyman_pearson_power([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1], 10)), 4)
@@ -76,36 +82,38 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
     channel = as_channel(channel)
     m0, m1 = channel.push(p0), channel.push(p1)
     n, level = positive_integer(n, "n"), check_level(level, "level")
-    if math.comb(n + len(m0) - 1, len(m0) - 1) > ENUMERATED:
-        raise invalid("n", f"at most {ENUMERATED} count tables over {len(m0)} outputs", n)
+    if math.comb(n + len(m0) - 1, len(m0) - 1) > MAX_ENUMERATED_TABLES:
+        raise invalid("n", f"at most {MAX_ENUMERATED_TABLES} count tables over {len(m0)} outputs", n)
     tables = compositions(n, len(m0))
     log0, log1 = log_multinomial(tables, m0), log_multinomial(tables, m1)
-    possible = np.isfinite(log0) | np.isfinite(log1)
-    log0, log1 = log0[possible], log1[possible]
+    is_possible = np.isfinite(log0) | np.isfinite(log1)
+    log0, log1 = log0[is_possible], log1[is_possible]
     order = np.argsort(log0 - log1, kind="stable")
     mass0, mass1 = np.exp(log0[order]), np.exp(log1[order])
-    alarm = np.cumsum(mass0)
-    cut = int(np.searchsorted(alarm, level, side="right"))
-    if cut == len(alarm):
+    false_alarm = np.cumsum(mass0)
+    cut = int(np.searchsorted(false_alarm, level, side="right"))
+    if cut == len(false_alarm):
         return Power(min(1.0, float(mass1.sum())), True)
-    left = (level - (alarm[cut - 1] if cut else 0.0)) / mass0[cut]
-    return Power(min(1.0, float(mass1[:cut].sum() + left * mass1[cut])), True)
+    threshold_share = (level - (false_alarm[cut - 1] if cut else 0.0)) / mass0[cut]
+    return Power(min(1.0, float(mass1[:cut].sum() + threshold_share * mass1[cut])), True)
 
 
-TRIED = 3000
+MAX_SEARCHED_TABLES = 3000
 """The most count tables that are enumerated for each number of respondents that is tried."""
 
 
 @dataclass(frozen=True, eq=False)
-class Enough(Result):
-    """Respondents with whom the best test reaches its power: the fewest if `exact`, else approximately."""
+class RequiredRespondents(Result):
+    """Respondents who give the best test its power: the fewest if `exact`, else approximately."""
 
     respondents: int
     exact: bool
 
 
-def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05) -> Enough:
-    """How many respondents the best test of `p0` against `p1` at `level` needs for its power to be `power`.
+def respondents_to_distinguish(
+    channel: ChannelLike, p0: Any, p1: Any, power: float = 0.8, level: float = 0.05
+) -> RequiredRespondents:
+    """Compute the respondents that the best test of `p0` against `p1` needs for `power`.
 
     p0, p1 : distributions, shape (k,).
 
@@ -114,8 +122,8 @@ def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0
     distribution only, the Chernoff bound gives a number that is enough, but not the fewest. Raises `InvalidInput` if
     both give the same reports.
 
-    >>> respondents_to_tell([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1])
-    Enough(respondents=6, exact=True)
+    >>> respondents_to_distinguish([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1])
+    RequiredRespondents(respondents=6, exact=True)
     """
     channel = as_channel(channel)
     m0, m1 = _by_ratio(channel.push(p0), channel.push(p1))
@@ -124,40 +132,40 @@ def respondents_to_tell(channel: ChannelLike, p0: Any, p1: Any, power: float = 0
     if len(m0) == 1 or not float(((np.sqrt(m0) - np.sqrt(m1)) ** 2).sum()) > 1e-28:
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
-        return Enough(1, True)
-    guess = _nearly(m0, m1, power, level)
+        return RequiredRespondents(1, True)
+    approximation = _approximate_respondents(m0, m1, power, level)
 
-    def few(n: int) -> bool:
-        return math.comb(n + len(m0) - 1, len(m0) - 1) <= TRIED
+    def can_enumerate(n: int) -> bool:
+        return math.comb(n + len(m0) - 1, len(m0) - 1) <= MAX_SEARCHED_TABLES
 
-    def reached(n: int) -> bool:
+    def has_power(n: int) -> bool:
         return float(neyman_pearson_power(np.eye(len(m0)), m0, m1, n, level)) >= power
 
     # More reports never carry less information, so the power rises with n.
     high = 1
-    while few(high) and not reached(high):
+    while can_enumerate(high) and not has_power(high):
         high *= 2
-    if not few(high):
-        return Enough(guess, False)
+    if not can_enumerate(high):
+        return RequiredRespondents(approximation, False)
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return Enough(high, True)
+        low, high = (low, middle) if has_power(middle) else (middle, high)
+    return RequiredRespondents(high, True)
 
 
 def _by_ratio(m0: Array, m1: Array) -> tuple[Array, Array]:
-    """The laws of the likelihood ratio: outputs whose ratios agree up to rounding are merged."""
-    seen = m0 + m1 > 0
-    m0, m1 = m0[seen], m1[seen]
+    """Return the distributions of the likelihood ratio: outputs whose ratios agree up to rounding are merged."""
+    is_possible = m0 + m1 > 0
+    m0, m1 = m0[is_possible], m1[is_possible]
     share = m0 / (m0 + m1)
     order = np.argsort(share, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(share[order]) > 1e-12]))
     return np.add.reduceat(m0[order], starts), np.add.reduceat(m1[order], starts)
 
 
-def _nearly(m0: Array, m1: Array, power: float, level: float) -> int:
-    """The number of respondents by the normal law, or by the Chernoff bound if a ratio is infinite."""
+def _approximate_respondents(m0: Array, m1: Array, power: float, level: float) -> int:
+    """Return the respondents by the normal distribution, or by the Chernoff bound if a ratio is infinite."""
     if not (m0.min() > 0 and m1.min() > 0):
         exponent = chernoff_exponent(np.eye(len(m0)), m0, m1)
         return math.ceil(-math.log(min(level, 1 - power)) / exponent) if exponent < math.inf else 1

@@ -42,7 +42,7 @@ from ldpopt_survey import (
     norm_sub,
     pooled_channel,
     respondents_for_power,
-    respondents_to_tell,
+    respondents_to_distinguish,
     simplex_projection,
     stein_exponent,
     two_sample,
@@ -85,7 +85,7 @@ WITH_CHANNEL = {
     "respondents_for_power": lambda c, p, q: respondents_for_power(c, p, q, 0.8),
     "stein_exponent": stein_exponent,
     "chernoff_exponent": chernoff_exponent,
-    "respondents_to_tell": lambda c, p, q: respondents_to_tell(c, p, q, 0.05, 0.05).respondents,
+    "respondents_to_distinguish": lambda c, p, q: respondents_to_distinguish(c, p, q, 0.05, 0.05).respondents,
     "two_sample_power": lambda c, p, q: two_sample_power(c, p, q, 100, 100),
 }
 """Functions of a channel and two distributions of its inputs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ldpopt.files.delimited import Dialect
 from ldpopt_survey import PublicQuestion, QuestionSpec, SampleSpec, SurveySpec, TargetSpec
-from ldpopt_survey.records import own_keys, reference
+from ldpopt_survey.records import additional_keys, reference
 
 TABLES = {
     "questions": QuestionSpec, "public": PublicQuestion, "targets": TargetSpec, "file": Dialect, "sample": SampleSpec,
@@ -25,5 +25,5 @@ def survey_keys() -> str:
     page = page.replace(f"{head}| `wording` | table |", f"\n\n## `[wording]`{head}| a question's name | text |")
     for name, kind in QuestionSpec.types.items():
         if kind is not QuestionSpec:
-            page += f'\n## `type = "{name}"`\n\n{own_keys(kind, QuestionSpec)}\n'
+            page += f'\n## `type = "{name}"`\n\n{additional_keys(kind, QuestionSpec)}\n'
     return page

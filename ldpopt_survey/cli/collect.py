@@ -197,13 +197,13 @@ def invitations(
     """)
 def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     """Write collected reports as Parquet, without ids and days, with a manifest (their plan and number)."""
-    from ldpopt_survey.plan.public_question import many_combinations
+    from ldpopt_survey.plan.public_question import combinations_warning
     from ldpopt_survey.server import export_reports
 
     planned = read_plan(plan)
     with progress("exporting"):
         rows = export_reports(planned, db, out)
-    say(f"{rows:,} reports in {out}", *filter(None, [many_combinations(planned.public, rows)]))
+    say(f"{rows:,} reports in {out}", *filter(None, [combinations_warning(planned.public, rows)]))
 
 
 @options("""

@@ -278,11 +278,11 @@ def describe(
 
     from ldpopt_survey.estimate.intervals import Binomial
     from ldpopt_survey.estimate.numbers import bin_edges, mean, population_total, quantile
-    from ldpopt_survey.plan.planned_question import unanswered
+    from ldpopt_survey.plan.planned_question import non_answers
     from ldpopt_survey.reports.analyses import number_table
 
     plan, asked = given.begun()
-    if question in plan.answers and unanswered(plan.part(question)):
+    if question in plan.answers and non_answers(plan.part(question)):
         asked = replace(asked, answered=True)  # whoever did not answer has no number
     try:
         points_of = None if scores is None else [float(part) for part in scores.split(",")]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ldpopt_survey.collect.remaining import RemainingBudget
     from ldpopt_survey.datafiles.columns import FileProfile
-    from ldpopt_survey.plan.propose import Proposal, Wishes
+    from ldpopt_survey.plan.propose import Proposal, ProposalOptions
     from ldpopt_survey.plan.spec import QuestionSpec, Revealed, SurveySpec
     from ldpopt_survey.plan.survey import PlannedSurvey
 
@@ -73,9 +73,9 @@ def new(
     ldpopt survey new people.csv
     """
     from ldpopt_survey.datafiles.columns import profile
-    from ldpopt_survey.plan.budget import EPSILONS
-    from ldpopt_survey.plan.draft import EPSILON, asked_first, draft, draft_spec, table_lines
-    from ldpopt_survey.plan.propose import Wishes, propose
+    from ldpopt_survey.plan.budget import TABULATED_EPSILONS
+    from ldpopt_survey.plan.draft import DEFAULT_EPSILON, draft, draft_spec, drafted_questions, table_lines
+    from ldpopt_survey.plan.propose import ProposalOptions, propose
     from ldpopt_survey.plan.spec import SurveySpec
     from ldpopt_survey.plan.survey import plan_survey, respondents_needed
     from ldpopt_survey.reports.promises import consent_paragraph
@@ -84,7 +84,7 @@ def new(
     limit = seconds(time_limit)
     if missing not in ("category", "left-out", "left out", "refuse"):
         raise invalid("--missing", "category, left-out or refuse", missing)
-    wishes = Wishes(
+    wishes = ProposalOptions(
         tuple(question or ()), respondent, tuple(carry or ()), _bins(bins or []), _codes(missing_code or []),
         missing.replace("-", " "), half_width, _codes(answer or []), tuple(merge or ()), tuple(keep_apart or ()),
         tuple(blank_is_no or ()), tuple(blank_is_missing or ()),
@@ -109,14 +109,14 @@ def new(
     with progress("looking for leaks"):
         proposal, dropped = _without_leaks(profiled, proposal, title, revealed)
     with progress("counting respondents", shares=True) as step:
-        described = draft_spec(profiled, proposal, title, epsilon or EPSILON)
-        table = respondents_needed(described, EPSILONS, time_limit=limit, progress=step)
+        described = draft_spec(profiled, proposal, title, epsilon or DEFAULT_EPSILON)
+        table = respondents_needed(described, TABULATED_EPSILONS, time_limit=limit, progress=step)
     needs = ["\nRespondents for the widths asked for, against the budget:"]
     needs += [f"  {line}" for line in table_lines(table, profiled.rows)]
     if asking:
         say(*needs)
-        epsilon = typer.prompt("Budget epsilon", default=EPSILON, type=float) if epsilon is None else epsilon
-    spec = draft_spec(profiled, proposal, title, EPSILON if epsilon is None else epsilon, revealed)
+        epsilon = typer.prompt("Budget epsilon", default=DEFAULT_EPSILON, type=float) if epsilon is None else epsilon
+    spec = draft_spec(profiled, proposal, title, DEFAULT_EPSILON if epsilon is None else epsilon, revealed)
     text = draft(profiled, proposal, spec, table)
     with progress("designing", shares=True) as step:
         planned = plan_survey(SurveySpec.from_toml(text), time_limit=limit, progress=step).plan
@@ -124,7 +124,7 @@ def new(
     if not asking:  # a refusal prints only its own line
         say(*lines, *needs)
     say(*dropped)
-    left = len(proposal.questions) - len(asked_first(proposal))
+    left = len(proposal.questions) - len(drafted_questions(proposal))
     more = f"; {left} more stand in comments" if left else ""
     say(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}")
     say(f"Read both. Then: ldpopt survey plan {out}")
@@ -139,11 +139,11 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
 
     from ldpopt_survey.collect.answers import partitions
     from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, routed, sampled_rows, unaccepted
-    from ldpopt_survey.plan.draft import DESIGN, draft_spec
+    from ldpopt_survey.plan.draft import SAMPLE_KEYS, draft_spec
     from ldpopt_survey.sample.spec import SampleSpec
 
     ids = [] if proposal.respondent is None else [proposal.respondent]
-    sample = {role: name for role in DESIGN if (name := getattr(proposal.sample, role, None)) is not None}
+    sample = {role: name for role in SAMPLE_KEYS if (name := getattr(proposal.sample, role, None)) is not None}
     columns = [*proposal.columns, *proposal.carry, *sample.values(), *ids]
     table = sampled_rows(partitions([file.path], file.dialect, trimmed=True), list(dict.fromkeys(columns)))
     proposal, lines = routed(proposal, table), []
@@ -162,7 +162,9 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
     return proposal, lines
 
 
-def _confirmed(file: FileProfile, proposal: Proposal, wishes: Wishes, terminal: bool) -> tuple[Proposal, Wishes]:
+def _confirmed(
+    file: FileProfile, proposal: Proposal, wishes: ProposalOptions, terminal: bool
+) -> tuple[Proposal, ProposalOptions]:
     """The proposal without guesses that merge or drop answers: a person confirms them, by options or at the terminal.
 
     `InvalidInput` with the options of each guess where nobody can be asked.
@@ -195,7 +197,7 @@ MAX_SHOWN = 12
 """The most guesses that a refusal lists."""
 
 
-def _with_option(wishes: Wishes, option: str, value: str, question: str) -> Wishes:
+def _with_option(wishes: ProposalOptions, option: str, value: str, question: str) -> ProposalOptions:
     """The wishes with one more option of the command line."""
     from dataclasses import replace
 
@@ -264,7 +266,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def _chosen(file: FileProfile, proposal: Proposal, wishes: Wishes) -> Proposal:
+def _chosen(file: FileProfile, proposal: Proposal, wishes: ProposalOptions) -> Proposal:
     """The proposal with the questions that the person at the terminal picks."""
     from dataclasses import replace
 
@@ -362,7 +364,7 @@ def plan(
     """
     from dataclasses import replace
 
-    from ldpopt_survey.plan.public_question import many_combinations
+    from ldpopt_survey.plan.public_question import combinations_warning
     from ldpopt_survey.plan.spec import SurveySpec
     from ldpopt_survey.plan.survey import plan_survey
 
@@ -435,7 +437,7 @@ def plan(
                 advice = advise_stages(question, people, time_limit=limit, progress=step)
             say(f"  {question.name}: {advice}")
     people = planned.respondents if respondents is None else respondents
-    say(*filter(None, [mixed, many_combinations(spec.public, people)]))
+    say(*filter(None, [mixed, combinations_warning(spec.public, people)]))
     if picture is not None:
         say(f"wrote {picture}")
     say(f"wrote {out}, checksum {planned.plan.checksum[:16]}")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt_survey.collect.words import Respondents, SecretKey, tag
-from ldpopt_survey.plan.plan import Plan, over_rounds, together
+from ldpopt_survey.plan.plan import Plan, compose_claims, over_rounds
 
 Numbers = npt.NDArray[np.uint64]
 
@@ -115,5 +115,5 @@ def why_not(run: Run, before: Sequence[Run]) -> int:
 def exceeds(spent: Sequence[tuple[float, float]], told: tuple[float, float]) -> bool:
     """Return whether reports within these (epsilon, eta) together exceed what a form says, rounded up."""
     return len(set(spent)) > 1 and any(
-        reached > float(ceil_digits(said, 4)) for reached, said in zip(together(spent), told, strict=True)
+        reached > float(ceil_digits(said, 4)) for reached, said in zip(compose_claims(spent), told, strict=True)
     )

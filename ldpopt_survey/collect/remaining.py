@@ -145,7 +145,7 @@ def within_promises(spec: SurveySpec, ledger: str | Path) -> tuple[SurveySpec, R
     ... epsilon = 1.0
     ... [[questions]]
     ... name = "vote"
-    ... categories = ["no", "yes"]
+    ... answers = ["no", "yes"]
     ... ''')
     >>> within_promises(spec, "no such file.ledger")[1]
     round 2: 0 people of earlier rounds have a round left

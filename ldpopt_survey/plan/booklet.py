@@ -1,4 +1,4 @@
-"""What a booklet is: units that are asked together, their channel, and what one report tells of each target."""
+"""Define a booklet: units asked together, their channel, and the information of one report on each target."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.planned_question import Part
 from ldpopt_survey.plan.units import Target, Unit, product_of
 
-RAREST = 1e-4
+MIN_REPORT_PROBABILITY = 1e-4
 """The least probability of a report under the pilot; rarer ones are joined with the one that is most like them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Booklet:
-    """Units that are asked together, their `design` or its `channel`, and what one respondent's report tells.
+    """Units that are asked together, with their channel and its design, if it was searched.
 
-    served : for each target, the share of it that one respondent is, 1 / respondents needed.
+    rates : for each target, the fraction of it that one respondent supplies: 1 / respondents needed.
     """
 
     units: tuple[Unit, ...]
     channel: Channel
     design: Design | None
-    served: Mapping[tuple[str, ...], float]
+    rates: Mapping[tuple[str, ...], float]
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -39,36 +39,36 @@ class Booklet:
 
     @property
     def pilot(self) -> Array:
-        """(K,) the pilot of the cells."""
+        """The pilot of the cells, shape (K,)."""
         return product_of(self.units)[0]
 
 
-Shares = tuple[tuple[Booklet, Fraction], ...]
+BookletShares = tuple[tuple[Booklet, Fraction], ...]
 """Booklets with the share of respondents that each is asked of."""
 
 
 def booklet_of(
     units: tuple[Unit, ...], channel: Channel, design: Design | None, pilot: Array, targets: Sequence[Target]
 ) -> Booklet:
-    """The booklet with what one respondent's report through the channel serves each target."""
+    """Build the booklet, with the contribution of one report to each target."""
     variances = contrast_variances(channel, pilot, np.array([t.row for t in targets]).reshape(-1, len(pilot)))
-    served = {
+    rates = {
         target.key: target.variance / variance if math.isfinite(variance) else 0.0
         for target, variance in zip(targets, variances, strict=True)
     }
-    return Booklet(units, channel, design, served)
+    return Booklet(units, channel, design, rates)
 
 
-def without_rare(channel: Channel, pilot: Array) -> Channel:
-    """The channel with reports rarer than `RAREST` joined each with the one that it is most like.
+def merge_rare_reports(channel: Channel, pilot: Array) -> Channel:
+    """Merge each report rarer than `MIN_REPORT_PROBABILITY` with the report most like it.
 
-    That is a function of the report, so that no guarantee is weaker. A solver leaves traces of reports that nearly
-    nobody sends; what they would tell must not count.
+    This is a function of the report, so no guarantee is weakened. A solver leaves traces of reports that hardly any
+    respondent sends, and their information must not count.
     """
     columns = channel.matrix.copy()
-    while len(law := pilot @ columns) > 2 and law.min() < RAREST:
-        rare = int(law.argmin())
-        ratios = columns / np.maximum(law, 1e-300)
+    while len(probabilities := pilot @ columns) > 2 and probabilities.min() < MIN_REPORT_PROBABILITY:
+        rare = int(probabilities.argmin())
+        ratios = columns / np.maximum(probabilities, 1e-300)
         distances = pilot @ (ratios - ratios[:, [rare]]) ** 2
         distances[rare] = np.inf
         columns[:, int(distances.argmin())] += columns[:, rare]
@@ -77,7 +77,7 @@ def without_rare(channel: Channel, pilot: Array) -> Channel:
 
 
 def criterion_of(targets: Sequence[Target], pilot: Array) -> Criterion:
-    """Information is shared out so that every variance is in proportion to the one that is wanted.
+    """Return the criterion that makes variances proportional to those of the targets.
 
     The weight of the cells themselves is a trace, which the faster method for `Marginals` asks for.
     """

@@ -1,4 +1,4 @@
-"""A proposal as a ``survey.toml``. It can be planned at once, and its comments say what to check."""
+"""Write a proposal as a ``survey.toml`` that can be planned at once, with comments on the points to check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.files.delimited import PLAIN, delimiter_in_words
 from ldpopt_survey.datafiles.columns import FileProfile
-from ldpopt_survey.plan.budget import EPSILONS, Needed
+from ldpopt_survey.plan.budget import TABULATED_EPSILONS, BudgetRequirement
 from ldpopt_survey.plan.options_question import AnyOfSpec
 from ldpopt_survey.plan.propose import Proposal, ProposedQuestion
 from ldpopt_survey.plan.spec import DEFAULT_WIDTH, QuestionSpec, Revealed, SurveySpec
@@ -21,8 +21,8 @@ from ldpopt_survey.records import dump
 MAX_QUESTIONS = 10
 """The most questions that the draft asks. With each further question, all have less of the budget."""
 
-EPSILON = 2.0
-DESIGN = ("weights", "strata", "clusters")
+DEFAULT_EPSILON = 2.0
+SAMPLE_KEYS = ("weights", "strata", "clusters")
 
 _COMMENTS = {
     "round": "a new round of the same survey is new privacy loss",
@@ -51,18 +51,18 @@ _POLICIES = {
 }
 
 
-def asked_first(proposal: Proposal) -> tuple[ProposedQuestion, ...]:
-    """The questions that the draft asks. The other questions are in its comments."""
+def drafted_questions(proposal: Proposal) -> tuple[ProposedQuestion, ...]:
+    """Return the questions that the draft asks; the other questions are in its comments."""
     return proposal.questions[:MAX_QUESTIONS]
 
 
 def draft_spec(
-    profile: FileProfile, proposal: Proposal, name: str, epsilon: float = EPSILON, revealed: Revealed = ()
+    profile: FileProfile, proposal: Proposal, name: str, epsilon: float = DEFAULT_EPSILON, revealed: Revealed = ()
 ) -> SurveySpec:
-    """The survey that the draft describes; `InvalidInput` if no column could be a question."""
+    """Build the survey of the draft; `InvalidInput` if no column could be a question."""
     return SurveySpec(
         name,
-        tuple(question.spec for question in asked_first(proposal)),
+        tuple(question.spec for question in drafted_questions(proposal)),
         epsilon=epsilon,
         respondent=proposal.respondent,
         carry=proposal.carry,
@@ -74,15 +74,17 @@ def draft_spec(
 
 
 def _effect_of_weights(profile: FileProfile, proposal: Proposal) -> float:
-    """1 + the squared coefficient of variation of the weights in the file, by which they raise variances [Kish]."""
+    """Return 1 + the squared coefficient of variation of the weights, their factor on variances [Kish]."""
     name = None if proposal.sample is None else proposal.sample.weights
     weights = next((column.numbers for column in profile.columns if column.name == name), np.empty(0))
     total = float(weights.sum())
     return 1.0 if not total > 0 else max(1.0, round(len(weights) * float(weights @ weights) / total**2, 2))
 
 
-def draft(profile: FileProfile, proposal: Proposal, spec: SurveySpec, table: Sequence[Needed] | None = None) -> str:
-    """The text of ``survey.toml`` for `spec`, with the rest of the proposal in comments.
+def draft(
+    profile: FileProfile, proposal: Proposal, spec: SurveySpec, table: Sequence[BudgetRequirement] | None = None
+) -> str:
+    """Write the text of ``survey.toml`` for `spec`, with the rest of the proposal in comments.
 
     table : the respondents needed for each budget; computed if None. `SurveySpec.from_toml` reads the text back.
 
@@ -97,10 +99,14 @@ def draft(profile: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seq
     >>> SurveySpec.from_toml(text).questions[0].categories
     ('no', 'yes')
     """
-    table = respondents_needed(spec, sorted({*EPSILONS, spec.epsilon or EPSILON})) if table is None else table
-    said = dump(replace(spec, epsilon=spec.epsilon or EPSILON))
-    survey = said["survey"]
-    sample = {} if spec.sample is None else {name: getattr(spec.sample, name) for name in DESIGN}
+    table = (
+        respondents_needed(spec, sorted({*TABULATED_EPSILONS, spec.epsilon or DEFAULT_EPSILON}))
+        if table is None
+        else table
+    )
+    values = dump(replace(spec, epsilon=spec.epsilon or DEFAULT_EPSILON))
+    survey = values["survey"]
+    sample = {} if spec.sample is None else {name: getattr(spec.sample, name) for name in SAMPLE_KEYS}
     survey["carry"] = [name for name in spec.carry if name not in sample.values()]
     lines = [
         f"# A survey over {_toml(profile.path.name)}: {profile.rows:,} rows, {len(profile.columns)} columns.",
@@ -117,72 +123,75 @@ def draft(profile: FileProfile, proposal: Proposal, spec: SurveySpec, table: Seq
     lines += _keys(survey, *(["respondent", "duplicates"] if spec.respondent else []), "carry", "revealed")
     if sample:
         lines += ["", "[sample]  # how respondents were drawn; these columns are public and stand in the reports, too"]
-        lines += _keys(sample, *DESIGN)
+        lines += _keys(sample, *SAMPLE_KEYS)
     lines += [""]
     if profile.dialect != PLAIN:
-        cells = delimiter_in_words(profile.dialect.delimiter)
-        title = f"[file]  # cells between {cells}; guessed, so look at the answers"
-        written = dump(profile.dialect)
+        delimiter = delimiter_in_words(profile.dialect.delimiter)
+        title = f"[file]  # cells between {delimiter}; guessed, so look at the answers"
+        file_values = dump(profile.dialect)
         if profile.dialect.header_rows == 1:
-            written.pop("header_rows")
-        lines += [title, *_keys(written), ""]
+            file_values.pop("header_rows")
+        lines += [title, *_keys(file_values), ""]
     lines += [
         "[budget]",
-        *_keys(said["budget"], "epsilon"),
+        *_keys(values["budget"], "epsilon"),
         "",
         f"# Respondents for intervals of ±{_points(spec)} percentage points at 95 %, all questions together:",
         *(f"#   {line}" for line in table_lines(table, profile.rows)),
         "",
         "[planning]",
-        *_keys(said["planning"]),
+        *_keys(values["planning"]),
         "",
     ]
-    asked = asked_first(proposal)
-    for question in asked:
+    drafted = drafted_questions(proposal)
+    for question in drafted:
         lines += [*_question(question), ""]
-    if rest := proposal.questions[len(asked) :]:
-        lines += [f"# {len(rest)} more columns could be asked. Each one leaves less of the budget to the others.", ""]
-        for question in rest:
+    if others := proposal.questions[len(drafted) :]:
+        lines += [f"# {len(others)} more columns could be asked. Each one leaves less of the budget to the others.", ""]
+        for question in others:
             lines += [f"# {line}" for line in _question(question)] + [""]
     if proposal.aside:
-        lines += ["# Not asked:"] + [f"#   {_toml(name)}: {why}" for name, why in proposal.aside]
-    example = f'# {_toml(asked[0].spec.name)} = "The words in which it is asked?"' if asked else "# none is asked"
+        lines += ["# Not asked:"] + [f"#   {_toml(name)}: {reason}" for name, reason in proposal.aside]
+    example = f'# {_toml(drafted[0].spec.name)} = "The words in which it is asked?"' if drafted else "# none is asked"
     lines += ["", "# [wording]  # what people read in place of a question's name", example]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def table_lines(table: Sequence[Needed], rows: int | None = None) -> list[str]:
-    """The respondents needed against epsilon, as lines of text."""
+def table_lines(table: Sequence[BudgetRequirement], rows: int | None = None) -> list[str]:
+    """Format the respondents needed against epsilon as lines of text."""
     if not table:
         return ["no budget up to 8 is enough for so many questions"]
     lines = [f"{'epsilon':>8}  {'respondents':>12}"]
-    for needed in table:
-        enough = "" if rows is None else "  enough rows in the file" if needed.invited <= rows else ""
-        lines.append(f"{needed.epsilon:>8g}  {needed.respondents:>12,}{enough}")
+    for requirement in table:
+        remark = "" if rows is None else "  enough rows in the file" if requirement.invited <= rows else ""
+        lines.append(f"{requirement.epsilon:>8g}  {requirement.respondents:>12,}{remark}")
     return lines
 
 
 def _question(question: ProposedQuestion) -> list[str]:
-    asked, said = question.spec, {"type": question.spec.type_name, **dump(question.spec)}
-    said["asked_if"] = dict(said["asked_if"])
+    spec, values = question.spec, {"type": question.spec.type_name, **dump(question.spec)}
+    values["asked_if"] = dict(values["asked_if"])
     lines = [f"# {line}" for line in question.remarks]
     lines += [
         "[[questions]]",
-        *_keys(said, "name", *_own_keys(asked), "asked_if"),
-        *(() if isinstance(asked, AnyOfSpec) else _keys(said, "categories")),
-        *_keys(said, "codes", "separator", "bins", "missing_codes", "missing"),
+        *_keys(values, "name", *_type_keys(spec), "asked_if"),
+        *(() if isinstance(spec, AnyOfSpec) else _keys(values, "answers")),
+        *_keys(values, "codes", "separator", "bins", "missing_codes", "missing"),
     ]
-    policy = asked.reading.missing_answers or "refuse"
+    policy = spec.reading.missing_answers or "refuse"
     if policy == "counted":
-        lines += ["# An empty cell counts as `missing`, as if that had been answered.", *_keys(said, "missing_answers")]
+        lines += [
+            "# An empty cell counts as `missing`, as if that had been answered.",
+            *_keys(values, "missing_answers"),
+        ]
     elif policy != "refuse":
-        lines += [f"# {_POLICIES[policy]}", *_keys(said, "missing_answers")]
-    return lines + _keys(said, "half_width")
+        lines += [f"# {_POLICIES[policy]}", *_keys(values, "missing_answers")]
+    return lines + _keys(values, "half_width")
 
 
-def _own_keys(asked: QuestionSpec) -> tuple[str, ...]:
-    """The keys of a type of question of its own."""
-    return ("type", "options", "columns") if isinstance(asked, AnyOfSpec) else ()
+def _type_keys(question: QuestionSpec) -> tuple[str, ...]:
+    """Return the keys that only this type of question has."""
+    return ("type", "answers", "columns") if isinstance(question, AnyOfSpec) else ()
 
 
 def _points(spec: SurveySpec) -> str:
@@ -191,14 +200,13 @@ def _points(spec: SurveySpec) -> str:
 
 
 def _keys(values: Mapping[str, Any], *names: str) -> list[str]:
-    """Lines of TOML with their comments, for these names or for all; nothing for what is absent."""
-    wanted = {name: values[name] for name in names or values if values.get(name) not in (None, [], {})}
-    comments = {name: f"  # {_COMMENTS[name]}" if name in _COMMENTS else "" for name in wanted}
-    return [f"{name} = {_toml(value)}{comments[name]}" for name, value in wanted.items()]
+    """Return lines of TOML with their comments, for these names or all; absent values give no line."""
+    present = {name: values[name] for name in names or values if values.get(name) not in (None, [], {})}
+    comments = {name: f"  # {_COMMENTS[name]}" if name in _COMMENTS else "" for name in present}
+    return [f"{name} = {_toml(value)}{comments[name]}" for name, value in present.items()]
 
 
 def _toml(value: Any) -> str:
-    """A text, a number, or a list or table of them in the syntax of TOML."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{_toml(name)} = {_toml(entry)}' for name, entry in value.items())} }}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A question of which any number of options may be chosen -> a yes/no question for each, answered in one report."""
+"""Plan a question with several options as one yes/no question per option, all answered in one report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Label
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.distribution import Array
 from ldpopt_survey.plan.spec import QuestionSpec
 from ldpopt_survey.records import check, key, listed, text, within
@@ -22,9 +22,9 @@ MAX_OPTIONS = 8
 
 @dataclass(frozen=True, eq=False)
 class AnyOfSpec(QuestionSpec, type="any of"):
-    """A question of which any number of options may be chosen: ``type = "any of"`` in a file.
+    """Question with several options, any number of them to be chosen: ``type = "any of"`` in a file.
 
-    options : 2 to 8 texts that can be chosen.
+    options : 2 to 8 texts that can be chosen. In a file the key is ``answers``; ``options`` is accepted in its place.
     columns : the columns of answers in files, one for each option; by default those called like ``"paid: cash"``, the
         question with the option. Their entries are yes or no in any common spelling (1 or 0, TRUE
         or FALSE, checked or unchecked), or those of `codes`.
@@ -42,42 +42,42 @@ class AnyOfSpec(QuestionSpec, type="any of"):
     """
 
     categories: tuple[Label, ...] = key(default=())
-    options: tuple[str, ...] = key(listed(text), default=())
+    options: tuple[str, ...] = key(listed(text), default=(), name="answers", aliases=("options",))
     columns: tuple[str, ...] = key(listed(text), default=())
 
     def __post_init__(self) -> None:
-        what = f"question {self.name!r}"
-        check(self, what)
+        place = f"question {self.name!r}"
+        check(self, place)
         if not 2 <= len(self.options) <= MAX_OPTIONS or len(set(self.options)) != len(self.options):
-            raise invalid(f"{what}: options", f"2 to {MAX_OPTIONS} that are distinct", len(self.options))
+            raise invalid(f"{place}: options", f"2 to {MAX_OPTIONS} that are distinct", len(self.options))
         if self.columns and not len(set(self.columns)) == len(self.columns) == len(self.options):
-            raise invalid(f"{what}: columns", f"{len(self.options)} distinct ones, as many as options", self.columns)
+            raise invalid(f"{place}: columns", f"{len(self.options)} distinct ones, as many as options", self.columns)
         separator = self.reading.separator
         if (self.column not in ("", self.name) and not separator) or (self.columns and separator):
-            raise invalid(what, "columns, or a column and its separator", Phrase("others"))
+            raise InvalidInput(f"{place}: give either `columns`, or `column` together with `separator`")
         if self.categories and self.categories != (NO, YES):
-            raise invalid(what, "options and columns, and no categories", Phrase("one of these"))
+            raise invalid(place, "options and columns, and no categories", Phrase("one of these"))
         if self.alternative is not None or self.reading.left_out:
-            raise invalid(what, "no alternative, and no answers left out", Phrase("one of these"))
-        chosen = self._chosen(f"{what}: pilot")
+            raise invalid(place, "no alternative, and no answers left out", Phrase("one of these"))
+        option_shares = self._chosen(f"{place}: pilot")
         object.__setattr__(self, "categories", (NO, YES))
-        object.__setattr__(self, "pilot", None)  # what the other types of questions check is a law of the categories
+        object.__setattr__(self, "pilot", None)  # other types of questions check a distribution of the categories
         super().__post_init__()
-        object.__setattr__(self, "pilot", chosen)
+        object.__setattr__(self, "pilot", option_shares)
 
-    def _chosen(self, what: str) -> Array | None:
+    def _chosen(self, place: str) -> Array | None:
         """Return the expected share of each option, shape (options,), if known."""
         if self.pilot is None:
             return None
         pilot: Any = self.pilot
         if isinstance(pilot, Mapping):
             if set(pilot) != set(self.options):
-                raise invalid(what, f"a share of each option ({', '.join(self.options)})", Phrase("other names"))
+                raise invalid(place, f"a share of each option ({', '.join(self.options)})", Phrase("other names"))
             pilot = [pilot[option] for option in self.options]
         if not isinstance(pilot, (list, tuple, np.ndarray)) or len(pilot) != len(self.options):
-            raise invalid(what, f"{len(self.options)} shares, one for each option", Phrase("another form"))
-        within_ends = within(0, 1, "()")
-        return np.array([within_ends(share, what) for share in pilot])
+            raise invalid(place, f"{len(self.options)} shares, one for each option", Phrase("another form"))
+        read_share = within(0, 1, "()")
+        return np.array([read_share(share, place) for share in pilot])
 
     @property
     def shares(self) -> Array:
@@ -95,8 +95,10 @@ class AnyOfSpec(QuestionSpec, type="any of"):
         for option, column, pilot in zip(self.options, columns, shares, strict=True):
             reading = self.reading
             if reading.separator:
-                given = dict(reading.codes)
-                codes = tuple((other, YES if other == option else NO) for other in self.options if other not in given)
+                codes_of_file = dict(reading.codes)
+                codes = tuple(
+                    (other, YES if other == option else NO) for other in self.options if other not in codes_of_file
+                )
                 reading = replace(reading, codes=(*reading.codes, *codes))
             question = QuestionSpec(
                 f"{self.name}: {option}", (NO, YES), column, self.unknown, self.missing, pilot, epsilon=self.epsilon,

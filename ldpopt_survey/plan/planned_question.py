@@ -1,4 +1,4 @@
-"""A question with its exact channel: the channel's inputs are the answers, and its integers prove the guarantees.
+"""Define a question with its exact channel: the inputs are the answers, and the integers prove the guarantees.
 
 Several questions may share a report: each of them is a part, and the inputs are the answers possible to all together.
 """
@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.values.distribution import Array, number, unit_interval
 from ldpopt.values.labels import Label, as_text, distinct_labels, from_jsonable, to_jsonable
 from ldpopt.values.results import ByValue, Result
 from ldpopt.values.schema import kind
-from ldpopt_survey.plan.reading import PLAIN_READING, Reading, check_answers, conditions, distinct_as_text
+from ldpopt_survey.plan.reading import PLAIN_READING, Reading, check_answers, read_conditions, require_distinct_texts
 from ldpopt_survey.plan.spec import QuestionSpec
 from ldpopt_survey.records import check, choice, dump, key, listed, mapped, record, text
 
@@ -36,9 +36,9 @@ NOT_APPLICABLE = "not applicable"
 """The answer of those whom a question does not concern, by their answer to another one."""
 
 
-def read_label(value: Any, what: str) -> Label:
-    """A label from its form in a file."""
-    return from_jsonable([value], what)[0]
+def read_label(value: Any, place: str) -> Label:
+    """Read a label from its form in a file."""
+    return from_jsonable([value], place)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Part(ByValue):
 
     asked_if : pairs of another part's name and those of its answers after which this question is asked. After others
         its answer is `NOT_APPLICABLE`, the last of its categories.
-    option_of : the question of which it is one option, chosen or not; its name is that one's, a colon and the option.
+    option_of : the question that has it as an option; its name is that question's, a colon and the option.
     name, column, categories, unknown, missing, reading, pilot : as for `PlannedQuestion`.
     """
 
@@ -61,28 +61,28 @@ class Part(ByValue):
     reading: Reading = key(record(Reading), default=PLAIN_READING)
     pilot: Array | None = key(default=None)
     asked_if: tuple[tuple[str, tuple[Label, ...]], ...] = key(
-        conditions, default=(), omit=True,
+        read_conditions, default=(), omit=True,
         dump=lambda pairs: [[name, [to_jsonable(label) for label in labels]] for name, labels in pairs],
     )  # fmt: skip
     option_of: str | None = key(text, default=None, omit=True)
 
     def __post_init__(self) -> None:
-        what = f"question {self.name!r}"
-        check(self, what)
-        categories = distinct_labels(self.categories, len(self.categories), f"{what}: categories")
+        place = f"question {self.name!r}"
+        check(self, place)
+        categories = distinct_labels(self.categories, len(self.categories), f"{place}: categories")
         object.__setattr__(self, "categories", categories)
         if self.asked_if and categories[-1:] != (NOT_APPLICABLE,):
-            raise invalid(f"{what}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1:])
-        check_answers(self, what)
+            raise invalid(f"{place}: categories", f"{NOT_APPLICABLE!r} as the last", categories[-1:])
+        check_answers(self, place)
         if self.asked_if and self.reading.left_out:
             expected = '"category", "counted" or "refuse" beside asked_if (an empty report tells that it was asked)'
-            raise invalid(f"{what}: missing_answers", expected, self.reading.missing_answers)
+            raise invalid(f"{place}: missing_answers", expected, self.reading.missing_answers)
 
     measure: ClassVar[str] = "shares"
 
     @property
     def measured(self) -> tuple[Label, ...]:
-        """What shares are estimated of: its categories."""
+        """The labels whose shares are estimated: its categories."""
         return self.categories
 
     @property
@@ -91,23 +91,25 @@ class Part(ByValue):
         return self.categories[:-1] if self.asked_if else self.categories
 
     def applies(self, answers: Mapping[str, Label]) -> bool:
-        """Whether the question is asked after these answers to the parts before it."""
+        """Return True if the question is asked after these answers to the parts before it."""
         return all(answers[name] in labels for name, labels in self.asked_if)
 
 
 def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
-    """The possible answers to several parts together, the last part's fastest.
+    """List the possible answers to several parts together, with the last part's fastest.
 
     `InvalidInput` for parts of one name, for conditions on other than earlier parts, and for too many answers.
     """
     cells: list[tuple[Label, ...]] = [()]
     names: list[str] = []
     for part in parts:
-        what = f"question {part.name!r}"
+        place = f"question {part.name!r}"
         if part.name in names or any(name not in names for name, _ in part.asked_if):
-            raise invalid(what, "a name of its own, and conditions on parts before it", Phrase("others"))
+            raise InvalidInput(f"{place} needs a distinct name, and conditions on earlier parts only")
         if len(cells) * len(part.categories) > MAX_CELLS:
-            raise invalid(what, f"at most {MAX_CELLS} answers of all parts together", Phrase("more"))
+            raise invalid(
+                place, f"at most {MAX_CELLS} answers of all parts together", len(cells) * len(part.categories)
+            )
         cells = [
             (*cell, label)
             for cell in cells
@@ -121,18 +123,18 @@ MAX_DENOMINATOR = 10**6
 """The largest denominator of a booklet's probability."""
 
 
-def _epsilon(value: Any, what: str) -> float:
-    return math.inf if value == "inf" else number(value, what, 'a finite number of nats or "inf"')
+def _epsilon(value: Any, place: str) -> float:
+    return math.inf if value == "inf" else number(value, place, 'a finite number of nats or "inf"')
 
 
-def _fraction(value: Any, what: str) -> Fraction:
-    short = isinstance(value, str) and re.fullmatch(r"[0-9]{1,7}(/0*[1-9][0-9]{0,6})?", value)
-    if not (isinstance(value, Fraction) or short):
-        raise invalid(what, 'a fraction such as "3/10"', Phrase(kind(value)))
-    share = Fraction(value)
-    if not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
-        raise invalid(what, f"above 0 and at most 1, with a denominator of at most {MAX_DENOMINATOR}", str(share))
-    return share
+def _fraction(value: Any, place: str) -> Fraction:
+    is_short_text = isinstance(value, str) and re.fullmatch(r"[0-9]{1,7}(/0*[1-9][0-9]{0,6})?", value)
+    if not (isinstance(value, Fraction) or is_short_text):
+        raise invalid(place, 'a fraction such as "3/10"', Phrase(kind(value)))
+    fraction = Fraction(value)
+    if not 0 < fraction <= 1 or fraction.denominator > MAX_DENOMINATOR:
+        raise invalid(place, f"above 0 and at most 1, with a denominator of at most {MAX_DENOMINATOR}", str(fraction))
+    return fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,24 +172,24 @@ class PlannedQuestion(Result):
     measure: str = key(choice("shares", "mean"), default="shares", omit=True)
 
     def __post_init__(self) -> None:
-        what = f"question {self.name!r}"
-        check(self, what)
-        put = object.__setattr__
-        put(self, "column", "" if self.parts and self.column == "" else text(self.column, f"{what}: column"))
+        place = f"question {self.name!r}"
+        check(self, place)
+        set_field = object.__setattr__
+        set_field(self, "column", "" if self.parts and self.column == "" else text(self.column, f"{place}: column"))
         if not isinstance(self.channel, ExactChannel):
-            raise invalid(f"{what}: channel", "an ExactChannel", type(self.channel).__name__)
+            raise invalid(f"{place}: channel", "an ExactChannel", type(self.channel).__name__)
         proof = self.channel.proof()
         for name, proved in (("epsilon", proof.epsilon), ("eta", proof.eta)):
             claimed = float(getattr(self, name))
-            put(self, name, proved if math.isnan(claimed) else claimed)
+            set_field(self, name, proved if math.isnan(claimed) else claimed)
         self.channel.verify(self.epsilon, self.eta)
-        distinct_as_text(self.channel.outputs, f"{what}: reports")
-        check_answers(self, what)
-        plain = self.column == "" and self.reading == Reading(missing_answers="refuse")
-        if self.parts and not (self.categories == cells_of(self.parts) and plain):
-            raise invalid(f"{what}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
+        require_distinct_texts(self.channel.outputs, f"{place}: reports")
+        check_answers(self, place)
+        has_no_column = self.column == "" and self.reading == Reading(missing_answers="refuse")
+        if self.parts and not (self.categories == cells_of(self.parts) and has_no_column):
+            raise invalid(f"{place}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
         if self.measure == "mean" and not all(type(category) in (int, float) for category in self.categories):
-            raise invalid(f"{what}: categories", "numbers, whose mean is estimated", self.categories[:8])
+            raise invalid(f"{place}: categories", "numbers, whose mean is estimated", self.categories[:8])
 
     @property
     def answers(self) -> tuple[Part | PlannedQuestion, ...]:
@@ -196,7 +198,7 @@ class PlannedQuestion(Result):
 
     @property
     def measured(self) -> tuple[Label, ...]:
-        """What shares are estimated of: its categories, or the ends of the range where their mean is wanted."""
+        """The labels whose shares are estimated: its categories, or the ends of the range for a mean."""
         if self.measure == "shares":
             return self.categories
         numbers: list[Any] = list(self.categories)
@@ -204,30 +206,36 @@ class PlannedQuestion(Result):
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether some respondents have no report of this question."""
+        """True if some respondents have no report of this question."""
         return self.probability < 1 or any(part.reading.left_out for part in self.answers)
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
-        """(k, answers) for each category, the positions of its answers among those of the parts."""
+        """The positions (k, answers) of each category's answers among those of the parts."""
         if not self.parts:
             return np.arange(len(self.categories))[:, None]
-        known = [{label: place for place, label in enumerate(part.categories)} for part in self.parts]
-        return np.array([[of[label] for of, label in zip(known, cell, strict=True)] for cell in cells_of(self.parts)])
+        positions_by_part = [{label: place for place, label in enumerate(part.categories)} for part in self.parts]
+        return np.array(
+            [
+                [positions[label] for positions, label in zip(positions_by_part, cell, strict=True)]
+                for cell in cells_of(self.parts)
+            ]
+        )
 
     def members(self, *names: str) -> Array:
-        """(r, k) 1 where an answer to one of its parts, or answers to several together, are those of a category.
+        """Return 0/1 rows (r, k): the categories that have each answer to these parts.
 
-        Where the mean is estimated, (2, k) the shares of both ends of the range with which an answer is their mean.
+        If the mean is estimated, it returns the shares (2, k) of both ends of the range that have each answer as their
+        mean.
         """
         if self.measure == "mean":
-            high = np.array(self.categories, dtype=np.float64)
-            high = (high - high.min()) / np.ptp(high)
-            return np.stack([1 - high, high])
-        asked = [part.name for part in self.answers]
-        positions = [asked.index(name) for name in names]
-        wanted = np.array(list(product(*(range(len(self.answers[i].categories)) for i in positions))))
-        return np.asarray((self.places[:, positions] == wanted[:, None]).all(axis=2), dtype=np.float64)
+            upper_share = np.array(self.categories, dtype=np.float64)
+            upper_share = (upper_share - upper_share.min()) / np.ptp(upper_share)
+            return np.stack([1 - upper_share, upper_share])
+        part_names = [part.name for part in self.answers]
+        positions = [part_names.index(name) for name in names]
+        answers = np.array(list(product(*(range(len(self.answers[i].categories)) for i in positions))))
+        return np.asarray((self.places[:, positions] == answers[:, None]).all(axis=2), dtype=np.float64)
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -252,32 +260,35 @@ class PlannedQuestion(Result):
 
     @property
     def plainly_read(self) -> bool:
-        """Whether files hold the categories themselves, without codes or bins, and no missing answer is left out."""
+        """True if files hold the categories themselves, without codes or bins, and no missing answer is left out."""
         return all(
             part.reading == Reading(missing_answers="refuse" if part.missing is None else "counted")
             for part in self.answers
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The question as JSON-ready values."""
+        """Convert the question to JSON-ready values."""
         return dump(self)
 
 
 def planned_question(
     question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1)
 ) -> PlannedQuestion:
-    """A question of a description with its exact channel; `InvalidInput` if that exceeds its own epsilon or eta."""
+    """Build a planned question from its description and its exact channel.
+
+    `InvalidInput` if the channel exceeds the epsilon or eta of the description.
+    """
     names = ("name", "column", "unknown", "missing", "pilot", "reading", "measure")
-    said = {name: getattr(question, name) for name in names}
-    planned = PlannedQuestion(channel=channel, probability=probability, **said)
-    for what in ("epsilon", "eta"):
-        asked = getattr(question, what)
-        if asked is not None and getattr(planned, what) > asked:
-            raise invalid(f"question {question.name!r}: {what}", f"at most {asked!r}", getattr(planned, what))
+    values = {name: getattr(question, name) for name in names}
+    planned = PlannedQuestion(channel=channel, probability=probability, **values)
+    for claim in ("epsilon", "eta"):
+        limit = getattr(question, claim)
+        if limit is not None and getattr(planned, claim) > limit:
+            raise invalid(f"question {question.name!r}: {claim}", f"at most {limit!r}", getattr(planned, claim))
     return planned
 
 
-def unanswered(part: Part | PlannedQuestion) -> tuple[Label, ...]:
-    """The categories of a question that are no answer to it: that of missing answers, and "not applicable"."""
+def non_answers(part: Part | PlannedQuestion) -> tuple[Label, ...]:
+    """Return the categories without an answer: of missing ones, and "not applicable"."""
     missing = (part.missing,) if part.reading.own_category and part.missing is not None else ()
     return (*missing, *((NOT_APPLICABLE,) if getattr(part, "asked_if", ()) else ()))

@@ -27,51 +27,55 @@ from ldpopt_survey.estimate.intervals import check_level, two_sided
 from ldpopt_survey.estimate.linear import asymptotic_covariance
 from ldpopt_survey.hypothesis_tests import goodness_of_fit_power, respondents_for_power
 
-MAX_MINIMAX = 14
+MAX_MINIMAX_CATEGORIES = 14
 """Up to this many categories the largest variance is minimised. Beyond, this takes minutes and gains one per cent."""
 
 
 def limits(epsilon: float, eta: float | None) -> list[Constraint]:
-    """The constraints on the channel of one report: epsilon (nats), and eta if it is capped."""
+    """Return the constraints of one report: epsilon (nats), and eta if it is capped."""
     return [LocalDP(epsilon)] + ([] if eta is None else [TotalVariation(eta)])
 
 
-MAX_CAPPED = 20
+MAX_CAPPED_ANSWERS = 20
 """The most answers with uneven shares for which a channel within a cap on eta is searched for at those shares."""
 
 
 def prior_for_search(pilot: Array, eta: float | None) -> Array:
-    """(k,) the shares at which the channel of a question is searched for: its pilot, or even shares if it is large.
+    """Return the shares (k,) for the search for the channel of a question.
 
-    With a cap on eta and more than `MAX_CAPPED` answers a search at uneven shares takes minutes. The channel for even
-    shares is known by symmetry. At 12 to 20 answers, epsilon 1 and eta 0.2 it needed at most 0.3 % more respondents for
-    the sum of variances than the channel searched for at the pilot, and 4 to 11 % more for the widest interval.
+    They are the pilot, or equal shares for many answers with a cap on eta.
+
+    With a cap on eta and more than `MAX_CAPPED_ANSWERS` answers a search at uneven shares takes minutes. The channel
+    for uniform shares is known by symmetry. At 12 to 20 answers, epsilon 1 and eta 0.2, it was compared with the
+    channel searched for at the pilot. It needed at most 0.3 % more respondents for the sum of variances, and 4 to 11 %
+    more for the widest interval.
 
     >>> prior_for_search(np.array([0.1, 0.9]), 0.2)
     array([0.1, 0.9])
     """
-    large = eta is not None and eta < 1 and len(pilot) > MAX_CAPPED
-    return np.full(len(pilot), 1 / len(pilot)) if large else pilot
+    is_large = eta is not None and eta < 1 and len(pilot) > MAX_CAPPED_ANSWERS
+    return np.full(len(pilot), 1 / len(pilot)) if is_large else pilot
 
 
 @runtime_checkable
 class Precision(Protocol):
-    """A target that comes nearer with more respondents, or with a more informative channel."""
+    """Target that more respondents, or a more informative channel, approach."""
 
     def criterion(self, k: int) -> Criterion:
-        """The criterion that the optimal channel minimises."""
+        """Return the criterion that the optimal channel minimizes."""
         ...
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
-        """The fewest respondents that reach the target."""
+        """Return the fewest respondents that reach the target."""
         ...
 
 
 @dataclass(frozen=True)
 class HalfWidth:
-    """A half-width z sqrt(V/n) of the interval for a share, at most `width`, in (0, 1).
+    """Half-width z sqrt(V/n) of the interval for a share, at most `width`, in (0, 1).
 
-    level : confidence, in (0, 1). category : position of the category whose interval counts; None for the widest one.
+    level : confidence, in (0, 1).
+    category : position of the category whose interval counts; None for the widest one.
 
     >>> from ldpopt_survey import QuestionPlanner
     >>> QuestionPlanner([0.3, 0.7]).respondents(HalfWidth(0.05), epsilon=1.0)
@@ -89,47 +93,53 @@ class HalfWidth:
             raise invalid("category", "a position from 0", self.category)
 
     def criterion(self, k: int) -> Criterion:
-        """The variance of the category, or else the largest one (the sum of all beyond `MAX_MINIMAX` categories)."""
+        """Return the criterion of the category, or of the largest variance.
+
+        Beyond `MAX_MINIMAX_CATEGORIES` categories it is the sum of all variances.
+        """
         if self.category is None:
-            return MVOptimal() if k <= MAX_MINIMAX else AOptimal()
+            return MVOptimal() if k <= MAX_MINIMAX_CATEGORIES else AOptimal()
         if self.category >= k:
             raise invalid("category", f"a position from 0 to {k - 1}", self.category)
         return COptimal(np.eye(k)[self.category])
 
     def variance(self, variances: Array) -> float:
-        """The variance of the chosen category, or else the largest, among variances for one respondent, shape (k,)."""
+        """Select the variance of the category, or the largest, from variances (k,) per respondent."""
         return float(variances.max() if self.category is None else variances[self.category])
 
     def variance_of(self, channel: Channel, pilot: Array) -> float:
-        """The chosen or largest variance of the efficient estimate from one report; inf if it cannot be estimated."""
+        """Compute the selected variance of the efficient estimate from one report.
+
+        It is inf if the channel does not determine the share.
+        """
         if self.category is not None:  # a channel may identify this category only
             return FisherInformation(pilot, self.criterion(len(pilot))).value(channel)
         return self.variance(np.diag(asymptotic_covariance(channel, pilot)))
 
     def unrounded_respondents(self, variance: float) -> float:
-        """z^2 V / width^2, an upper bound in floating point: the respondents, not rounded to a whole number."""
+        """Bound z^2 V / width^2 from above: the respondents, not rounded to an integer."""
         return up((two_sided(self.level) / self.width) ** 2 * variance, 16)
 
     def respondents_for(self, variance: float) -> int:
-        """ceil(z^2 V / width^2), rounded up."""
+        """Compute ceil(z^2 V / width^2), rounded up."""
         return max(1, math.ceil(self.unrounded_respondents(variance)))
 
     def width_for(self, variance: float, n: float) -> float:
-        """The half-width z sqrt(V/n) of n respondents, rounded up."""
+        """Compute the half-width z sqrt(V/n) of n respondents, rounded up."""
         return up(two_sided(self.level) * math.sqrt(variance / n), 16)
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
-        """The fewest respondents, by the efficient estimate's covariance at the pilot."""
+        """Compute the fewest respondents, from the efficient estimate's covariance at the pilot."""
         return self.respondents_for(self.variance_of(channel, pilot))
 
     def reached(self, channel: Channel, pilot: Array, n: int) -> float:
-        """The half-width that n respondents reach, rounded up."""
+        """Compute the half-width that n respondents reach, rounded up."""
         return self.width_for(self.variance(np.diag(asymptotic_covariance(channel, pilot))), n)
 
 
 @dataclass(frozen=True)
 class RelativeError:
-    """A coefficient of variation of every share, its standard error divided by it, of at most `limit`, above 0.
+    """Coefficient of variation of every share, its standard error divided by it, at most `limit`, above 0.
 
     The pilot needs shares above 0; the smallest one usually decides.
 
@@ -170,7 +180,7 @@ class RelativeError:
 
 @dataclass(frozen=True, eq=False)
 class TestPower(ByValue):
-    """A goodness-of-fit test of the pilot at significance `level` that detects `alternative` with probability `power`.
+    """Goodness-of-fit test of the pilot at significance `level`, with probability `power` against `alternative`.
 
     >>> from ldpopt_survey import QuestionPlanner
     >>> QuestionPlanner([0.3, 0.7]).respondents(TestPower([0.5, 0.5]), epsilon=1.0)
@@ -185,29 +195,29 @@ class TestPower(ByValue):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alternative", distribution(self.alternative, "alternative"))
-        for what in ("power", "level"):
-            check_level(getattr(self, what), what)
+        for name in ("power", "level"):
+            check_level(getattr(self, name), name)
         if self.power <= self.level:
             raise invalid("power", f"a number above the level {self.level:g}", self.power)
 
     def criterion(self, k: int) -> Criterion:
-        """The sum of all variances, since the test looks for differences in every direction."""
+        """Return the sum of all variances, since the test detects differences in every direction."""
         if len(self.alternative) != k:
             raise invalid("alternative", f"{k} entries, as many as the pilot", len(self.alternative))
         return AOptimal()
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
-        """The fewest respondents, by the noncentral chi-squared law."""
+        """Compute the fewest respondents, by the noncentral chi-squared distribution."""
         return respondents_for_power(channel, pilot, self.alternative, self.power, self.level)
 
     def reached(self, channel: Channel, pilot: Array, n: int) -> float:
-        """The power that n respondents reach."""
+        """Compute the power that n respondents reach."""
         return float(goodness_of_fit_power(channel, pilot, self.alternative, n, self.level))
 
 
 @dataclass(frozen=True, eq=False)
 class Together(ByValue):
-    """Several targets, all of which the respondents must meet.
+    """Several targets that the respondents must all meet.
 
     >>> from ldpopt_survey import QuestionPlanner
     >>> both = Together((HalfWidth(0.05), TestPower([0.5, 0.5])))
@@ -218,16 +228,16 @@ class Together(ByValue):
     precisions: tuple[Precision, ...]
 
     def criterion(self, k: int) -> Criterion:
-        """The criterion of the first target."""
+        """Return the criterion of the first target."""
         return self.precisions[0].criterion(k)
 
     def respondents(self, channel: Channel, pilot: Array) -> int:
-        """The fewest respondents that reach every target."""
+        """Compute the fewest respondents that reach every target."""
         return max(target.respondents(channel, pilot) for target in self.precisions)
 
 
 def require_precision(value: Any) -> Precision:
-    """`value`, if it is a precision target."""
+    """Return `value` if it is a precision target; raise `InvalidInput` otherwise."""
     if not isinstance(value, Precision):
         expected = "HalfWidth(width), RelativeError(limit) or TestPower(alternative, power)"
         raise invalid("precision", expected, Phrase(type(value).__name__))

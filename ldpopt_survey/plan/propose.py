@@ -1,6 +1,6 @@
-"""A proposal of questions for a file: which columns could be asked, and with which answers.
+"""Propose questions for a file: the columns that could be asked, and their answers.
 
-A person then corrects it.
+A person then corrects the proposal.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ldpopt.values.distribution import DEFAULT_BINS, MOST_CATEGORIES, Array, bin
 from ldpopt.values.labels import Label
 from ldpopt.values.results import Result
 from ldpopt_survey.datafiles.columns import ColumnProfile, FileProfile
-from ldpopt_survey.plan.boxes import Boxes, find_boxes, list_question, quoted_values, ticked_alone
+from ldpopt_survey.plan.boxes import Boxes, find_boxes, list_question, only_ticked_value, quoted_values
 from ldpopt_survey.plan.options_question import NO, YES, AnyOfSpec
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.plan.spec import DEFAULT_WIDTH, QuestionSpec
 from ldpopt_survey.sample.spec import SampleSpec
 
-MAX_WHOLE_NUMBERS = 12
+MAX_INTEGER_ANSWERS = 12
 """Up to this many different whole numbers are separate answers. More are cut into bins."""
 
 NO_ANSWER = "no answer"
@@ -38,7 +38,7 @@ _SAMPLE = {
     "strata": re.compile(r"(^|.*[_ .-])(strat|stratum|strata|schicht)([_ .-].*|$)", re.IGNORECASE),
     "clusters": re.compile(r"(^|.*[_ .-])(psu|clusters?|klumpen)([_ .-].*|$)", re.IGNORECASE),
 }
-_SAID_MISSING = {
+_WORDS_FOR_MISSING = {
     "na", "n/a", "n.a.", "nan", "null", ".", "-", "--", "?", "missing", "no answer", "refused", "refusal", "don't know",
     "dont know", "do not know", "dk", "k.a.", "ka", "keine angabe", "weiß nicht", "weiss nicht", "verweigert",
     "sans réponse", "ne sait pas", "nsp", "nr", "no contesta", "no sabe", "ns/nc",
@@ -47,9 +47,10 @@ _SAID_MISSING = {
 
 @dataclass(frozen=True)
 class Merging:
-    """Answers that a proposal would count as another one, or as none: a guess, to be confirmed by a person.
+    """Answers that a proposal would count as another one, or as none: a guess that a person confirms.
 
-    question : the question. told : what would be merged, for the holder of the answers alone.
+    question : the question.
+    told : the values that would be merged, for the holder of the answers alone.
     accept, decline : the options of the command line that confirm it and that keep the answers apart.
     """
 
@@ -61,9 +62,9 @@ class Merging:
 
 @dataclass(frozen=True, eq=False)
 class ProposedQuestion(Result):
-    """A question that a column could become, with remarks for whoever reads the proposal.
+    """Question that a column could become, with remarks for the reader of the proposal.
 
-    seen : what was counted in the file, for the holder of the answers alone.
+    seen : counts in the file, for the holder of the answers alone.
     merges : the guesses that merge or drop answers.
 
     >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), seen=("Seen once in the file: 'yes'.",)).spec.name
@@ -85,12 +86,13 @@ class ProposedQuestion(Result):
 
 @dataclass(frozen=True, eq=False)
 class Proposal(Result):
-    """A proposal for a survey over a file: questions, bins, respondents' ids, and how respondents were drawn.
+    """Proposal for a survey over a file: questions, bins, respondents' ids, and the sample design.
 
-    questions : the columns that could be asked. aside : the other columns, each with the reason.
+    questions : the columns that could be asked.
+    aside : the other columns, each with the reason.
     respondent : the column of respondents' ids, if one looks like it.
-    sample : columns that look like the weights, strata or clusters of the sample. carry : other public columns, which
-        go into the reports unchanged.
+    sample : columns that look like the weights, strata or clusters of the sample.
+    carry : other public columns, which go into the reports unchanged.
     """
 
     questions: tuple[ProposedQuestion, ...]
@@ -100,12 +102,12 @@ class Proposal(Result):
     sample: SampleSpec | None = None
 
     def _columns(self) -> dict[str, list[Any]]:
-        asked = self.questions
+        questions = self.questions
         columns: dict[str, list[Any]] = {
             "question": self.names,
-            "categories": [len(question.spec.categories) for question in asked],
+            "categories": [len(question.spec.categories) for question in questions],
         }
-        return columns | {"remarks": [" ".join(question.remarks) for question in asked]}
+        return columns | {"remarks": [" ".join(question.remarks) for question in questions]}
 
     @property
     def merges(self) -> list[Merging]:
@@ -124,20 +126,20 @@ class Proposal(Result):
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What a person already knows about a file's columns, so that `propose` need not guess it.
+class ProposalOptions:
+    """Facts that a person knows about a file's columns, so that `propose` need not guess them.
 
-    questions : the columns to ask, in this order; by default all that could be asked. respondent, carry : as in
-        `Proposal`.
-    bins : for a column, the edges of its bins or their number. missing_codes : for a column, or under "" for all of
-        them, the codes that stand for "no answer".
+    questions : the columns to ask, in this order; by default all that could be asked.
+    respondent, carry : as in `Proposal`.
+    bins : for a column, the edges of its bins or their number.
+    missing_codes : for a column, or under "" for all of them, the codes that stand for "no answer".
     missing_answers : how missing answers are treated, as in `Reading`. A column without any refuses them.
     answers : for a column, entries that are answers although they look like codes for "no answer".
     merged, apart : columns whose answers that differ in capitals and blanks alone are one answer, or are not.
     blank_is_no, blank_is_missing : questions whose empty boxes were not ticked, or tell nothing.
     half_width : the target half-width of every question.
 
-    >>> Wishes(("income",), bins={"income": (1000, 2000)}, missing_codes={"": ("-9",)}).missing_answers
+    >>> ProposalOptions(("income",), bins={"income": (1000, 2000)}, missing_codes={"": ("-9",)}).missing_answers
     'category'
     """
 
@@ -155,8 +157,8 @@ class Wishes:
     blank_is_missing: tuple[str, ...] = ()
 
 
-def propose(profile: FileProfile, wishes: Wishes | None = None) -> Proposal:
-    """A proposal for every column of a file: categories, codes for missing answers, bins at round numbers.
+def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Proposal:
+    """Propose a question for every column: categories, codes for missing answers, bins.
 
     The proposal is made from the answers themselves, without privacy. Publishing it reveals which answers occur.
     `InvalidInput` for wishes that the file cannot fulfil.
@@ -172,266 +174,278 @@ def propose(profile: FileProfile, wishes: Wishes | None = None) -> Proposal:
     >>> made.questions[0].spec.categories, made.questions[0].spec.reading.missing_codes
     ((1, 2, 'no answer'), ('9',))
     """
-    wishes = wishes or Wishes()
-    boxes = {made.spec.name: made for made in find_boxes(profile.columns, wishes.half_width)}
-    boxes = {name: made for name, made in boxes.items() if name not in [column.name for column in profile.columns]}
-    named = [*wishes.carry, *filter(None, [wishes.respondent]), *wishes.bins, *wishes.answers]
-    named += [name for name in (*wishes.questions, *wishes.merged, *wishes.apart) if name not in boxes]
-    named += [name for name in (*wishes.blank_is_no, *wishes.blank_is_missing) if name not in boxes]
-    for name in (*named, *filter(None, wishes.missing_codes)):
+    options = options or ProposalOptions()
+    boxes = {box.spec.name: box for box in find_boxes(profile.columns, options.half_width)}
+    boxes = {name: box for name, box in boxes.items() if name not in [column.name for column in profile.columns]}
+    known_columns = [*options.carry, *filter(None, [options.respondent]), *options.bins, *options.answers]
+    known_columns += [name for name in (*options.questions, *options.merged, *options.apart) if name not in boxes]
+    known_columns += [name for name in (*options.blank_is_no, *options.blank_is_missing) if name not in boxes]
+    for name in (*known_columns, *filter(None, options.missing_codes)):
         profile.column(name)
     ids = (
         column.name
         for column in profile.columns
         if _ID.match(column.name) and column.distinct and column.empty == 0 and column.rows > 1
     )
-    respondent = wishes.respondent or next(ids, None)
-    sample = _sample(profile, {respondent, *wishes.questions})
-    carry = wishes.carry
+    respondent = options.respondent or next(ids, None)
+    sample = _sample(profile, {respondent, *options.questions})
+    carry = options.carry
     public = {*carry, *(() if sample is None else sample.columns)}
-    declined = [column for name in wishes.blank_is_missing if name in boxes for column in boxes[name].columns]
-    wishes = replace(wishes, blank_is_missing=(*wishes.blank_is_missing, *declined))
-    boxed = {column: made for made in boxes.values() for column in made.columns}
-    order = [boxes[name].columns[0] if name in boxes else name for name in wishes.questions]
-    singly = {name for name in wishes.questions if name not in boxes}
-    questions, aside = [], []
+    declined_columns = [column for name in options.blank_is_missing if name in boxes for column in boxes[name].columns]
+    options = replace(options, blank_is_missing=(*options.blank_is_missing, *declined_columns))
+    box_by_column = {column: box for box in boxes.values() for column in box.columns}
+    order = [boxes[name].columns[0] if name in boxes else name for name in options.questions]
+    single_columns = {name for name in options.questions if name not in boxes}
+    questions, other_columns = [], []
     for column in [profile.column(name) for name in order] or list(profile.columns):
-        made = None if column.name in singly or boxed.get(column.name) is None else boxed[column.name]
+        box = (
+            None
+            if column.name in single_columns or box_by_column.get(column.name) is None
+            else box_by_column[column.name]
+        )
         if column.name == respondent or column.name in public:
-            if wishes.questions:
+            if options.questions:
                 raise invalid("questions", "columns that are not ids and not carried", column.name)
             continue
-        if made is not None and made.spec.name not in wishes.blank_is_missing and not public & {*made.columns}:
-            if column.name == made.columns[0]:
-                questions.append(_boxes_question(made, wishes))
+        if box is not None and box.spec.name not in options.blank_is_missing and not public & {*box.columns}:
+            if column.name == box.columns[0]:
+                questions.append(_boxes_question(box, options))
             continue
-        proposed = _question(column, wishes)
+        proposed = _question(column, options)
         if isinstance(proposed, ProposedQuestion):
             questions.append(proposed)
-        elif wishes.questions:
+        elif options.questions:
             raise invalid("question", "a column of few different answers, or of numbers", Phrase(proposed), column.name)
         else:
-            aside.append((column.name, proposed))
-    return Proposal(tuple(questions), tuple(aside), respondent, tuple(carry), sample)
+            other_columns.append((column.name, proposed))
+    return Proposal(tuple(questions), tuple(other_columns), respondent, tuple(carry), sample)
 
 
-def _sample(profile: FileProfile, taken: set[str | None]) -> SampleSpec | None:
-    """The first columns without empty cells whose names say that they are weights, strata or clusters of the sample."""
+def _sample(profile: FileProfile, other_roles: set[str | None]) -> SampleSpec | None:
+    """Return the first columns without empty cells whose names are those of weights, strata or clusters."""
     roles: dict[str, str] = {}
     for column in profile.columns:
-        if column.name in taken or column.empty or not column.plain or not column.name.isprintable():
+        if column.name in other_roles or column.empty or not column.plain or not column.name.isprintable():
             continue
-        for what, name in _SAMPLE.items():
+        for role, pattern in _SAMPLE.items():
             is_number = column.numeric == column.rows and bool((column.numbers >= 0).all())
-            if name.match(column.name) and what not in roles and (what != "weights" or is_number):
-                roles[what] = column.name
+            if pattern.match(column.name) and role not in roles and (role != "weights" or is_number):
+                roles[role] = column.name
                 break
     return SampleSpec(roles.get("weights"), roles.get("strata"), roles.get("clusters")) if roles else None
 
 
-def _boxes_question(made: Boxes, wishes: Wishes) -> ProposedQuestion:
-    """The question of columns of ticked boxes."""
-    remarks = [f'"{made.text[:160]}"'] if made.text else []
-    remarks.append(f"Boxes that people tick, in {len(made.columns)} columns.")
-    if made.empty:
+def _boxes_question(boxes: Boxes, options: ProposalOptions) -> ProposedQuestion:
+    remarks = [f'"{boxes.text[:160]}"'] if boxes.text else []
+    remarks.append(f"Boxes that people tick, in {len(boxes.columns)} columns.")
+    if boxes.empty:
         remarks.append("An empty box counts as not ticked, also of people who did not see the question.")
-    return ProposedQuestion(made.spec, tuple(remarks), (), _blanks(made.spec.name, made.empty, wishes))
+    return ProposedQuestion(boxes.spec, tuple(remarks), (), _blank_merges(boxes.spec.name, boxes.empty, options))
 
 
-def _blanks(name: str, empty: int, wishes: Wishes) -> tuple[Merging, ...]:
-    if not empty or name in wishes.blank_is_no:
+def _blank_merges(name: str, empty: int, options: ProposalOptions) -> tuple[Merging, ...]:
+    if not empty or name in options.blank_is_no:
         return ()
-    told = f"{empty:,} empty boxes would count as not ticked, also of people who did not see the question"
-    return (Merging(name, told, ("--blank-is-no", name), ("--blank-is-missing", name)),)
+    description = f"{empty:,} empty boxes would count as not ticked, also of people who did not see the question"
+    return (Merging(name, description, ("--blank-is-no", name), ("--blank-is-missing", name)),)
 
 
-def _tick_question(column: ColumnProfile, value: str, wishes: Wishes) -> ProposedQuestion:
-    """The yes/no question of one box."""
+def _tick_question(column: ColumnProfile, value: str, options: ProposalOptions) -> ProposedQuestion:
+    """Return the yes/no question of one box."""
     spec = QuestionSpec(
         column.name,
         (NO, YES),
         missing=NO,
-        half_width=wishes.half_width,
+        half_width=options.half_width,
         reading=Reading(((value, YES),), (), (), "counted"),
     )
-    said = [f'"{column.wording[:160]}"'] if column.wording else []
-    remarks = (*said, "One box: an empty cell counts as not ticked, also of people who did not see the question.")
-    return ProposedQuestion(spec, remarks, (), _blanks(column.name, column.empty, wishes))
+    wording = [f'"{column.wording[:160]}"'] if column.wording else []
+    remarks = (*wording, "One box: an empty cell counts as not ticked, also of people who did not see the question.")
+    return ProposedQuestion(spec, remarks, (), _blank_merges(column.name, column.empty, options))
 
 
-def _question(column: ColumnProfile, wishes: Wishes) -> ProposedQuestion | str:
-    """The question, or the reason why the column cannot be one."""
+def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuestion | str:
+    """Return the question, or the reason why the column cannot be one."""
     if not column.name.strip() or not column.name.isprintable() or len(column.name) > 200:
         return "its name is empty, too long or has signs that cannot be printed"
     if not column.plain:
         return "it holds lists, records or bytes"
     if column.answered == 0:
         return "it is empty"
-    repeated = column.values is None or len(column.values) > column.answered / 2
-    if _ID.match(column.name) and not column.distinct and repeated and column.name not in wishes.questions:
+    is_repeated = column.values is None or len(column.values) > column.answered / 2
+    if _ID.match(column.name) and not column.distinct and is_repeated and column.name not in options.questions:
         return (
             f"it looks like respondents' ids, of which some stand twice (--respondent {column.name} takes it as such)"
         )
-    if (tick := ticked_alone(column)) is not None and column.name not in wishes.blank_is_missing:
-        return _tick_question(column, tick, wishes)
-    codes, guessed = _missing_codes(column, wishes)
-    if isinstance(listed := list_question(column, codes, wishes.half_width), AnyOfSpec):
-        told = (*_blanks(column.name, column.empty, wishes), *_codes_asked(column, guessed))
+    if (tick := only_ticked_value(column)) is not None and column.name not in options.blank_is_missing:
+        return _tick_question(column, tick, options)
+    codes, guessed_codes = _missing_codes(column, options)
+    if isinstance(list_spec := list_question(column, codes, options.half_width), AnyOfSpec):
+        merges = (*_blank_merges(column.name, column.empty, options), *_code_merges(column, guessed_codes))
         return ProposedQuestion(
-            listed, (f"Lists in a cell, with {listed.reading.separator!r} between entries.",), (), told
+            list_spec, (f"Lists in a cell, with {list_spec.reading.separator!r} between entries.",), (), merges
         )
-    if listed is not None and column.name not in wishes.bins:
-        return listed
+    if list_spec is not None and column.name not in options.bins:
+        return list_spec
     values = None if column.values is None else {v: n for v, n in column.values.items() if v.strip() not in codes}
-    declared = _declared(column, values, codes)
-    values = dict.fromkeys(declared, 0) | (values or {}) if declared else values
+    declared_labels = _declared_categories(column, values, codes)
+    values = dict.fromkeys(declared_labels, 0) | (values or {}) if declared_labels else values
     if values is not None and len(values) < 2:
         return "everybody has the same answer in it" if values else "it holds codes for missing answers alone"
     if column.values is not None and any(len(v) >= 200 for v in column.values):
         return "it holds long text"
-    coded = np.isin(column.numbers, [float(code) for code in codes if _is_number(code)])
-    words = _counted(column.words, codes)
+    is_code = np.isin(column.numbers, [float(code) for code in codes if _is_number(code)])
+    missing_words = _count_codes(column.words, codes)
     if column.values is None:
-        missing = column.empty + words + math.ceil(column.numeric * coded.sum() / max(1, len(coded)))
+        missing = column.empty + missing_words + math.ceil(column.numeric * is_code.sum() / max(1, len(is_code)))
     else:
-        missing = column.empty + _counted(column.values, codes)
-    numeric = column.numeric > 0 and column.numeric >= 0.9 * (column.answered - words) and not declared
-    few = values is not None and len(values) <= (MAX_WHOLE_NUMBERS if numeric else MOST_CATEGORIES)
-    if column.name in wishes.bins or (numeric and not few):
-        said = column.name in wishes.bins or column.name in wishes.questions
+        missing = column.empty + _count_codes(column.values, codes)
+    is_numeric = (
+        column.numeric > 0 and column.numeric >= 0.9 * (column.answered - missing_words) and not declared_labels
+    )
+    has_few_values = values is not None and len(values) <= (MAX_INTEGER_ANSWERS if is_numeric else MOST_CATEGORIES)
+    if column.name in options.bins or (is_numeric and not has_few_values):
+        is_requested = column.name in options.bins or column.name in options.questions
         spread = np.ptp(column.numbers) if len(column.numbers) else math.inf
-        if column.distinct and column.whole and not said and spread <= 1.01 * column.rows and column.empty == 0:
+        if column.distinct and column.whole and not is_requested and spread <= 1.01 * column.rows and column.empty == 0:
             return "it numbers the rows"
-        return _binned(column, column.numbers[~coded], codes, missing, wishes, guessed)
-    if not few or values is None:
+        return _binned_question(column, column.numbers[~is_code], codes, missing, options, guessed_codes)
+    if not has_few_values or values is None:
         return "every row has its own answer" if column.distinct else f"it has more than {MOST_CATEGORIES} answers"
-    once_seen, asked = [], _codes_asked(column, guessed)
-    if once := sorted(value for value, count in values.items() if count == 1):
-        shown = ", ".join(map(repr, once[:5])) + (", ..." if len(once) > 5 else "")
-        once_seen.append(f"Seen once in the file: {shown}. Is it a slip, or does it give somebody away?")
-    if declared:
+    observations, code_merges = [], _code_merges(column, guessed_codes)
+    if single_values := sorted(value for value, count in values.items() if count == 1):
+        examples = ", ".join(map(repr, single_values[:5])) + (", ..." if len(single_values) > 5 else "")
+        observations.append(f"Seen once in the file: {examples}. Is it a slip, or does it give somebody away?")
+    if declared_labels:
         remarks = ["Answers and their order as the file declares them."]
-        if unchosen := [value for value in declared if not values[value]]:
-            once_seen.append(f"Declared, and chosen by nobody: {quoted_values(unchosen)}.")
-        return _proposed(column, declared, (), codes, missing, wishes, remarks, once_seen, asked)
-    merged, spellings = ({}, {}) if column.name in wishes.apart else _spellings(values)
-    if not spellings or len(merged) < 2:
-        return _proposed(column, _sorted(values), (), codes, missing, wishes, (), once_seen, asked)
-    categories = _sorted(merged)
+        if empty_labels := [value for value in declared_labels if not values[value]]:
+            observations.append(f"Declared, and chosen by nobody: {quoted_values(empty_labels)}.")
+        return _proposed_question(
+            column, declared_labels, (), codes, missing, options, remarks, observations, code_merges
+        )
+    counts, spellings = ({}, {}) if column.name in options.apart else _spellings(values)
+    if not spellings or len(counts) < 2:
+        return _proposed_question(column, _sorted(values), (), codes, missing, options, (), observations, code_merges)
+    categories = _sorted(counts)
     labels = {str(label): label for label in categories}
     pairs = tuple((spelling, labels[common]) for spelling, common in spellings.items())
     remarks = ["Answers that differ only in capitals and blanks are taken as one: `codes` says which."]
-    if column.name not in wishes.merged:
-        shown = ", ".join(f"{spelling!r} as {common!r}" for spelling, common in list(spellings.items())[:5])
-        merging = f"answers that differ in capitals and blanks would count as one: {shown}"
-        asked += (Merging(column.name, merging, ("--merge", column.name), ("--keep-apart", column.name)),)
-    proposed = _proposed(column, categories, (), codes, missing, wishes, remarks, once_seen, asked)
+    if column.name not in options.merged:
+        examples = ", ".join(f"{spelling!r} as {common!r}" for spelling, common in list(spellings.items())[:5])
+        merging = f"answers that differ in capitals and blanks would count as one: {examples}"
+        code_merges += (Merging(column.name, merging, ("--merge", column.name), ("--keep-apart", column.name)),)
+    proposed = _proposed_question(column, categories, (), codes, missing, options, remarks, observations, code_merges)
     reading = replace(proposed.spec.reading, codes=pairs)
     return replace(proposed, spec=replace(proposed.spec, reading=reading))
 
 
-def _codes_asked(column: ColumnProfile, guessed: Sequence[str]) -> tuple[Merging, ...]:
-    """What the guessed codes for "no answer" would drop."""
+def _code_merges(column: ColumnProfile, guessed_codes: Sequence[str]) -> tuple[Merging, ...]:
+    """Return the answers that guessed codes for "no answer" would drop."""
     return tuple(
         Merging(
             column.name, f"{code!r} would count as no answer",
             ("--missing-code", f"{column.name}={code}"), ("--answer", f"{column.name}={code}"),
         )
-        for code in guessed
+        for code in guessed_codes
     )  # fmt: skip
 
 
-def _declared(column: ColumnProfile, values: Mapping[str, int] | None, codes: Sequence[str]) -> list[str]:
-    """The categories that the file declares, in order, without codes for missing answers; none if answers are others.
+def _declared_categories(column: ColumnProfile, values: Mapping[str, int] | None, codes: Sequence[str]) -> list[str]:
+    """Return the file's categories in order, without codes for missing answers; empty if answers differ.
 
-    Answers without a label, beside labels of numbers, have the place of their number.
+    Answers without a label, among labels of numbers, have the position of their number.
     """
     labels = [(number, label) for number, label in column.levels if label.strip() not in codes]
-    known = {label for _, label in labels}
-    others = [value for value in values or () if value not in known]
+    label_names = {label for _, label in labels}
+    others = [value for value in values or () if value not in label_names]
     if not labels or values is None or len(labels) + len(others) > MOST_CATEGORIES:
         return []
     if not others:
         return [label for _, label in labels]
-    if len(others) > MAX_WHOLE_NUMBERS or not all(map(_is_number, others)) or any(n is None for n, _ in labels):
+    if len(others) > MAX_INTEGER_ANSWERS or not all(map(_is_number, others)) or any(n is None for n, _ in labels):
         return []
     pairs = [*((float(number or 0), label) for number, label in labels), *((float(text), text) for text in others)]
     return [label for _, label in sorted(pairs)]
 
 
-def _binned(
+def _binned_question(
     column: ColumnProfile,
     numbers: Array,
     codes: tuple[str, ...],
     missing: int,
-    wishes: Wishes,
-    guessed: tuple[str, ...],
+    options: ProposalOptions,
+    guessed_codes: tuple[str, ...],
 ) -> ProposedQuestion | str:
-    asked = wishes.bins.get(column.name, DEFAULT_BINS)
+    bins = options.bins.get(column.name, DEFAULT_BINS)
     if not len(numbers):
-        if column.name in wishes.bins:
+        if column.name in options.bins:
             raise invalid("bins", "a column of numbers", Phrase("one without"), column.name)
         return "it has no number"
-    edges = round_edges(numbers, asked) if isinstance(asked, int) else tuple(float(edge) for edge in asked)
+    edges = round_edges(numbers, bins) if isinstance(bins, int) else tuple(float(edge) for edge in bins)
     if not edges:
         return "its numbers are nearly all the same"
     labels = bin_labels(edges, column.whole)
-    remarks, seen = ["Numbers, cut into bins."], [f"From {number_text(numbers.min())} to {number_text(numbers.max())}."]
+    remarks, observations = (
+        ["Numbers, cut into bins."],
+        [f"From {number_text(numbers.min())} to {number_text(numbers.max())}."],
+    )
     if column.numeric + missing < column.rows:
         remarks.append("Some cells are neither numbers nor codes for missing answers: `unknown` says where they go.")
-    return _proposed(column, labels, edges, codes, missing, wishes, remarks, seen, _codes_asked(column, guessed))
+    return _proposed_question(
+        column, labels, edges, codes, missing, options, remarks, observations, _code_merges(column, guessed_codes)
+    )
 
 
-def _proposed(
+def _proposed_question(
     column: ColumnProfile,
     categories: Sequence[Label],
     edges: tuple[float, ...],
     codes: tuple[str, ...],
     missing: int,
-    wishes: Wishes,
+    options: ProposalOptions,
     remarks: Sequence[str],
-    seen: list[str],
+    observations: list[str],
     merges: tuple[Merging, ...],
 ) -> ProposedQuestion:
-    policy = wishes.missing_answers if missing else "refuse"
+    policy = options.missing_answers if missing else "refuse"
     label = NO_ANSWER if NO_ANSWER not in categories else f"{NO_ANSWER} at all"
-    own = policy == "category"
+    has_category = policy == "category"
     if missing:
-        about = "About " if column.values is None and codes else ""
-        seen.append(f"{about}{missing:,} of {column.rows:,} answers are missing.")
+        qualifier = "About " if column.values is None and codes else ""
+        observations.append(f"{qualifier}{missing:,} of {column.rows:,} answers are missing.")
     reading = Reading((), edges, codes, policy)
     spec = QuestionSpec(
         column.name,
-        tuple(categories) + ((label,) if own else ()),
-        missing=label if own else None,
-        half_width=wishes.half_width,
+        tuple(categories) + ((label,) if has_category else ()),
+        missing=label if has_category else None,
+        half_width=options.half_width,
         reading=reading,
     )
-    said = [f'"{" ".join(column.wording.split())[:160]}"'] if column.wording else []
-    return ProposedQuestion(spec, (*said, *remarks), tuple(seen), merges)
+    wording = [f'"{" ".join(column.wording.split())[:160]}"'] if column.wording else []
+    return ProposedQuestion(spec, (*wording, *remarks), tuple(observations), merges)
 
 
-def _missing_codes(column: ColumnProfile, wishes: Wishes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The codes for "no answer": the given ones, or else words that mean it and numbers far from the others.
+def _missing_codes(column: ColumnProfile, options: ProposalOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the codes for "no answer": requested ones, or words that mean it and distant numbers.
 
-    Returned twice: all of them, and those that are guesses.
+    The second tuple has those that are guesses.
     """
-    if column.name in wishes.missing_codes or "" in wishes.missing_codes:
-        own = [*wishes.missing_codes.get(column.name, ()), *wishes.missing_codes.get("", ())]
-        return tuple(dict.fromkeys(own)), ()
-    counted = column.words if column.words is not None else column.values
-    words = [] if counted is None else [value.strip() for value in counted]
+    if column.name in options.missing_codes or "" in options.missing_codes:
+        requested_codes = [*options.missing_codes.get(column.name, ()), *options.missing_codes.get("", ())]
+        return tuple(dict.fromkeys(requested_codes)), ()
+    values = column.words if column.words is not None else column.values
+    words = [] if values is None else [value.strip() for value in values]
     words += [label for _, label in column.levels]
-    codes = [word for word in words if word.strip().casefold() in _SAID_MISSING]
+    codes = [word for word in words if word.strip().casefold() in _WORDS_FOR_MISSING]
     if column.whole or column.values is not None:
         codes += [str(int(number)) for number in _codes_by_distance(column)]
-    kept = {str(code) for code in wishes.answers.get(column.name, ())}
-    guessed = tuple(code for code in dict.fromkeys(codes) if code not in kept)
-    return guessed, guessed
+    declared_answers = {str(code) for code in options.answers.get(column.name, ())}
+    guessed_codes = tuple(code for code in dict.fromkeys(codes) if code not in declared_answers)
+    return guessed_codes, guessed_codes
 
 
 def _codes_by_distance(column: ColumnProfile) -> list[float]:
-    """Numbers that look like codes for "no answer".
+    """Return numbers that look like codes for "no answer".
 
     They are the usual negative codes (-7 to -9, -77, -99, and so on), far below the others and the opposite of none of
     them, or 7 to 9 (97 to 99, and so on) far above the others.
@@ -440,19 +454,19 @@ def _codes_by_distance(column: ColumnProfile) -> list[float]:
         numbers = sorted({float(value) for value in column.values if _is_number(value)})
     else:
         numbers = np.unique(column.numbers).tolist()
-    whole = [number for number in numbers if number == math.floor(number)]
-    above = [number for number in numbers if number >= 0]
-    below = [number for number in whole if number in _NEGATIVE_CODES and -number not in above]
-    others = [number for number in numbers if number not in below]
-    codes = below if len(others) > 1 and below and min(others) - max(below) >= 2 else []
+    integers = [number for number in numbers if number == math.floor(number)]
+    nonnegative = [number for number in numbers if number >= 0]
+    negative_codes = [number for number in integers if number in _NEGATIVE_CODES and -number not in nonnegative]
+    others = [number for number in numbers if number not in negative_codes]
+    codes = negative_codes if len(others) > 1 and negative_codes and min(others) - max(negative_codes) >= 2 else []
     for digits in (1, 2, 3, 4, 5):
         top = 10**digits - 1
-        family = [number for number in whole if top - 3 < number <= top]
-        others = [number for number in above if number not in family]
-        if family and others and max(others) < family[0] and family[-1] == above[-1]:
-            gap = family[0] - max(others)
+        high_codes = [number for number in integers if top - 3 < number <= top]
+        others = [number for number in nonnegative if number not in high_codes]
+        if high_codes and others and max(others) < high_codes[0] and high_codes[-1] == nonnegative[-1]:
+            gap = high_codes[0] - max(others)
             if gap >= max(2, 10 ** (digits - 1)):
-                codes = codes + family
+                codes = codes + high_codes
     return codes
 
 
@@ -464,13 +478,13 @@ _NEGATIVE_CODES = {
 """Negative numbers that usually stand for a missing answer; -1 to -3 are as often answers."""
 
 
-def _counted(values: Mapping[str, int] | None, codes: Sequence[str]) -> int:
-    """How many cells hold one of the codes."""
+def _count_codes(values: Mapping[str, int] | None, codes: Sequence[str]) -> int:
+    """Count the cells that hold one of the codes."""
     return sum(count for value, count in (values or {}).items() if value.strip() in codes)
 
 
 def _sorted(values: Mapping[str, int]) -> Sequence[Label]:
-    """The values in order: as numbers if all are whole numbers, else as texts, with numbers first."""
+    """Sort the values: as numbers if all are integers, else as texts, with numbers first."""
     if all(re.fullmatch(r"0|-?[1-9][0-9]{0,15}", value) for value in values):
         return sorted(map(int, values))
     return sorted(
@@ -479,20 +493,20 @@ def _sorted(values: Mapping[str, int]) -> Sequence[Label]:
 
 
 def _spellings(values: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
-    """The answers with their counts, each in its commonest spelling, and the other spellings with that one.
+    """Return the counts of answers in their commonest spelling, and the other spellings of each.
 
     Spellings differ in capitals, blanks and the composition of letters alone.
     """
     groups: dict[str, list[str]] = {}
     for value in values:
         groups.setdefault(" ".join(unicodedata.normalize("NFC", value).casefold().split()), []).append(value)
-    merged: dict[str, int] = {}
+    counts: dict[str, int] = {}
     others: dict[str, str] = {}
-    for spelled in groups.values():
-        common = max(spelled, key=lambda spelling: (spelling == spelling.strip(), values[spelling], spelling))
-        merged[common] = sum(values[spelling] for spelling in spelled)
-        others |= {spelling: common for spelling in spelled if spelling != common}
-    return merged, others
+    for variants in groups.values():
+        common = max(variants, key=lambda spelling: (spelling == spelling.strip(), values[spelling], spelling))
+        counts[common] = sum(values[spelling] for spelling in variants)
+        others |= {spelling: common for spelling in variants if spelling != common}
+    return counts, others
 
 
 def _is_number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""All protocols of the package for one question, compared by the respondents that each needs.
+"""Compare all protocols of the package for one question by the respondents that each needs.
 
 The design effect of a protocol is this number divided by the number without privacy [Kish].
 """
@@ -45,12 +45,14 @@ class ProtocolRow(Result):
 class ProtocolTable(Rows[ProtocolRow], Pictured):
     """Protocols for one question, the fewest respondents first.
 
-    rows : the `ProtocolRow` of each protocol. precision : the target. unprivate : respondents needed without privacy.
+    rows : the `ProtocolRow` of each protocol.
+    precision : the target.
+    respondents_without_privacy : number of respondents needed without privacy; ``unprivate`` in JSON.
     """
 
     rows: tuple[ProtocolRow, ...]
     precision: HalfWidth
-    unprivate: int
+    respondents_without_privacy: int
 
     def __getitem__(self, protocol: str) -> ProtocolRow:
         for row in self.rows:
@@ -60,28 +62,32 @@ class ProtocolTable(Rows[ProtocolRow], Pictured):
 
     _picture = "protocols"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the table to JSON-ready values, with its keys in files."""
+        return {"unprivate" if key == "respondents_without_privacy" else key: v for key, v in super().to_dict().items()}
+
     def _cells(self) -> list[tuple[str, list[str]]]:
         cells = []
         for name, values in self._columns().items():
-            write = _WRITTEN.get(name, str)
+            write = _FORMATS_OF_COLUMNS.get(name, str)
             cells.append((name.replace("_", " "), [write(value) for value in values]))
         return cells
 
     def _title(self) -> str:
-        what = f"half-width {self.precision.width:g} at {100 * self.precision.level:g} %"
-        return f"Respondents for {what}; {self.unprivate:,} without privacy"
+        target = f"half-width {self.precision.width:g} at {100 * self.precision.level:g} %"
+        return f"Respondents for {target}; {self.respondents_without_privacy:,} without privacy"
 
     def __repr__(self) -> str:
         columns = [[head, *values] for head, values in self._cells()]
-        wide = [max(map(len, column)) for column in columns]
+        widths = [max(map(len, column)) for column in columns]
         lines = [
-            "  ".join([row[0].ljust(wide[0]), *(c.rjust(w) for c, w in zip(row[1:], wide[1:], strict=True))])
+            "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
             for row in zip(*columns, strict=True)
         ]
         return self._title() + "\n" + "\n".join(lines)
 
 
-_WRITTEN: dict[str, Callable[[Any], str]] = {
+_FORMATS_OF_COLUMNS: dict[str, Callable[[Any], str]] = {
     "epsilon": lambda value: ceil_digits(value, 4),
     "eta": lambda value: ceil_digits(value, 4),
     "respondents": lambda value: f"{value:,}",
@@ -99,16 +105,17 @@ def compare_protocols(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> ProtocolTable:
-    """Every protocol of `mechanisms` within epsilon and eta, and the optimal channel, by required respondents [Kish].
+    """Compare every protocol of `mechanisms` and the optimal channel by respondents [Kish].
 
-    pilot : the expected distribution of the answers, shape (k,). epsilon : in nats. eta : largest total variation
-        allowed.
+    pilot : the expected distribution of the answers, shape (k,).
+    epsilon : in nats.
+    eta : largest total variation allowed.
     optimal : the optimal channel, if it is already known; otherwise it is computed.
     time_limit, progress : of that computation, as for `optimal_channel`.
 
     The variance of a channel is that of the efficient estimate at the pilot. For frequency oracles with too many
     reports to tabulate it is the variance of their own estimate. Protocols above eta are left out, and so are protocols
-    that cannot tell all categories apart. `InvalidInput` if no protocol fits eta.
+    that do not distinguish all categories. `InvalidInput` if no protocol fits eta.
 
     >>> table = compare_protocols([0.2] * 5, HalfWidth(0.05), 0.5)
     >>> table.rows[0].protocol, table["randomized response"].respondents
@@ -120,25 +127,25 @@ def compare_protocols(
         raise invalid("precision", "a HalfWidth", type(precision).__name__)
     if optimal is None:
         optimal = QuestionPlanner(pilot).channel(epsilon, eta, precision, time_limit=time_limit, progress=progress)
-    plain = precision.respondents_for(precision.variance(pilot * (1 - pilot)))
+    non_private = precision.respondents_for(precision.variance(pilot * (1 - pilot)))
     rows = []
-    protocols: list[tuple[str, Any]] = [("optimal channel", optimal), *_named(k, epsilon)]
+    protocols: list[tuple[str, Any]] = [("optimal channel", optimal), *_named_protocols(k, epsilon)]
     for name, mechanism in protocols:
-        variance, guaranteed, distance = _measured(mechanism, pilot, precision)
-        if not variance < math.inf or distance > eta or guaranteed > epsilon:
+        variance, guarantee, variation = _measure(mechanism, pilot, precision)
+        if not variance < math.inf or variation > eta or guarantee > epsilon:
             continue
-        needed = precision.respondents_for(variance)
+        required = precision.respondents_for(variance)
         effect = variance / max(precision.variance(pilot * (1 - pilot)), 1e-300)
-        rows.append(ProtocolRow(name, guaranteed, distance, needed, effect))
+        rows.append(ProtocolRow(name, guarantee, variation, required, effect))
     rows.sort(key=lambda row: (row.respondents, row.protocol != "optimal channel"))
-    return ProtocolTable(tuple(rows), precision, plain)
+    return ProtocolTable(tuple(rows), precision, non_private)
 
 
-def _measured(mechanism: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
-    """The variance for one respondent that the target uses (inf if nothing can be estimated), epsilon and eta."""
+def _measure(mechanism: Any, pilot: Array, precision: HalfWidth) -> tuple[float, float, float]:
+    """Return the variance for one respondent (inf without an estimate), epsilon and eta."""
     if isinstance(mechanism, FrequencyOracle):
-        own = np.array([mechanism.variance(float(p), 1) for p in pilot])
-        return precision.variance(own), mechanism.epsilon, mechanism.eta
+        variances = np.array([mechanism.variance(float(p), 1) for p in pilot])
+        return precision.variance(variances), mechanism.epsilon, mechanism.eta
     try:
         require_identifiable(mechanism)
     except NotIdentifiable:
@@ -147,8 +154,8 @@ def _measured(mechanism: Any, pilot: Array, precision: HalfWidth) -> tuple[float
     return precision.variance_of(mechanism, pilot), float(local_dp(mechanism)), float(total_variation(mechanism))
 
 
-def _named(k: int, epsilon: float) -> Iterator[tuple[str, Any]]:
-    """Every named protocol for k categories."""
+def _named_protocols(k: int, epsilon: float) -> Iterator[tuple[str, Any]]:
+    """Yield every named protocol for k categories."""
     yield "randomized response", mechanisms.randomized_response(k, epsilon)
     best = k / (math.exp(epsilon) + 1)
     for size in range(2, k):

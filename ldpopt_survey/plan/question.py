@@ -1,9 +1,8 @@
-"""Planning one question: any one of respondents, epsilon, eta, half-width and power from the others.
+"""Plan one question: compute respondents, epsilon, eta, half-width or power from the others.
 
-The channel is the optimal one for the pilot (the expected shares of the answers) within epsilon and eta. More
-respondents, a larger epsilon and a larger eta never lose precision. So each can be found by a bracketed secant method.
-The result is on the safe side: the returned respondents, epsilon or eta reach the target, and a half-width is rounded
-up.
+The channel is optimal for the pilot (the expected shares of the answers) within epsilon and eta. More respondents, a
+larger epsilon and a larger eta never reduce precision, so a bracketed secant method computes each of them. The result
+is on the safe side: the returned respondents, epsilon or eta reach the target, and a half-width is rounded up.
 """
 
 from __future__ import annotations
@@ -38,9 +37,10 @@ MIN_ETA_SHARE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class QuestionPlanner(ByValue):
-    """Plans one question from its pilot shares (k,): respondents, epsilon, eta, width or power from the others.
+    """Planner of one question from its pilot (k,): respondents, epsilon, eta, width or power from the others.
 
-    pilot : the expected shares of the answers. neighbourhood : the distributions around it to be safe for, if any.
+    pilot : the expected shares of the answers.
+    neighbourhood : the distributions around it to be safe for, if any.
 
     All take `time_limit` and `progress` as `optimal_channel` does. When the time is over, they speak of the best
     channel so far, which may need more respondents than the best one would; the epsilon or eta that comes back still
@@ -68,7 +68,9 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> Channel:
-        """The optimal channel within epsilon (nats) and eta for a precision; by default for the sum of variances.
+        """Design the optimal channel for a precision; by default for the sum of variances.
+
+        It is within epsilon (nats) and eta.
 
         With a cap on eta and more than 20 answers it is the one for even shares, which is found at once.
         With a neighbourhood the sum of variances is used instead of the largest variance. For a test, the result is the
@@ -90,29 +92,29 @@ class QuestionPlanner(ByValue):
         if prior is not self.pilot and isinstance(criterion, MVOptimal):
             criterion = AOptimal()
         utility = FisherInformation(prior, criterion, self.neighbourhood)
-        tested = isinstance(precision, TestPower) and self.neighbourhood is None
-        turn = deadline.turn(0, 1 + tested)
-        every = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
+        is_test = isinstance(precision, TestPower) and self.neighbourhood is None
+        turn = deadline.turn(0, 1 + is_test)
+        for_variances = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
         if not isinstance(precision, TestPower) or self.neighbourhood is not None:
-            return every
+            return for_variances
         turn = deadline.turn(1, 2)
-        moved = Divergence(CHI_SQUARED, precision.alternative, self.pilot)
-        near = optimal_channel(moved, constraints, certify=False, **turn.passed).channel
+        divergence = Divergence(CHI_SQUARED, precision.alternative, self.pilot)
+        for_divergence = optimal_channel(divergence, constraints, certify=False, **turn.passed).channel
         return min(
-            [every, near, *self._cuts(precision, epsilon, eta)],
+            [for_variances, for_divergence, *self._cuts(precision, epsilon, eta)],
             key=lambda channel: precision.respondents(channel, self.pilot),
         )
 
     def _cuts(self, precision: TestPower, epsilon: float, eta: float) -> Iterator[Channel]:
-        """Binary questions "is the answer one that the alternative makes likelier?", for every cut of the ratio."""
-        binary, reach = randomized_response(2, epsilon), math.tanh(epsilon / 2)
+        """Yield binary questions "does the alternative make this answer likelier?", one per cut of the ratio."""
+        binary, variation = randomized_response(2, epsilon), math.tanh(epsilon / 2)
         order = np.argsort(np.arctan2(precision.alternative, self.pilot), kind="stable")  # by likelihood ratio
         for cut in range(1, len(order)):
-            inside = np.isin(np.arange(len(order)), order[cut:]).astype(int)
-            asked = Channel(binary.matrix[inside])
-            cut_moves = precision.alternative[inside == 1].sum() != self.pilot[inside == 1].sum()
+            side = np.isin(np.arange(len(order)), order[cut:]).astype(int)
+            channel = Channel(binary.matrix[side])
+            cut_moves = precision.alternative[side == 1].sum() != self.pilot[side == 1].sum()
             if cut_moves:
-                yield asked if eta >= reach else asked.erase(min(1.0, 1 - eta / reach + 1e-15))
+                yield channel if eta >= variation else channel.erase(min(1.0, 1 - eta / variation + 1e-15))
 
     def respondents(
         self,
@@ -123,7 +125,7 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> int:
-        """The fewest respondents that reach `precision`."""
+        """Compute the fewest respondents that reach `precision`."""
         with watched(time_limit, progress) as deadline:
             return require_precision(precision).respondents(
                 self._designed(epsilon, eta, precision, deadline), self.pilot
@@ -140,7 +142,7 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> float:
-        """The half-width that n respondents reach, of the widest interval or of one category's."""
+        """Compute the half-width of n respondents, for the widest interval or one category."""
         with watched(time_limit, progress) as deadline:
             return self._reached(HalfWidth(0.5, level, category), n, epsilon, eta, deadline)
 
@@ -155,7 +157,7 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> float:
-        """The power of a goodness-of-fit test of the pilot against `alternative` that n respondents reach."""
+        """Compute the power of n respondents against `alternative`, by goodness of fit."""
         with watched(time_limit, progress) as deadline:
             return self._reached(TestPower(alternative, level=level), n, epsilon, eta, deadline)
 
@@ -168,11 +170,11 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> float:
-        """The smallest epsilon at which n respondents reach `precision`."""
+        """Compute the smallest epsilon that lets n respondents reach `precision`."""
         ends = MIN_EPSILON, MAX_EPSILON
         with watched(time_limit, progress) as deadline:
-            needed = partial(self._unrounded, require_precision(precision), eta=eta, deadline=deadline.inner)
-            return _smallest(needed, positive_integer(n, "n"), ends, -2.0, "epsilon", deadline)
+            required = partial(self._unrounded, require_precision(precision), eta=eta, deadline=deadline.inner)
+            return _find_smallest(required, positive_integer(n, "n"), ends, -2.0, "epsilon", deadline)
 
     def eta(
         self,
@@ -183,11 +185,13 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> float:
-        """The smallest eta at which n respondents reach `precision` with `epsilon`."""
-        most = math.tanh(positive_epsilon(epsilon) / 2)
+        """Compute the smallest eta that lets n respondents reach `precision` with `epsilon`."""
+        max_eta = math.tanh(positive_epsilon(epsilon) / 2)
         with watched(time_limit, progress) as deadline:
-            needed = partial(self._unrounded, require_precision(precision), epsilon, deadline=deadline.inner)
-            return _smallest(needed, positive_integer(n, "n"), (MIN_ETA_SHARE * most, most), -1.0, "eta", deadline)
+            required = partial(self._unrounded, require_precision(precision), epsilon, deadline=deadline.inner)
+            return _find_smallest(
+                required, positive_integer(n, "n"), (MIN_ETA_SHARE * max_eta, max_eta), -1.0, "eta", deadline
+            )
 
     def _reached(
         self, precision: HalfWidth | TestPower, n: int, epsilon: float, eta: float, deadline: Deadline
@@ -196,29 +200,28 @@ class QuestionPlanner(ByValue):
         return precision.reached(channel, self.pilot, positive_integer(n, "n"))
 
     def _unrounded(self, precision: Precision, epsilon: float, eta: float, deadline: Deadline) -> float:
-        """The respondents as a number that need not be whole, for a half-width; for other targets the whole number."""
+        """Return the respondents, unrounded for a half-width and an integer for other targets."""
         channel = self._designed(epsilon, eta, precision, deadline)
         if not isinstance(precision, HalfWidth):
             return float(precision.respondents(channel, self.pilot))
         return precision.unrounded_respondents(precision.variance_of(channel, self.pilot))
 
 
-def _smallest(
-    needed: Callable[[float], float], n: int, ends: tuple[float, float], slope: float, what: str,
+def _find_smallest(
+    required: Callable[[float], float], n: int, ends: tuple[float, float], slope: float, name: str,
     deadline: Deadline = UNLIMITED,
 ) -> float:  # fmt: skip
-    """The smallest argument at which at most n are needed; `InvalidInput` if the largest is too small.
+    """Return the smallest argument that suffices for n respondents; `InvalidInput` if the largest does not.
 
     The search is in logarithms. It starts at 1 or at the nearer end, follows a line of `slope` and then secants. Each
-    step goes a little too far, so that a good step leaves a bracket of the wanted accuracy. If steps do not help, as
-    with whole numbers, the bracket is halved. When the time is over, the smallest argument so far
-    that reaches is returned.
+    step overshoots a little, so that a good step leaves a bracket of the required accuracy. If steps do not help, as
+    with integers, the bracket is halved. When the time is over, the smallest sufficient argument so far is returned.
     """
     low, high = 0.0, math.inf  # the largest argument that fails, the smallest that reaches
-    x, before, further = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), PLANNED_EPSILON / 3
+    x, last_point, overshoot = min(max(1.0, ends[0]), ends[1]), (math.nan, math.nan), PLANNED_EPSILON / 3
     for step in range(200):
-        off = math.log(max(needed(x), 1e-300) / n)
-        low, high = (low, x) if off <= 0 else (x, high)
+        excess = math.log(max(required(x), 1e-300) / n)
+        low, high = (low, x) if excess <= 0 else (x, high)
         if low >= ends[1]:
             break
         if high <= ends[0] or high <= low * (1 + PLANNED_EPSILON):
@@ -227,21 +230,25 @@ def _smallest(
         if deadline.over():
             if high < math.inf:
                 return high
-            raise SolverError(f"time_limit: {deadline.seconds:g} s were over before any {what} was known to be enough")
-        if math.isfinite(off):
-            secant = (off - before[1]) / (math.log(x) - before[0]) if math.log(x) != before[0] else math.nan
+            raise SolverError(f"time_limit: {deadline.seconds:g} s were over before any {name} was known to be enough")
+        if math.isfinite(excess):
+            secant = (
+                (excess - last_point[1]) / (math.log(x) - last_point[0]) if math.log(x) != last_point[0] else math.nan
+            )
             if secant < 0:
                 slope = min(max(secant, -50.0), -0.05)
             # After two steps on the same side the next one goes further beyond, to leave a flat stretch.
-            further = min(4 * further, 1.0) if (off > 0) == (before[1] > 0) and step else PLANNED_EPSILON / 3
-            before = math.log(x), off
-            aim = math.exp(before[0] + min(max(-off / slope, -20.0), 20.0) + math.copysign(further, off))
+            overshoot = min(4 * overshoot, 1.0) if (excess > 0) == (last_point[1] > 0) and step else PLANNED_EPSILON / 3
+            last_point = math.log(x), excess
+            proposal = math.exp(
+                last_point[0] + min(max(-excess / slope, -20.0), 20.0) + math.copysign(overshoot, excess)
+            )
         else:
-            aim = 4 * x
-        x = min(max(aim, ends[0]), ends[1])
+            proposal = 4 * x
+        x = min(max(proposal, ends[0]), ends[1])
         if not low < x < high or (step > 8 and math.isfinite(high) and low > 0):
             x = math.sqrt(max(low, ends[0]) * min(high, ends[1]))
     raise InvalidInput(
-        f"{what}: expected a precision that {n} respondents can reach, got one beyond {what} = {ends[1]:.6g}; "
+        f"{name}: expected a precision that {n} respondents can reach, got one beyond {name} = {ends[1]:.6g}; "
         "take more respondents or a wider interval"
     )

@@ -1,4 +1,4 @@
-"""From a survey's description to its plan: split the budget, design and round every channel, predict the precision."""
+"""Plan a survey: split the budget, design and round every channel, predict the precision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ldpopt.channel import Channel
 from ldpopt.design import Design, RespondentsBound
-from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import round_exact
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
@@ -20,9 +20,17 @@ from ldpopt.values.results import Pictured
 from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import BookletPlanner, Questionnaire, needs_of
-from ldpopt_survey.plan.budget import EPSILONS, Budget, Needed, Needs, invited, split_within
+from ldpopt_survey.plan.budget import (
+    TABULATED_EPSILONS,
+    Budget,
+    BudgetRequirement,
+    Needs,
+    people_to_invite,
+    split_within,
+)
 from ldpopt_survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt_survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
+from ldpopt_survey.plan.reported_precision import ReportedPrecision, precision_of, tables_of, target_key
 from ldpopt_survey.plan.spec import SurveySpec
 from ldpopt_survey.plan.table_targets import Table
 from ldpopt_survey.plan.target_precision import (
@@ -31,40 +39,39 @@ from ldpopt_survey.plan.target_precision import (
     tables_of_targets,
     target_precisions,
 )
-from ldpopt_survey.plan.told import Precise, precision_of, tables_of, target_key
 from ldpopt_survey.plan.units import Unit, joint_design, proof_of, respondents_bound, symmetric_proof, units_of
 
-SPLIT_PAYS = 2.0
+MAX_BOOKLET_EPSILON = 2.0
 """Up to this epsilon a split needs more respondents than one question each, for any number of questions."""
 
-SPLITTING, PLANNING = 0.3, 0.2
+SPLIT_PROGRESS, PLAN_PROGRESS = 0.3, 0.2
 """The share of the progress that the split of the budget is; and that the plan is, where a proof follows it."""
 
-PROVING = (3.0, 30.0)
+PROOF_SECONDS = (3.0, 30.0)
 """Seconds of the first searches for a proof, whose bounds are known before that of the last search, which ends itself.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedSurvey(Pictured):
-    """A plan, the design behind each of its channels, and the respondents that it and others need.
+    """Plan with the design of each channel and the numbers of respondents for it and for alternatives.
 
-    designs : by question, or by booklet; none for a channel that is known without a search, or that is of several
+    designs : the design of each question or booklet, except for channels known without a search, and those of several
         questions.
-    respondents : of a simple random sample, who meet every target with this plan.
-    split : if everybody is asked everything and epsilon is split; inf if that is too little for each question, or if a
-        precision of tables or regressions is wanted. It is interpolated between designs, and about right, unless it is
-        the plan's own number.
-    one_question : if each respondent is asked one of the questions that share the budget.
-    invited : how many people to invite for the respondents, by the description's nonresponse and design effect.
+    respondents : the respondents of a simple random sample who meet every target with this plan.
+    split : the respondents if everybody is asked everything and epsilon is split. It is inf if each question then has
+        too little, or if tables or regressions have targets. Unless it is the number of this plan, it is approximate,
+        interpolated between designs.
+    one_question : the respondents if each is asked one of the questions that share the budget.
+    invited : the number of people to invite for the respondents, by nonresponse and design effect.
     proof : that no epsilon-LDP survey of fewer people than `least`, interactive or not, meets the targets by unbiased
         estimates if the shares are those of the pilot and the answers to different questions are independent. So no
         survey that meets the targets at every joint distribution of the answers needs fewer; at a dependent one another
         survey may. Without a pilot answers are taken as even, which for yes/no questions is the least favorable case.
         `proof.verify()` recomputes it.
-    joint : about how many a report on all answers together needs, by its ratio to one question each at even shares; nan
-        where that is not known.
-    at_hand : the respondents at hand, counted as in a simple random sample, for whom precision is told; 0 if not known.
+    joint : an estimate of the respondents that a report on all answers together needs, by its ratio to one question
+        each at uniform shares. It is nan if it is unknown.
+    at_hand : the available respondents, counted as in a simple random sample, whose precision is stated; 0 if unknown.
     targets : the precision of tables, groups and regressions with these respondents.
     """
 
@@ -88,12 +95,14 @@ class PlannedSurvey(Pictured):
         return 0 if self.proof is None else self.proof.least
 
     def bounded_by(self, proof: RespondentsBound) -> PlannedSurvey:
-        """The same with this proof. Raises `SolverError` where the plan has fewer respondents than it shows to need."""
-        if self.respondents < (least := proof.least):
-            got = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
-            raise SolverError(
-                f"plan: expected at least {least:,} respondents, as any survey of independent answers needs, got {got}"
-            )
+        """Return the plan with this proof; raise `SolverError` if the proof contradicts it.
+
+        The proof contradicts a plan with fewer respondents than its bound.
+        """
+        if self.respondents < (bound := proof.least):
+            problem = f"a plan for {self.respondents:,}, which is a mistake of the planner: please report it"
+            expected = f"at least {bound:,} respondents, as any survey of independent answers needs"
+            raise SolverError(f"plan: expected {expected}, got {problem}")
         return replace(self, proof=proof)
 
     def _drawn(self) -> tuple[Any, ...]:
@@ -106,27 +115,29 @@ class PlannedSurvey(Pictured):
         return f"Planned survey {self.plan.name}"
 
     @cached_property
-    def precision(self) -> tuple[Precise, ...]:
-        """Of each question, with the respondents at hand, or with as many as the plan needs."""
+    def precision(self) -> tuple[ReportedPrecision, ...]:
+        """The precision of each question, with the available respondents, or with as many as the plan needs."""
         return tuple(precision_of(self.plan, name, self.at_hand or self.respondents) for name in self.plan.answers)
 
     @cached_property
-    def tables(self) -> tuple[Precise, ...]:
-        """Of the table of each two questions that share a report, with as many respondents."""
+    def tables(self) -> tuple[ReportedPrecision, ...]:
+        """The precision of each table of two questions that share a report, with as many respondents."""
         return tables_of(self.plan, self.at_hand or self.respondents)
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers of respondents, the booklets with their questions and the precision, as JSON-ready values."""
+        """Convert respondents, booklets and precision to JSON-ready values."""
         booklets = [
             {"questions": [part.name for part in q.answers], "probability": str(q.probability), "epsilon": q.epsilon}
             for q in self.plan.questions
         ]
         numbers = {"split": self.split, "one_question": self.one_question, "joint_about": self.joint}
-        counts: dict[str, Any] = {name: int(value) if math.isfinite(value) else None for name, value in numbers.items()}
-        promised = {"epsilon": self.plan.epsilon, "eta": self.plan.eta, "booklets": booklets}
-        least = {"least": self.least, "least_is": self._bound, "least_assumes": "independent answers to the questions"}
-        counts |= {"respondents": self.respondents, **least, "invited": self.invited}
-        told = {
+        numbers_by_key: dict[str, Any] = {
+            name: int(value) if math.isfinite(value) else None for name, value in numbers.items()
+        }
+        guarantees = {"epsilon": self.plan.epsilon, "eta": self.plan.eta, "booklets": booklets}
+        bound = {"least": self.least, "least_is": self._bound, "least_assumes": "independent answers to the questions"}
+        numbers_by_key |= {"respondents": self.respondents, **bound, "invited": self.invited}
+        precision = {
             name: [
                 {
                     "questions": list(precise.questions),
@@ -139,34 +150,37 @@ class PlannedSurvey(Pictured):
         }
         targets = [
             {
-                "target": one.target, "estimate": one.estimate, "measure": one.measure, "limit": one.limit,
-                "value": one.value if one.estimable else None, "respondents": one.respondents,
+                "target": target.target, "estimate": target.estimate, "measure": target.measure, "limit": target.limit,
+                "value": target.value if target.estimable else None, "respondents": target.respondents,
             }
-            for one in self.targets
+            for target in self.targets
         ]  # fmt: skip
-        told |= {"targets": targets}
-        return {"name": self.plan.name, "checksum": self.plan.checksum, **counts, **promised, **told}
+        precision |= {"targets": targets}
+        return {"name": self.plan.name, "checksum": self.plan.checksum, **numbers_by_key, **guarantees, **precision}
 
     @property
     def _bound(self) -> str:
-        """How the least number of respondents is known."""
+        """The origin of the lower bound on the respondents."""
         if self.proof is None or not self.least:
             return "not known"
         return "closed-form bound" if self.proof.kernel is None else "proved for all channels"
 
     def __repr__(self) -> str:
-        promised = f"epsilon {ceil_digits(self.plan.epsilon)}, eta {ceil_digits(self.plan.eta)}"
-        lines = [f"Plan {self.plan.name!r}: {promised} in all"]
+        guarantee = f"epsilon {ceil_digits(self.plan.epsilon)}, eta {ceil_digits(self.plan.eta)}"
+        lines = [f"Plan {self.plan.name!r}: {guarantee} in all"]
         if self.delta > 0:
             composed = ceil_digits(composed_epsilon(self.plan, self.delta))
             lines.append(f"  composed, epsilon {composed} at delta {ceil_digits(self.delta)}")
-        shared = bool(self.plan.booklets) or any(q.parts for q in self.plan.questions)
-        if shared:
-            about = "" if self.split == self.respondents else "about "
-            others = [(f"split over the questions {about}", self.split), ("one question each ", self.one_question)]
-            known = "; ".join(f"{name}{value:,.0f}" for name, value in others if math.isfinite(value))
-            asked = "asked one booklet" if self.plan.booklets else "asked everything"
-            lines.append(f"  {self.respondents:,} respondents, each {asked} ({known})")
+        has_booklets = bool(self.plan.booklets) or any(q.parts for q in self.plan.questions)
+        if has_booklets:
+            qualifier = "" if self.split == self.respondents else "about "
+            alternatives = [
+                (f"split over the questions {qualifier}", self.split),
+                ("one question each ", self.one_question),
+            ]
+            comparison = "; ".join(f"{name}{value:,.0f}" for name, value in alternatives if math.isfinite(value))
+            who_is_asked = "asked one booklet" if self.plan.booklets else "asked everything"
+            lines.append(f"  {self.respondents:,} respondents, each {who_is_asked} ({comparison})")
             lines += [f"  {line}" for line in (self._joint_in_words, self._least_in_words) if line]
         if self.invited > self.respondents:
             lines.append(f"  {self.invited:,} people to invite, for nonresponse and the design of the sample")
@@ -177,52 +191,52 @@ class PlannedSurvey(Pictured):
             numbers = {} if q.parts else q.expected or {}
             expected = "; ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in numbers.items())
             k, m = q.channel.shape
-            asked = f", asked {q.probability} of respondents" if q.probability < 1 else ""
+            who_is_asked = f", asked {q.probability} of respondents" if q.probability < 1 else ""
             limits = f"epsilon {ceil_digits(q.epsilon, 4)}, eta {ceil_digits(q.eta, 4)}"
-            said = f"{k} answers -> {m} reports, {limits}{asked}"
-            lines.append(f"  {q.name}: {said}" + (f"; {expected}" if expected else ""))
+            description = f"{k} answers -> {m} reports, {limits}{who_is_asked}"
+            lines.append(f"  {q.name}: {description}" + (f"; {expected}" if expected else ""))
         if any(q.parts for q in self.plan.questions):
-            people = f"{self.at_hand or self.respondents:,.0f} respondents"
-            lines.append(f"  half-widths of 95 % intervals with {people}:")
-            lines += [f"    {_precise_in_words(self.plan, one)}" for one in (*self.precision, *self.tables)]
+            respondents = f"{self.at_hand or self.respondents:,.0f} respondents"
+            lines.append(f"  half-widths of 95 % intervals with {respondents}:")
+            lines += [f"    {_precise_in_words(self.plan, precision)}" for precision in (*self.precision, *self.tables)]
         if self.targets:
             lines.append(f"  targets of tables and groups with {self.at_hand or self.respondents:,.0f} respondents:")
-            lines += [f"    {_target_in_words(one)}" for one in self.targets]
+            lines += [f"    {_target_in_words(precision)}" for precision in self.targets]
         return "\n".join(lines)
 
     @property
     def _joint_in_words(self) -> str:
-        """What one report on all answers would save; empty where that is not known, or it is this plan."""
+        """The saving of one report on all answers; empty if it is unknown, or if it is this plan."""
         if math.isnan(self.joint) or max(len(q.parts) for q in self.plan.questions) == len(self.plan.answers):
             return ""
-        if (saves := 1 - self.joint / self.respondents) < 5e-3:
+        if (saving := 1 - self.joint / self.respondents) < 5e-3:
             return 'design = "joint" would save nothing (estimated at even shares)'
-        return f'design = "joint" would save about {100 * saves:.0f} % of them (estimated at even shares)'
+        return f'design = "joint" would save about {100 * saving:.0f} % of them (estimated at even shares)'
 
     @property
     def _least_in_words(self) -> str:
-        """What is known of the respondents that other surveys need, with what it assumes."""
+        """The bound on the respondents that other surveys need, with its assumptions."""
         if not self.least:
             return "nothing is proved of the respondents that other surveys need"
-        needs = f"if the answers are independent, any survey needs {self.least:,}"
+        statement = f"if the answers are independent, any survey needs {self.least:,}"
         if self.least == self.respondents or (self.proof is not None and self.proof.kernel is not None):
-            return f"{needs}, proved"
-        return f"{needs} by a quick closed-form bound, which is not the least (--prove looks for that)"
+            return f"{statement}, proved"
+        return f"{statement} by a quick closed-form bound, which is not the least (--prove looks for that)"
 
 
-def _precise_in_words(plan: Plan, precise: Precise) -> str:
+def _precise_in_words(plan: Plan, precise: ReportedPrecision) -> str:
     name = " x ".join(precise.questions)
     if not precise.estimable:
         return f"{name}: not estimable"
-    mean = len(precise.questions) == 1 and plan.part(name).measure == "mean"
-    width = f"{precise.half_width:.4g}" if mean else f"{100 * precise.half_width:.3g} points"
+    is_mean = len(precise.questions) == 1 and plan.part(name).measure == "mean"
+    width = f"{precise.half_width:.4g}" if is_mean else f"{100 * precise.half_width:.3g} points"
     return f"{name}: at most ±{width}" + ("" if len(precise.questions) == 1 else " for each cell")
 
 
-def _target_in_words(one: TargetPrecision) -> str:
-    measure = one.measure.replace("_", " ")
-    reached = f"{measure} {one.value:.4g}" if one.estimable else "not estimable"
-    return f"{one.target}: {reached} (limit {one.limit:g}), largest for {one.estimate}"
+def _target_in_words(target: TargetPrecision) -> str:
+    measure = target.measure.replace("_", " ")
+    value = f"{measure} {target.value:.4g}" if target.estimable else "not estimable"
+    return f"{target.target}: {value} (limit {target.limit:g}), largest for {target.estimate}"
 
 
 def plan_survey(
@@ -235,16 +249,18 @@ def plan_survey(
 ) -> PlannedSurvey:
     """Design the survey that `spec` describes and make the plan.
 
-    n : the number of available people, if known; the plan then says the half-width to expect, too.
-    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
+    Parameters
+    ----------
+    n : number of available people, if known. The plan then states the expected half-width, too.
+    time_limit : seconds for all questions together, as for `optimal_channel`.
+    progress : as for `optimal_channel`.
+    prove : True to search for a proof that the best joint channel needs so many respondents. The search takes up to
+        minutes. Otherwise `proof` is the closed-form bound.
 
-    prove : whether to look for the proof that the best channel of all questions together needs so many respondents.
-        That takes up to minutes; otherwise `proof` is the closed-form bound.
-
-    A question with an epsilon of its own is asked of everybody. The others share what is left of the budget: by
-    booklets, of which each respondent is asked one with all of it, or split (`SurveySpec.design`). Either way the
-    fewest respondents meet every target half-width (0.05 if there is none). Without a pilot all shares are taken as
-    equal, which for yes/no questions is the least favourable pilot.
+    A question with a separate epsilon is asked of everybody. The others share the remaining budget. Either each
+    respondent is asked one booklet with all of it, or it is split (`SurveySpec.design`). Either way the fewest
+    respondents meet every target half-width (0.05 if there is none). Without a pilot all shares are taken as equal,
+    which for yes/no questions is the least favorable pilot.
 
     Raises `InvalidInput` when a question has neither an epsilon nor a budget to draw on, `SolverError` when the time is
     over before a question has a channel.
@@ -259,113 +275,117 @@ def plan_survey(
     (17989, 153915, 17989, 17989)
     """
     with watched(time_limit, progress) as deadline:
-        people = None if n is None else positive_integer(n, "n")
-        designing = deadline.part(0.0, PLANNING) if prove else deadline
-        planning = _Planning(spec, people, designing)
+        respondents = None if n is None else positive_integer(n, "n")
+        design_deadline = deadline.part(0.0, PLAN_PROGRESS) if prove else deadline
+        planning = _Planning(spec, respondents, design_deadline)
         planned = None
         if planning.better_split:
-            split = _Planning(replace(spec, design="split"), people, designing).planned()
+            split = _Planning(replace(spec, design="split"), respondents, design_deadline).planned()
             if split.respondents < planning.respondents:
                 planned = replace(split, one_question=planning.one_question)
         planned = planned or planning.planned()
-        for closer in _closer(planned, spec, deadline.part(PLANNING, 1.0)) if prove else ():
-            planned = closer
+        for improved in _closer_bounds(planned, spec, deadline.part(PLAN_PROGRESS, 1.0)) if prove else ():
+            planned = improved
         return planned
 
 
 def closer_bounds(
     planned: PlannedSurvey, spec: SurveySpec, *, time_limit: float | None = None, progress: Progress = False
 ) -> Iterator[PlannedSurvey]:
-    """The plan of `spec` again and again, each time with a larger proved number of respondents that any survey needs.
+    """Yield the plan with larger and larger proved numbers that any survey needs.
 
-    The last is that of ``plan_survey(spec, prove=True)``; whoever stops earlier has the best one so far. time_limit,
-    progress : as for `optimal_channel`.
+    The last plan is that of ``plan_survey(spec, prove=True)``. A caller that stops earlier has the best bound so far.
+    time_limit, progress : as for `optimal_channel`.
     """
     with watched(time_limit, progress, "proving") as deadline:
-        yield from _closer(planned, spec, deadline)
+        yield from _closer_bounds(planned, spec, deadline)
 
 
-def _closer(planned: PlannedSurvey, spec: SurveySpec, deadline: Deadline) -> Iterator[PlannedSurvey]:
-    """The plan with one closer bound after another, of searches that take longer and longer."""
+def _closer_bounds(planned: PlannedSurvey, spec: SurveySpec, deadline: Deadline) -> Iterator[PlannedSurvey]:
+    """Yield the plan with one closer bound after another, from longer and longer searches."""
     epsilon, units = _epsilon_of_bound(spec, planned.plan), units_of(spec.questions)
     if epsilon is None or planned.proof is None or planned.respondents <= planned.least:
         return
-    counted = tuple(unit for unit in units if unit.targets)
-    if (known := symmetric_proof(counted, epsilon, deadline.inner)) is not None:
-        closer = respondents_bound(units, epsilon, known)
-        if closer.kernel is not None:
-            yield planned.bounded_by(closer)
+    targeted_units = tuple(unit for unit in units if unit.targets)
+    if (symmetric_dual := symmetric_proof(targeted_units, epsilon, deadline.inner)) is not None:
+        bound = respondents_bound(units, epsilon, symmetric_dual)
+        if bound.kernel is not None:
+            yield planned.bounded_by(bound)
             return
-    searches = (*PROVING, math.inf)
+    searches = (*PROOF_SECONDS, math.inf)
     for number, seconds in enumerate(searches):
         left = math.inf if deadline.left is None else deadline.left
         limit = None if math.isinf(min(seconds, left)) else min(seconds, left)
         part = deadline.part(number / len(searches), (number + 1) / len(searches))
-        design = joint_design(counted, epsilon, limit, part.tell)
-        closer = respondents_bound(units, epsilon, proof_of(design, counted))
-        if closer.least > planned.least:
-            planned = planned.bounded_by(closer)
+        design = joint_design(targeted_units, epsilon, limit, part.tell)
+        bound = respondents_bound(units, epsilon, proof_of(design, targeted_units))
+        if bound.least > planned.least:
+            planned = planned.bounded_by(bound)
             yield planned
         if (design is not None and design.certified) or left <= seconds:
             return
 
 
 def _epsilon_of_bound(spec: SurveySpec, plan: Plan) -> float | None:
-    """The epsilon that every report keeps to; None under a delta, where nothing beyond the sample's own is known."""
+    """Return the epsilon of every report; None under a delta, where only the sampling variance is a bound."""
     return None if spec.delta else spec.epsilon or plan.epsilon
 
 
 def respondents_needed(
     spec: SurveySpec,
-    epsilons: Sequence[float] = EPSILONS,
+    epsilons: Sequence[float] = TABULATED_EPSILONS,
     *,
     time_limit: float | None = None,
     progress: Progress = False,
-) -> list[Needed]:
-    """The respondents that all questions together need, for several budgets.
+) -> list[BudgetRequirement]:
+    """List the respondents that all questions together need, for several budgets.
 
     epsilons : budgets in nats, each used as `plan_survey` uses it, but without a search for channels of several
         questions, which may need fewer people. Epsilons that the description fixes for single questions are ignored.
     time_limit : seconds for all budgets together; progress : both as for `optimal_channel`. When the time is over, more
         people than the fewest may be said.
 
-    Budgets at which no number of respondents meets the targets are left out. `InvalidInput` for epsilons that are not
+    Budgets that no number of respondents suffices for are left out. `InvalidInput` for epsilons that are not
     positive.
 
     >>> from ldpopt_survey import QuestionSpec
     >>> respondents_needed(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),)), [1.0])
-    [Needed(epsilon=1.0, respondents=1799, invited=1799)]
+    [BudgetRequirement(epsilon=1.0, respondents=1799, invited=1799)]
     """
-    asked = tuple(replace(question, epsilon=None) for question in spec.questions)
-    needed = []
+    questions = tuple(replace(question, epsilon=None) for question in spec.questions)
+    requirements = []
     with watched(time_limit, progress) as deadline:
         for number, epsilon in enumerate(epsilons):
-            given = replace(spec, epsilon=epsilon, questions=asked)
+            variant = replace(spec, epsilon=epsilon, questions=questions)
             try:
-                planning = _Planning(given, None, deadline.turn(number, len(epsilons)), searched=False)
-                split = epsilon > SPLIT_PAYS and planning.better_split
-                people = int(planning.split) if split else planning.respondents
+                planning = _Planning(variant, None, deadline.turn(number, len(epsilons)), search_joint=False)
+                is_split = epsilon > MAX_BOOKLET_EPSILON and planning.better_split
+                respondents = int(planning.split) if is_split else planning.respondents
             except InvalidInput:
                 continue
-            needed.append(Needed(epsilon, people, invited(given, people)))
-    return needed
+            requirements.append(BudgetRequirement(epsilon, respondents, people_to_invite(variant, respondents)))
+    return requirements
 
 
 class _Planning:
-    """The steps from a description to its planned survey."""
+    """Steps from a description to its planned survey."""
 
-    def __init__(self, spec: SurveySpec, people: int | None, deadline: Deadline, searched: bool = True) -> None:
-        self.spec, self.people, self.deadline, self.searched = spec, people, deadline, searched
+    def __init__(
+        self, spec: SurveySpec, respondents: int | None, deadline: Deadline, search_joint: bool = True
+    ) -> None:
+        self.spec, self.available, self.deadline, self.search_joint = spec, respondents, deadline, search_joint
         self.units = tuple(self._with_groups(unit) for unit in units_of(spec.questions))
-        self.fixed = [unit for unit in self.units if unit.questions[0].epsilon is not None]
+        self.fixed_units = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
-        self.shared = [unit for unit in self.units if unit not in self.fixed and unit.name in shared]
-        self.everyone = [unit for unit in self.units if unit not in self.fixed and unit not in self.shared]
-        self.spent = [(unit.epsilon, min(math.tanh(unit.epsilon / 2), *_caps(unit))) for unit in self.fixed]
-        if spec.together and not self.shared:
-            raise invalid(
-                "[budget] together", 'questions that share the budget, with design = "booklets"', Phrase("none")
-            )
+        self.shared_units = [unit for unit in self.units if unit not in self.fixed_units and unit.name in shared]
+        self.common_units = [
+            unit for unit in self.units if unit not in self.fixed_units and unit not in self.shared_units
+        ]
+        self.fixed_claims = [
+            (unit.epsilon, min(math.tanh(unit.epsilon / 2), *_caps(unit))) for unit in self.fixed_units
+        ]
+        if spec.together and not self.shared_units:
+            raise InvalidInput('[budget] together: no questions share the budget; set design = "booklets"')
 
     def _with_groups(self, unit: Unit) -> Unit:
         """Return the unit with its targets for groups of public columns."""
@@ -380,31 +400,33 @@ class _Planning:
 
     @cached_property
     def budgets(self) -> dict[str, tuple[float, float | None]]:
-        """(epsilon, eta) of every unit that everybody is asked, and under `BOOKLET` that of the booklets; eta None
-        where it is not capped.
-        """
+        """The (epsilon, eta) of every common unit, and of the booklets under `BOOKLET`; eta None means no cap."""
         spec = self.spec
-        fixed: dict[str, tuple[float, float | None]] = {unit.name: (unit.epsilon, None) for unit in self.fixed}
-        if not self.fixed and len(self.units) == 1 and spec.epsilon is not None and not spec.delta:
-            name = BOOKLET if self.shared else self.units[0].name
+        fixed: dict[str, tuple[float, float | None]] = {unit.name: (unit.epsilon, None) for unit in self.fixed_units}
+        if not self.fixed_units and len(self.units) == 1 and spec.epsilon is not None and not spec.delta:
+            name = BOOKLET if self.shared_units else self.units[0].name
             return {name: (spec.epsilon, spec.eta)}
-        if len(self.fixed) == len(self.units) == 1:
+        if len(self.fixed_units) == len(self.units) == 1:
             return {self.units[0].name: (self.units[0].epsilon, spec.eta)}
-        if not (free := [*self.everyone, *self.shared]):
+        if not (sharing_units := [*self.common_units, *self.shared_units]):
             return fixed
         if spec.epsilon is None:
-            raise InvalidInput(f"question {free[0].name!r}: expected an epsilon, or a budget to draw on, got neither")
-        left = spec.epsilon - sum(epsilon for epsilon, _ in fixed.values())
-        if self.spent and (not self.budget.allows(self.spent) or (left <= 0 and not spec.delta)):
+            raise InvalidInput(
+                f"question {sharing_units[0].name!r}: expected an epsilon, or a budget to draw on, got neither"
+            )
+        remaining = spec.epsilon - sum(epsilon for epsilon, _ in fixed.values())
+        if self.fixed_claims and (not self.budget.allows(self.fixed_claims) or (remaining <= 0 and not spec.delta)):
             raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
-        if len(self.everyone) + bool(self.shared) == 1 and not spec.delta:
-            name = BOOKLET if self.shared else self.everyone[0].name
-            share = left if not fixed else left * (1 - 1e-12)
-            spent = math.fsum(math.log1p(-eta) for _, eta in self.spent)
-            eta = None if spec.eta is None else -math.expm1(math.log1p(-spec.eta) - spent) if spec.eta < 1 else 1.0
+        if len(self.common_units) + bool(self.shared_units) == 1 and not spec.delta:
+            name = BOOKLET if self.shared_units else self.common_units[0].name
+            share = remaining if not fixed else remaining * (1 - 1e-12)
+            log_spent = math.fsum(math.log1p(-eta) for _, eta in self.fixed_claims)
+            eta = None if spec.eta is None else -math.expm1(math.log1p(-spec.eta) - log_spent) if spec.eta < 1 else 1.0
             return {**fixed, name: (share, eta if eta is None or not fixed else eta * (1 - 1e-12))}
-        turn = self.deadline.part(0.0, SPLITTING).turn(0, 2)
-        split = split_within(_needs(self.everyone), self.budget, self.spent, turn, drawn=_needs(self.shared))
+        turn = self.deadline.part(0.0, SPLIT_PROGRESS).turn(0, 2)
+        split = split_within(
+            _needs(self.common_units), self.budget, self.fixed_claims, turn, booklet_needs=_needs(self.shared_units)
+        )
         return fixed | {name: (epsilon, split.etas.get(name)) for name, epsilon in split.epsilons.items()}
 
     @property
@@ -413,15 +435,15 @@ class _Planning:
         return Budget(self.spec.epsilon or 0.0, self.spec.delta, 1.0 if self.spec.eta is None else self.spec.eta)
 
     @cached_property
-    def everybody(self) -> dict[str, Questionnaire]:
-        """The design of what everybody is asked, by unit."""
-        whole = [unit for unit in self.units if unit not in self.shared]
-        parts = self.deadline.part(SPLITTING, 1.0)
+    def common_questionnaires(self) -> dict[str, Questionnaire]:
+        """The design of every common unit, by name."""
+        common_units = [unit for unit in self.units if unit not in self.shared_units]
+        deadline = self.deadline.part(SPLIT_PROGRESS, 1.0)
         return {
             unit.name: BookletPlanner([unit], *self.budgets[unit.name], tables=self._tables([unit])).plan(
-                "one question", parts.turn(number, len(whole) + bool(self.shared))
+                "one question", deadline.turn(number, len(common_units) + bool(self.shared_units))
             )
-            for number, unit in enumerate(whole)
+            for number, unit in enumerate(common_units)
         }
 
     def _tables(self, units: Sequence[Unit]) -> list[Table]:
@@ -430,27 +452,33 @@ class _Planning:
         return [table for table in tables_of_targets(self.spec) if set(table.names) <= names]
 
     @cached_property
-    def drawn(self) -> Questionnaire | None:
+    def booklet_questionnaire(self) -> Questionnaire | None:
         """The booklets of the questions that share the budget."""
-        if not self.shared:
+        if not self.shared_units:
             return None
-        before, (epsilon, eta) = len(self.everybody), self.budgets[BOOKLET]
-        turn = self.deadline.part(SPLITTING, 1.0).turn(before, before + 1)
-        tables = self._tables(self.shared)
-        together, searched = self.spec.together, self.searched
-        planner = BookletPlanner(self.shared, epsilon, eta, together, searched, searched, tables)
+        designs_before, (epsilon, eta) = len(self.common_questionnaires), self.budgets[BOOKLET]
+        turn = self.deadline.part(SPLIT_PROGRESS, 1.0).turn(designs_before, designs_before + 1)
+        tables = self._tables(self.shared_units)
+        table_pairs, search_joint = self.spec.together, self.search_joint
+        planner = BookletPlanner(self.shared_units, epsilon, eta, table_pairs, search_joint, search_joint, tables)
         return planner.plan(self.spec.design or "booklets", turn)
 
     @property
     def one_question(self) -> float:
         """The respondents if each of the questions that share the budget is asked alone."""
-        if self.drawn is None:
+        if self.booklet_questionnaire is None:
             return self.split
-        return _whole(max(self.drawn.one_question, *(whole.respondents for whole in self.everybody.values()), 0.0))
+        return _rounded_up(
+            max(
+                self.booklet_questionnaire.one_question,
+                *(questionnaire.respondents for questionnaire in self.common_questionnaires.values()),
+                0.0,
+            )
+        )
 
     @cached_property
     def respondents(self) -> int:
-        """Of a simple random sample, who meet every target."""
+        """The respondents of a simple random sample who meet every target."""
         if not self.spec.targets:
             return self._for_designs
         # The exact channels, also those of questions in separate reports, determine the precision of tables.
@@ -458,13 +486,16 @@ class _Planning:
 
     @property
     def _for_designs(self) -> int:
-        """The respondents who meet the targets for which booklets are designed."""
-        everything = [*self.everybody.values(), *([self.drawn] if self.drawn else [])]
-        return _whole(max(questionnaire.respondents for questionnaire in everything))
+        """The respondents who meet the design targets of the booklets."""
+        everything = [
+            *self.common_questionnaires.values(),
+            *([self.booklet_questionnaire] if self.booklet_questionnaire else []),
+        ]
+        return _rounded_up(max(questionnaire.respondents for questionnaire in everything))
 
     @property
     def better_split(self) -> bool:
-        """Whether the budget is to be split although nobody said so: at large epsilons many answers can have a part."""
+        """True if splitting the budget, which nobody requested, needs fewer respondents, as at large epsilons."""
         if any(self.spec.groups_of(target) is None for target in self.spec.targets):
             return False
         return self.spec.design is None and not self.spec.together and self.split < self.respondents
@@ -476,26 +507,36 @@ class _Planning:
 
     @cached_property
     def _plan(self) -> Plan:
-        """The plan, with the respondents who meet the targets for which booklets are designed."""
-        shares = [(*part, *self.budgets[name]) for name, drawn in self.everybody.items() for part in drawn.shares]
-        if self.drawn is not None:
-            shares += [(*part, *self.budgets[BOOKLET]) for part in self.drawn.shares]
+        """The plan, with the respondents who meet the design targets of its booklets."""
+        shares = [
+            (*part, *self.budgets[name])
+            for name, questionnaire in self.common_questionnaires.items()
+            for part in questionnaire.shares
+        ]
+        if self.booklet_questionnaire is not None:
+            shares += [(*part, *self.budgets[BOOKLET]) for part in self.booklet_questionnaire.shares]
         questions = [self._question(*part, self._designs) for part in shares]
-        order = {part.name: place for place, asked in enumerate(self.spec.questions) for part in asked.answers}
+        order = {
+            part.name: place
+            for place, question_spec in enumerate(self.spec.questions)
+            for part in question_spec.answers
+        }
         return plan_of(self.spec, sorted(questions, key=lambda question: [order[p.name] for p in question.answers]))
 
     def planned(self) -> PlannedSurvey:
-        """The plan with its numbers of respondents."""
+        """Return the plan with its numbers of respondents."""
         spec, plan = self.spec, self._plan
         if spec.targets:
-            told = {q.name: {**(q.expected or {}), "respondents": float(self.respondents)} for q in plan.questions}
-            both = [replace(q, expected=told[q.name]) if q.parts else q for q in plan.questions]
-            plan = replace(plan, questions=tuple(both))
-        if self.people is not None:
+            expected_by_name = {
+                q.name: {**(q.expected or {}), "respondents": float(self.respondents)} for q in plan.questions
+            }
+            questions = [replace(q, expected=expected_by_name[q.name]) if q.parts else q for q in plan.questions]
+            plan = replace(plan, questions=tuple(questions))
+        if self.available is not None:
             plan = self._with_widths_at_hand(plan)
         planned = PlannedSurvey(
             plan, self._designs, spec.delta, self.respondents, self.split, self.one_question, None,
-            invited(spec, self.respondents), self.joint, self.answering or 0.0,
+            people_to_invite(spec, self.respondents), self.joint, self.answering or 0.0,
             target_precisions(plan, spec, self.answering or self.respondents),
         )  # fmt: skip
         # The bound does not count targets of groups, since the choice of questions may depend on a public group.
@@ -505,20 +546,27 @@ class _Planning:
     @property
     def joint(self) -> float:
         """About how many respondents a report on all answers that share the budget needs; nan if that is not known."""
-        if self.drawn is None or self.everybody or self.budgets[BOOKLET][1] is not None or self.spec.targets:
+        if (
+            self.booklet_questionnaire is None
+            or self.common_questionnaires
+            or self.budgets[BOOKLET][1] is not None
+            or self.spec.targets
+        ):
             return math.nan
-        free = BookletPlanner(self.shared, *self.budgets[BOOKLET]).free
-        if len(free) < len(self.shared):
+        free_units = BookletPlanner(self.shared_units, *self.budgets[BOOKLET]).free
+        if len(free_units) < len(self.shared_units):
             return math.nan
-        return self.drawn.one_question * joint_ratio(free, self.budgets[BOOKLET][0])
+        return self.booklet_questionnaire.one_question * joint_ratio(free_units, self.budgets[BOOKLET][0])
 
     @property
     def answering(self) -> float | None:
         """The people at hand who will answer, counted as in a simple random sample."""
-        return None if self.people is None else self.people * (1 - self.spec.nonresponse) / self.spec.design_effect
+        return (
+            None if self.available is None else self.available * (1 - self.spec.nonresponse) / self.spec.design_effect
+        )
 
     def _with_widths_at_hand(self, plan: Plan) -> Plan:
-        """The plan with the half-widths that the people at hand reach, by all booklets that ask a question."""
+        """Return the plan with half-widths for the available respondents, from all booklets with a question."""
         questions = []
         for question in plan.questions:
             expected = dict(question.expected or {})
@@ -531,7 +579,7 @@ class _Planning:
     def _question(
         self, booklet: Booklet, share: Fraction, epsilon: float, eta: float | None, designs: dict[str, Design]
     ) -> PlannedQuestion:
-        """The planned question of a booklet, with the precision that is expected of it."""
+        """Return the planned question of a booklet, with its expected precision."""
         name = " + ".join(dict.fromkeys(part.option_of or part.name for part in booklet.parts))
         if booklet.design is not None:
             designs[name] = booklet.design
@@ -539,53 +587,54 @@ class _Planning:
             exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=eta, inputs=cells_of(booklet.parts))
             planned = PlannedQuestion(name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share)
             expected = {"cells": float(len(exact.inputs)), "respondents": float(self._for_designs)}
-            asked = [question for unit in booklet.units for question in unit.questions]
-            expected |= {target_key(question.name): question.width.width for question in asked if question.width}
+            questions = [question for unit in booklet.units for question in unit.questions]
+            expected |= {target_key(question.name): question.width.width for question in questions if question.width}
             return replace(planned, expected=expected)
         (question,) = booklet.units[0].questions
         exact = round_exact(
-            booklet.channel.matrix, epsilon=epsilon, eta=_least_of(eta, question.eta), inputs=question.categories
+            booklet.channel.matrix, epsilon=epsilon, eta=_smallest_cap(eta, question.eta), inputs=question.categories
         )
         answering = (1 - self.spec.nonresponse) / self.spec.design_effect
-        people = None if self.answering is None else self.answering * float(share)
-        expected = question.expected(Channel(exact.matrix), people)
+        respondents = None if self.answering is None else self.answering * float(share)
+        expected = question.expected(Channel(exact.matrix), respondents)
         if answering < 1:
-            most = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
-            expected["invited"] = float(invited(self.spec, most))
-        if self.people is not None:
-            expected["respondents_at_hand"] = float(self.people)
+            largest = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
+            expected["invited"] = float(people_to_invite(self.spec, largest))
+        if self.available is not None:
+            expected["respondents_at_hand"] = float(self.available)
         return replace(planned_question(question, exact, share), expected=expected)
 
     @cached_property
     def split(self) -> float:
         """The respondents if the budget is split over all questions; inf where that is out of reach."""
-        if not self.shared:
+        if not self.shared_units:
             return self.respondents
         if any(self.spec.groups_of(target) is None for target in self.spec.targets):
             return math.inf  # a split plan would have to be designed to know it
-        known = (
+        known_designs = (
             {}
-            if self.drawn is None
+            if self.booklet_questionnaire is None
             else {
-                name: (*self.budgets[BOOKLET], people)
-                for name, people in self.drawn.alone.items()
-                if math.isfinite(people)
+                name: (*self.budgets[BOOKLET], respondents)
+                for name, respondents in self.booklet_questionnaire.single_requirements.items()
+                if math.isfinite(respondents)
             }
         )
-        needs = {unit.name: needs_of(unit, known.get(unit.name)) for unit in (*self.everyone, *self.shared)}
+        needs = {
+            unit.name: needs_of(unit, known_designs.get(unit.name)) for unit in (*self.common_units, *self.shared_units)
+        }
         try:
-            return split_within(needs, self.budget, self.spent, UNLIMITED, corrections=1).respondents
+            return split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1).respondents
         except (InvalidInput, SolverError):
             return math.inf
 
 
 def _caps(unit: Unit) -> list[float]:
-    """The caps on the total variation of a unit's report, and 1."""
+    """Return the caps on the total variation of a unit's report, and 1."""
     return [1.0, *(question.eta for question in unit.questions if question.eta is not None)]
 
 
-def _least_of(*caps: float | None) -> float | None:
-    """The least of the caps that there are."""
+def _smallest_cap(*caps: float | None) -> float | None:
     return min((cap for cap in caps if cap is not None), default=None)
 
 
@@ -593,5 +642,5 @@ def _needs(units: Sequence[Unit]) -> Mapping[str, Needs]:
     return {unit.name: needs_of(unit) for unit in units}
 
 
-def _whole(respondents: float) -> int:
+def _rounded_up(respondents: float) -> int:
     return math.ceil(respondents * (1 - 1e-12))

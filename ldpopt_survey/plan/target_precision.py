@@ -17,10 +17,10 @@ from ldpopt_survey.estimate.intervals import two_sided
 from ldpopt_survey.estimate.linear import contrast_variances, estimable
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, PlannedQuestion
+from ldpopt_survey.plan.reported_precision import is_table_estimable, joint_channel
 from ldpopt_survey.plan.spec import SurveySpec
 from ldpopt_survey.plan.table_targets import Table
 from ldpopt_survey.plan.targets import Contrast, TargetSpec
-from ldpopt_survey.plan.told import tells, together
 
 COEFFICIENT_SCALE = 1e-9
 """The factor of coefficients. They have no range, so no interval of a coefficient is too wide to be estimable."""
@@ -31,11 +31,13 @@ MAX_RESPONDENTS = 10.0**12
 
 @dataclass(frozen=True, eq=False)
 class TargetPrecision(Result):
-    """The precision of a target with n respondents, for the estimate that is farthest from its limit.
+    """Precision of a target with n respondents, for the estimate that is farthest from its limit.
 
-    target : the target in words. estimate : the name of that estimate. measure : "half_width" or
-        "coefficient_of_variation". limit : the target value. value : the value with n respondents, or inf if the
-        reports do not determine the estimate.
+    target : the target in words.
+    estimate : the name of that estimate.
+    measure : "half_width" or "coefficient_of_variation".
+    limit : the target value.
+    value : the value with n respondents, or inf if the reports do not determine the estimate.
     respondents : n, of a simple random sample.
     """
 
@@ -57,7 +59,8 @@ class _Goal:
     """Estimates of questions that share a booklet, as `contrasts` of the cells of their answers.
 
     ratio : (cells,) the pilot of the cells divided by the product of the questions' pilots; None if they are equal.
-    share : the share of respondents in the group. scale : the size of one unit of the estimate.
+    share : the share of respondents in the group.
+    scale : the size of one unit of the estimate.
     """
 
     target: TargetSpec
@@ -71,25 +74,25 @@ class _Goal:
     def variances(self, plan: Plan, n: float) -> Array:
         """Return the variances (r,) for one respondent of the survey, inf if n respondents determine no estimate."""
         rows, information = np.array([contrast.row for contrast in self.contrasts]), []
-        for several in plan.ways(self.names):
-            channel, pilot, cells = _cells(several, self.names)
+        for holders in plan.ways(self.names):
+            channel, pilot, cells = _cells(holders, self.names)
             if self.ratio is not None:
                 pilot = pilot * (self.ratio @ cells)
                 pilot = pilot / pilot.sum()
-            asked_share = self.share * math.prod(float(q.probability) for q in several)
+            fraction = self.share * math.prod(float(q.probability) for q in holders)
             on_cells = rows @ cells
-            small = 1.0 if self.target.regression is None else COEFFICIENT_SCALE
-            determined = estimable(channel, pilot, small * on_cells, max(n * asked_share, 1.0)) | (n == math.inf)
+            scale = 1.0 if self.target.regression is None else COEFFICIENT_SCALE
+            is_determined = estimable(channel, pilot, scale * on_cells, max(n * fraction, 1.0)) | (n == math.inf)
             report_variances = contrast_variances(channel, pilot, on_cells)
             information.append(
-                np.where(determined & np.isfinite(report_variances), asked_share / report_variances, 0.0)
+                np.where(is_determined & np.isfinite(report_variances), fraction / report_variances, 0.0)
             )
         with np.errstate(divide="ignore"):
             return np.asarray(1 / np.sum(information, axis=0)) if information else np.full(len(rows), np.inf)
 
     def determined(self, plan: Plan, n: float) -> bool:
-        """Return whether n respondents determine every estimate and all cells of the table."""
-        all_cells = len(self.names) < 2 or tells(plan, self.names, n)
+        """Return True if n respondents determine every estimate and all cells of the table."""
+        all_cells = len(self.names) < 2 or is_table_estimable(plan, self.names, n)
         return all_cells and bool(np.isfinite(self.variances(plan, n)).all())
 
     def precision(self, plan: Plan, n: float) -> TargetPrecision:
@@ -112,28 +115,32 @@ def target_precisions(plan: Plan, spec: SurveySpec, n: float) -> tuple[TargetPre
 
 
 def respondents_for_targets(plan: Plan, spec: SurveySpec, minimum: float = 1.0) -> float:
-    """Return the number of respondents, at least `minimum`, that the plan needs for every target.
+    """Return the respondents, at least `minimum`, that the plan needs for every target.
 
-    `InvalidInput` where no number does, since nobody's reports tell an estimate.
+    `InvalidInput` if no number is enough, since no reports determine an estimate.
     """
-    needed = max(minimum, 1.0)
+    required = max(minimum, 1.0)
     for goal in _goals(plan, spec):
         variances = goal.variances(plan, math.inf)
-        needed = max(needed, *(v / contrast.variance for v, contrast in zip(variances, goal.contrasts, strict=True)))
-        if not needed < MAX_RESPONDENTS:
-            named = " and ".join(goal.names)
-            fix = f'expected reports that tell of {named} together (design = "booklets" in [budget], both questions'
-            raise InvalidInput(f"[[targets]] {goal.title}: {fix} without an epsilon of their own), got none")
+        required = max(
+            required, *(v / contrast.variance for v, contrast in zip(variances, goal.contrasts, strict=True))
+        )
+        if not required < MAX_RESPONDENTS:
+            names = " and ".join(goal.names)
+            expected = (
+                f'expected reports that tell of {names} together (design = "booklets" in [budget], both questions'
+            )
+            raise InvalidInput(f"[[targets]] {goal.title}: {expected} without an epsilon of their own), got none")
         # An estimate that rests on rare reports needs more of these before an interval can be trusted, and before
         # `table` and `regress` take it.
-        while not goal.determined(plan, math.ceil(needed)) and needed < MAX_RESPONDENTS:
-            needed *= 1.05
-    return needed
+        while not goal.determined(plan, math.ceil(required)) and required < MAX_RESPONDENTS:
+            required *= 1.05
+    return required
 
 
 def tables_of_targets(spec: SurveySpec) -> Iterator[Table]:
     """Yield the questions that must share a booklet, with their target."""
-    options = {question.name: [asked_share.name for asked_share in question.answers] for question in spec.questions}
+    options = {question.name: [part.name for part in question.answers] for question in spec.questions}
     for target in spec.targets:
         if spec.groups_of(target) is not None:
             continue
@@ -150,11 +157,11 @@ def _goals(plan: Plan, spec: SurveySpec) -> Iterator[_Goal]:
     for target in spec.targets:
         groups = spec.groups_of(target)
         for table in (contrast for contrast in tables if contrast.target is target):
-            ways = plan.ways(table.names)
-            if not ways:
+            holders_of_table = plan.ways(table.names)
+            if not holders_of_table:
                 yield _Goal(target, target.title, table.names, (Contrast("", np.ones(1), 1.0, 1.0),))
                 continue
-            _, pilot, cells = _cells(ways[0], table.names)
+            _, pilot, cells = _cells(holders_of_table[0], table.names)
             parts = [plan.part(name) for name in table.names]
             ratio, contrasts = table.on_cells(cells @ pilot, parts, cells.sum(axis=1))
             title = target.title if target.by is None else f"{table.names[1]} by {target.by}"
@@ -163,18 +170,14 @@ def _goals(plan: Plan, spec: SurveySpec) -> Iterator[_Goal]:
             continue
         smallest = min(groups, key=groups.__getitem__)
         for question in spec.questions:
-            for asked_share in question.answers:
-                if target.questions and not {question.name, asked_share.name} & set(target.questions):
+            for part in question.answers:
+                if target.questions and not {question.name, part.name} & set(target.questions):
                     continue
-                title = f"{asked_share.name} by {target.by}, {smallest} ({100 * groups[smallest]:.3g} %)"
+                title = f"{part.name} by {target.by}, {smallest} ({100 * groups[smallest]:.3g} %)"
                 contrasts = list(
-                    _alone(
-                        plan, asked_share.name, partial(_contrast, target, title, asked_share.least, asked_share.span)
-                    )
+                    _single_contrasts(plan, part.name, partial(_contrast, target, title, part.lowest, part.span))
                 )
-                yield _Goal(
-                    target, title, (asked_share.name,), tuple(contrasts), None, groups[smallest], asked_share.span
-                )
+                yield _Goal(target, title, (part.name,), tuple(contrasts), None, groups[smallest], part.span)
 
 
 def _contrast(
@@ -184,28 +187,28 @@ def _contrast(
     return Contrast(name, row, value, target.variance(value, title, span))
 
 
-def _alone(plan: Plan, name: str, make: partial[Contrast]) -> Iterator[Contrast]:
+def _single_contrasts(plan: Plan, name: str, make: partial[Contrast]) -> Iterator[Contrast]:
     """Yield the contrasts of one question: the shares among respondents who are asked it, or its mean."""
     part = plan.part(name)
     _, pilot, cells = _cells(plan.ways((name,))[0], (name,))
-    law = cells @ pilot
+    cell_shares = cells @ pilot
     if part.measure == "mean":
-        yield make("mean", np.array([0.0, 1.0]), float(law[1]))
+        yield make("mean", np.array([0.0, 1.0]), float(cell_shares[1]))
         return
-    asked_share = np.array([label != NOT_APPLICABLE or not getattr(part, "asked_if", ()) for label in part.categories])
-    for label, member in zip(part.categories, np.eye(len(law)), strict=True):
-        if asked_share[list(part.categories).index(label)]:
-            value = float(member @ law) / float(asked_share @ law)
-            yield make(str(label), (member - value * asked_share) / float(asked_share @ law) + value, value)
+    is_asked = np.array([label != NOT_APPLICABLE or not getattr(part, "asked_if", ()) for label in part.categories])
+    for label, member in zip(part.categories, np.eye(len(cell_shares)), strict=True):
+        if is_asked[list(part.categories).index(label)]:
+            value = float(member @ cell_shares) / float(is_asked @ cell_shares)
+            yield make(str(label), (member - value * is_asked) / float(is_asked @ cell_shares) + value, value)
 
 
-def _cells(several: list[PlannedQuestion], names: tuple[str, ...]) -> tuple[Channel, Array, Array]:
-    """Return the result of `together` with the cells in the order of `names`."""
-    channel, pilot, cells = together(several, names)
-    order = [name for holder in several for name in names if name in {part.name for part in holder.answers}]
+def _cells(holders: list[PlannedQuestion], names: tuple[str, ...]) -> tuple[Channel, Array, Array]:
+    """Return the result of `joint_channel` with the cells in the order of `names`."""
+    channel, pilot, cells = joint_channel(holders, names)
+    order = [name for holder in holders for name in names if name in {part.name for part in holder.answers}]
     if order == list(names):
         return channel, pilot, cells
-    parts = {part.name: part for holder in several for part in holder.answers}
+    parts = {part.name: part for holder in holders for part in holder.answers}
     sizes = [len(parts[name].categories) for name in order]
-    turned = np.arange(len(cells)).reshape(sizes).transpose([order.index(name) for name in names])
-    return channel, pilot, cells[turned.ravel()]
+    positions = np.arange(len(cells)).reshape(sizes).transpose([order.index(name) for name in names])
+    return channel, pilot, cells[positions.ravel()]

@@ -1,4 +1,4 @@
-"""Convert the precision wanted of tables, groups and regressions to contrasts of cells, with variances."""
+"""Convert target precision of tables, groups and regressions to contrasts of cells, with variances."""
 
 from __future__ import annotations
 
@@ -24,23 +24,26 @@ CELLS, ASSOCIATION = "cells", "association"
 MAX_CELLS = 256
 """The most cells of a table of which a precision is planned."""
 
-LEAST_ERROR = 1e-6
+MIN_STANDARD_ERROR = 1e-6
 """The least standard error that is planned, as a part of the range of the answers: for 10^12 respondents."""
 
-CONSTANT_ROW_RANGE = 1e-12
+CONSTANT_ROW_RTOL = 1e-12
 """The least range of a row among possible answers, against its largest entry."""
 
-MARGIN_TOLERANCE = 1e-6
+MARGIN_ATOL = 1e-6
 """How far the margins of a table's pilot may be from the pilots of its questions."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contrast(ByValue):
-    """A linear function of the shares of the cells, with the largest variance of its estimate.
+    """Linear function of the shares of the cells, with the largest allowed variance of its estimate.
 
     For other quantities, such as a share within a group, `row` is the derivative at the expected shares.
 
-    name : for messages. row : (cells,). value : the expected value. variance : the largest one of an estimate.
+    name : for messages.
+    row : (cells,).
+    value : the expected value.
+    variance : the largest one of an estimate.
     """
 
     name: str
@@ -51,10 +54,11 @@ class Contrast(ByValue):
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """The cells of a table of two questions or more that some answers exclude.
+    """Cells that some answers exclude, in a table of two or more questions.
 
-    possible : (cells,) whether anybody can give these answers. applicable : (cells,) 1 where the second question is
-        asked. excluded_groups : the answers to the first question that define no group, such as "not applicable".
+    possible : (cells,) whether anybody can give these answers.
+    applicable : (cells,) 1 where the second question is asked.
+    excluded_groups : the answers to the first question that define no group, such as "not applicable".
     """
 
     possible: npt.NDArray[np.bool_]
@@ -64,7 +68,7 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class TargetSpec(ByValue):
-    """The precision that a table, groups or a regression must reach; in a file a table ``[[targets]]``.
+    """Precision that a table, groups or a regression must reach; in a file a table ``[[targets]]``.
 
     questions : the two questions of a table. With `by`, the questions to estimate in each group; by default all others.
     quantity : "cells" for every share of the table. "association" for the differences between shares: of each column
@@ -159,19 +163,20 @@ class TargetSpec(ByValue):
         return variance_for(self.half_width, self.coefficient_of_variation, value, place, scale)
 
     def contrasts(
-        self, names: tuple[str, ...], labels: Sequence[Sequence[Label]], law: Array, sides: Sides
+        self, names: tuple[str, ...], labels: Sequence[Sequence[Label]], cell_shares: Array, sides: Sides
     ) -> list[Contrast]:
         """Return the contrasts of the cells of questions that share a booklet.
 
-        names : the questions; with `by`, the question that defines the groups is the first. labels : the answers to
+        names : the questions; with `by`, the question that defines the groups is the first.
+        labels : the answers to
         each question. law : (cells,) the expected shares.
         """
         if self.regression is not None:
-            return self._coefficients(names, labels, law)
+            return self._coefficients(names, labels, cell_shares)
         quantities = [
             (name, row, value)
-            for name, row, value in self._quantities(labels, law, sides)
-            if np.ptp(row[sides.possible]) > CONSTANT_ROW_RANGE * np.abs(row).max()  # otherwise constant
+            for name, row, value in self._quantities(labels, cell_shares, sides)
+            if np.ptp(row[sides.possible]) > CONSTANT_ROW_RTOL * np.abs(row).max()  # otherwise constant
         ]
         return [
             Contrast(name, row, value, self.variance(value, f"[[targets]] {self.title}, {name}"))
@@ -179,13 +184,13 @@ class TargetSpec(ByValue):
         ]
 
     def _quantities(
-        self, labels: Sequence[Sequence[Label]], law: Array, sides: Sides
+        self, labels: Sequence[Sequence[Label]], cell_shares: Array, sides: Sides
     ) -> Iterator[tuple[str, Array, float]]:
         """Yield the name, row and expected value of every quantity of a table or of groups."""
         cells = list(product(*labels))
         if self.by is None and self.quantity == CELLS:
             for row, cell in zip(np.eye(len(cells)), cells, strict=True):
-                yield ", ".join(map(as_text, cell)), row, float(row @ law)
+                yield ", ".join(map(as_text, cell)), row, float(row @ cell_shares)
             return
         first, second = (
             np.array([[cell[place] == label for cell in cells] for label in labels[place]], dtype=np.float64)
@@ -196,22 +201,24 @@ class TargetSpec(ByValue):
                 continue
             if self.by is not None:
                 members = members * sides.applicable
-            share = float(members @ law)
+            share = float(members @ cell_shares)
             if not 0 < share < 1:
                 if not members[sides.possible].any() and self.by is None:
                     continue
                 raise invalid(f"[[targets]] {self.title}", f"a pilot with a share above 0 of {group!r}", share)
             for label, chosen in zip(labels[1], second, strict=True):
-                value = float(members * chosen @ law) / share
+                value = float(members * chosen @ cell_shares) / share
                 row, name = members * (chosen - value) / share, f"{as_text(group)}: {as_text(label)}"
                 if self.by is not None:
                     yield name, row, value
                     continue
-                other = float((1 - members) * chosen @ law) / (1 - share)
+                other = float((1 - members) * chosen @ cell_shares) / (1 - share)
                 yield name, row - (1 - members) * (chosen - other) / (1 - share), value - other
 
-    def _coefficients(self, names: tuple[str, ...], labels: Sequence[Sequence[Label]], law: Array) -> list[Contrast]:
-        """Return the derivatives of the coefficients of a logistic regression at the shares `law` of the cells."""
+    def _coefficients(
+        self, names: tuple[str, ...], labels: Sequence[Sequence[Label]], cell_shares: Array
+    ) -> list[Contrast]:
+        """Return the derivatives of logistic coefficients at the shares `cell_shares`."""
         from ldpopt_survey.regress.regressors import regressors
 
         place = f"[[targets]] {self.title}"
@@ -219,7 +226,7 @@ class TargetSpec(ByValue):
             raise invalid(place, f"an outcome of two answers (join those of {names[0]!r})", len(labels[0]))
         self.formula.require_categories()
         design = regressors(self.formula, {}, dict(zip(names[1:], labels[1:], strict=True)), 1)
-        x, shares = design.values[0], law.reshape(2, -1)
+        x, shares = design.values[0], cell_shares.reshape(2, -1)
         outcomes, people = shares[1], shares.sum(axis=0)
         if np.linalg.matrix_rank(x * np.sqrt(people)[:, None]) < x.shape[1]:
             raise invalid(place, "predictors that differ at the pilot", Phrase("coefficients that no answers tell"))
@@ -243,14 +250,14 @@ class TargetSpec(ByValue):
             if name != "Intercept"
         ]
 
-    def joint(self, laws: Sequence[Array], names: Sequence[str]) -> Array | None:
+    def joint(self, pilots: Sequence[Array], names: Sequence[str]) -> Array | None:
         """Return the pilot of the table, shape (cells,), or None for independent answers.
 
-        laws : the pilot of each question. `InvalidInput` unless the pilot has their sizes and margins.
+        pilots : the pilot of each question. `InvalidInput` unless the pilot has their sizes and margins.
         """
         if self.pilot is None:
             return None
-        setting, shape = f"[[targets]] {self.title}: pilot", tuple(map(len, laws))
+        setting, shape = f"[[targets]] {self.title}: pilot", tuple(map(len, pilots))
         try:
             table = np.array(self.pilot, dtype=np.float64)
         except (TypeError, ValueError):
@@ -260,30 +267,32 @@ class TargetSpec(ByValue):
             raise invalid(
                 setting, f"lists of {sizes} shares, a list for each answer of {names[0]!r}", Phrase("another shape")
             )
-        law = distribution(table.ravel(), setting, table.size)
-        if law.min() <= 0:
-            raise invalid(setting, "shares above 0 (channels are planned for answers that occur)", float(law.min()))
-        for position, (name, margin_law) in enumerate(zip(names, laws, strict=True)):
-            margin = law.reshape(shape).sum(axis=tuple(axis for axis in range(len(shape)) if axis != position))
-            if np.abs(margin - margin_law).max() > MARGIN_TOLERANCE:
+        cell_shares = distribution(table.ravel(), setting, table.size)
+        if cell_shares.min() <= 0:
+            raise invalid(
+                setting, "shares above 0 (channels are planned for answers that occur)", float(cell_shares.min())
+            )
+        for position, (name, margin_pilot) in enumerate(zip(names, pilots, strict=True)):
+            margin = cell_shares.reshape(shape).sum(axis=tuple(axis for axis in range(len(shape)) if axis != position))
+            if np.abs(margin - margin_pilot).max() > MARGIN_ATOL:
                 shares = ", ".join(f"{share:.6g}" for share in margin)
                 raise invalid(
                     setting, f"margins like the pilots (or pilot = [{shares}] of {name!r})", Phrase("other margins")
                 )
-        return law
+        return cell_shares
 
-    def with_margins(self, laws: Sequence[Array]) -> TargetSpec:
+    def with_margins(self, pilots: Sequence[Array]) -> TargetSpec:
         """Return the target with a pilot that has these margins and the same odds ratios.
 
         A pilot of another size is left as it is.
         """
-        if self.pilot is None or np.shape(table := np.array(self.pilot, dtype=np.float64)) != tuple(map(len, laws)):
+        if self.pilot is None or np.shape(table := np.array(self.pilot, dtype=np.float64)) != tuple(map(len, pilots)):
             return self
         for _ in range(1000):
-            for place, law in enumerate(laws):
+            for place, pilot in enumerate(pilots):
                 others = tuple(axis for axis in range(table.ndim) if axis != place)
                 margin = table.sum(axis=others, keepdims=True)
-                table = table * law.reshape(margin.shape) / margin
+                table = table * pilot.reshape(margin.shape) / margin
         return replace(self, pilot=table.tolist())
 
     def within_group(self, texts: Sequence[str] | None) -> dict[str, float]:
@@ -302,10 +311,13 @@ class TargetSpec(ByValue):
 def variance_for(
     half_width: float | None, relative: float | None, value: float, place: str, scale: float = 1.0
 ) -> float:
-    """Return the largest variance of an estimate of `value` that meets a half-width or a coefficient of variation.
+    """Return the largest variance of an estimate of `value` that meets its target.
 
-    what : the name of the estimate in messages. scale : the size of one unit of the estimate, in the units of the
-        answers. The half-width and the value are in the units of the answers.
+    The target is a half-width or a coefficient of variation.
+
+    place : the name of the estimate in messages.
+    scale : the size of one unit of the estimate, in the units of the answers. The half-width and the value are in the
+        units of the answers.
 
     >>> round(variance_for(None, 0.1, 0.2, "vote"), 8)
     0.0004
@@ -318,13 +330,13 @@ def variance_for(
             expected = "an expected value other than 0 for a coefficient of variation (or a half_width)"
             raise invalid(f"{place}: coefficient_of_variation", expected, value)
         error = abs(relative * value / scale)
-    if not LEAST_ERROR <= error <= 1 / LEAST_ERROR:
+    if not MIN_STANDARD_ERROR <= error <= 1 / MIN_STANDARD_ERROR:
         name = "coefficient_of_variation" if half_width is None else "half_width"
-        raise invalid(f"{place}: {name}", f"a standard error of at least {LEAST_ERROR:g} of the range", error)
+        raise invalid(f"{place}: {name}", f"a standard error of at least {MIN_STANDARD_ERROR:g} of the range", error)
     return error**2
 
 
 def _require_shares(groups: Mapping[str, float], place: str) -> None:
-    if len(groups) < 2 or not abs(math.fsum(groups.values()) - 1) <= MARGIN_TOLERANCE:
+    if len(groups) < 2 or not abs(math.fsum(groups.values()) - 1) <= MARGIN_ATOL:
         got = Phrase(f"{len(groups)} with the sum {math.fsum(groups.values()):g}")
         raise invalid(place, "shares of at least two groups, with the sum 1", got)

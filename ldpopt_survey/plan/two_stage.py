@@ -1,4 +1,4 @@
-"""A survey in two stages: a pilot wave estimates the shares, and the second wave's channel is designed for them."""
+"""Plan a survey in two stages: a pilot estimates the shares, and the main stage's channel is designed for them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ldpopt_survey.plan.planned_question import PlannedQuestion
 from ldpopt_survey.plan.question import QuestionPlanner
 from ldpopt_survey.plan.spec import SurveySpec
 
-SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+PILOT_FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Shares of the respondents that are tried for the pilot wave."""
 
-UNIFORM = 0.02
+UNIFORM_WEIGHT = 0.02
 """The share of the uniform distribution mixed into a pilot's estimate, since shares of zero are never certain."""
 
 
 def pilot_shares(first: Estimate | Array) -> Array:
-    """The distribution (k,) for which a second wave is designed.
+    """Return the distribution (k,) that a second stage is designed for.
 
     It is the first estimate, projected on the simplex and mixed with a little of the uniform distribution.
 
@@ -39,13 +39,15 @@ def pilot_shares(first: Estimate | Array) -> Array:
     """
     values = first.values if isinstance(first, Estimate) else np.asarray(first, dtype=np.float64)
     p = simplex_projection(values)
-    return np.asarray((1 - UNIFORM) * p + UNIFORM / len(p))
+    return np.asarray((1 - UNIFORM_WEIGHT) * p + UNIFORM_WEIGHT / len(p))
 
 
 def second_channel(
     first: Estimate, epsilon: float, eta: float = 1.0, *, time_limit: float | None = None, progress: Progress = False
 ) -> Channel:
-    """The optimal channel within epsilon (nats) and eta for the shares that the pilot wave estimated.
+    """Design the optimal channel for the shares that the pilot stage estimated.
+
+    It is within epsilon (nats) and eta.
 
     Every respondent is in one wave only, so each gives one report within epsilon. `InvalidInput` unless epsilon is
     positive and eta is in [0, 1]. time_limit, progress : as for `optimal_channel`.
@@ -62,11 +64,13 @@ def second_channel(
 
 
 def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
-    """The survey of a second wave: a later round, with the estimates of the first wave as the pilots of its questions.
+    """Build the survey of a second stage, with the first estimates as pilots.
+
+    It has a later round.
 
     first : the estimates of the first wave, by question. `InvalidInput` unless they have the same categories.
-    earlier_round : the round of the first wave. Numbers are planned as before, and so
-        are questions with options of which it has no estimate.
+    earlier_round : the round of the first wave. Numbers are planned as before, and
+        so are questions with options that it has not estimated.
 
     >>> from ldpopt_survey import QuestionSpec, estimate
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -77,8 +81,8 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
     questions = []
     for question in spec.questions:
         if len(question.answers) > 1 and all(option.name in first for option in question.answers):
-            laws = [pilot_shares(first[option.name]) for option in question.answers]
-            questions.append(replace(question, pilot=[law[1] for law in laws]))
+            pilots = [pilot_shares(first[option.name]) for option in question.answers]
+            questions.append(replace(question, pilot=[pilot[1] for pilot in pilots]))
             continue
         if question.measure == "mean" or len(question.answers) > 1:
             questions.append(question)
@@ -86,7 +90,7 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
         if question.name not in first or first[question.name].labels != question.categories:
             raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
         questions.append(replace(question, pilot=pilot_shares(first[question.name])))
-    shares = {asked.name: asked.shares for question in questions for asked in question.answers}
+    shares = {part.name: part.shares for question in questions for part in question.answers}
     targets = tuple(
         target if target.pilot is None else target.with_margins([shares[name] for name in spec.asked_together(target)])
         for target in spec.targets
@@ -104,7 +108,7 @@ MIN_SAVING = 0.005
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoStagePlan(Result):
-    """How many respondents the pilot wave takes, through which channel, and the expected gain of two stages.
+    """Sizes of the two stages, the channel of the pilot, and the expected gain of two stages.
 
     pilot, second : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
     channel : the channel of the pilot wave, or of the only wave.
@@ -141,7 +145,7 @@ def plan_two_stages(
     scenarios: Any,
     guess: Any = None,
     eta: float = 1.0,
-    shares: tuple[float, ...] = SHARES,
+    shares: tuple[float, ...] = PILOT_FRACTIONS,
     draws: int = 10,
     seed: int = 0,
     *,
@@ -152,10 +156,12 @@ def plan_two_stages(
 
     Parameters
     ----------
-    epsilon : in nats, for each respondent. eta : cap on the total variation.
+    epsilon : in nats, for each respondent.
+    eta : cap on the total variation.
     scenarios : (s, k) or (k,), possible true distributions; the expected variance is averaged over them.
-    guess : (k,), the distribution for which the first channel is designed; uniform by default.
-    shares : sizes of the pilot wave to try, as shares of n. draws : pilot waves simulated for each share and scenario.
+    guess : (k,), the distribution that the first channel is designed for; uniform by default.
+    shares : sizes of the pilot wave to try, as shares of n.
+    draws : pilot waves simulated for each share and scenario.
     time_limit, progress : as for `optimal_channel`. When the time is over, the remaining shares are not tried.
 
     For every share w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
@@ -169,29 +175,31 @@ def plan_two_stages(
     rows = np.atleast_2d(np.asarray(scenarios, dtype=np.float64))
     truths = [distribution(row, "scenario") for row in rows]
     k = len(truths[0])
-    guessed = np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k)
+    first_pilot = np.full(k, 1 / k) if guess is None else distribution(guess, "guess", size=k)
     if not shares or not (min(shares) > 0 and max(shares) < 1):
         raise invalid("shares", "numbers between 0 and 1", shares)
     rng, draws = np.random.default_rng(seed), positive_integer(draws, "draws")
     expected: list[float] = []
     with watched(time_limit, progress) as deadline:
-        inner = deadline.inner
-        first = _optimal(guessed, epsilon, eta, inner)
+        inner_deadline = deadline.inner
+        first = _optimal(first_pilot, epsilon, eta, inner_deadline)
         single = float(np.mean([_variance([first], [n], p) for p in truths]))
-        knowing = [_optimal(pilot_shares(p), epsilon, eta, inner) for p in truths]
-        informed = float(np.mean([_variance([channel], [n], p) for channel, p in zip(knowing, truths, strict=True)]))
+        informed_channels = [_optimal(pilot_shares(p), epsilon, eta, inner_deadline) for p in truths]
+        informed = float(
+            np.mean([_variance([channel], [n], p) for channel, p in zip(informed_channels, truths, strict=True)])
+        )
         for share in deadline.rounds(shares):
             size, total = max(1, round(share * n)), 0.0
             for p in truths:
                 for _ in range(draws):
-                    drawn = rng.multinomial(size, first.push(p)) / size
-                    estimated = GeneralizedLeastSquares().fit(drawn, first)[0]
-                    second = _optimal(pilot_shares(estimated), epsilon, eta, inner)
+                    frequencies = rng.multinomial(size, first.push(p)) / size
+                    estimate = GeneralizedLeastSquares().fit(frequencies, first)[0]
+                    second = _optimal(pilot_shares(estimate), epsilon, eta, inner_deadline)
                     total += _variance([first, second], [size, n - size], p)
             expected.append(total / (len(truths) * draws))
-    tried, best = np.array(shares[: len(expected)]), int(np.argmin(expected))
-    pilot = round(tried[best] * n) if expected[best] < (1 - MIN_SAVING) * single else 0
-    return TwoStagePlan(pilot, n - pilot, first, tried, np.array(expected), single, min(informed, single))
+    fractions, best = np.array(shares[: len(expected)]), int(np.argmin(expected))
+    pilot = round(fractions[best] * n) if expected[best] < (1 - MIN_SAVING) * single else 0
+    return TwoStagePlan(pilot, n - pilot, first, fractions, np.array(expected), single, min(informed, single))
 
 
 def advise_stages(
@@ -203,7 +211,7 @@ def advise_stages(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> TwoStagePlan:
-    """The expected gain of two stages with `n` respondents for a planned question, within its epsilon and eta.
+    """Plan two stages with `n` respondents for a planned question, within its guarantees.
 
     The scenarios are four distributions drawn around the question's pilot (from a Dirichlet law, as uncertain as after
     twenty answers), or from all distributions if it has no pilot. time_limit, progress : as for
@@ -216,18 +224,18 @@ def advise_stages(
     """
     k = len(question.categories)
     rng = np.random.default_rng(seed)
-    around = np.ones(k) if question.pilot is None else 20 * question.pilot + 0.5
+    concentrations = np.ones(k) if question.pilot is None else 20 * question.pilot + 0.5
     eta = 1.0 if question.eta >= math.tanh(question.epsilon / 2) * (1 - 1e-9) else question.eta
     return plan_two_stages(
-        n, question.epsilon, rng.dirichlet(around, 4), question.pilot, eta, draws=draws, seed=seed,
+        n, question.epsilon, rng.dirichlet(concentrations, 4), question.pilot, eta, draws=draws, seed=seed,
         time_limit=time_limit, progress=progress,
     )  # fmt: skip
 
 
 def _variance(channels: list[Channel], sizes: list[int], p: Array) -> float:
-    """The sum of the variances of the efficient estimate from all waves."""
-    plain = [Channel(channel.matrix) for channel in channels]
-    value = float(np.trace(asymptotic_covariance(pooled_channel(plain, sizes), p, sum(sizes))))
+    """Return the sum of the variances of the efficient estimate from all stages."""
+    channels_in_floats = [Channel(channel.matrix) for channel in channels]
+    value = float(np.trace(asymptotic_covariance(pooled_channel(channels_in_floats, sizes), p, sum(sizes))))
     if not value > 0:
         raise invalid("waves", "channels that leave a positive variance", Phrase(f"{value}"))
     return value

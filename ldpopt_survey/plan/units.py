@@ -1,4 +1,4 @@
-"""Questions with targets -> the units that are asked together, and the respondents that independent answers need."""
+"""Group questions with targets into units, and bound the respondents that independent answers need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
 from ldpopt_survey.plan.spec import QuestionSpec
 from ldpopt_survey.plan.targets import TargetSpec, variance_for
 
-__all__ = ["rule"]
+__all__ = ["respondent_information"]
 
 MAX_JOINT_CELLS = 64
 """The most cells of all questions together whose channel is searched for."""
@@ -39,7 +39,7 @@ MAX_JOINT_CELLS = 64
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What the respondents must suffice for: the variance of `row` @ cells at most `variance`."""
+    """Limit on the variance of the estimate of `row` @ cells."""
 
     key: tuple[str, ...]
     row: Array
@@ -48,7 +48,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Questions that are only asked together: one, or one with those that its answer decides on.
+    """Questions that are only asked together: one, or one with the questions that its answer decides on.
 
     group_targets : targets for the groups of a public column, each with the expected share of the smallest group.
     """
@@ -74,28 +74,31 @@ class Unit:
 
     @cached_property
     def pilot(self) -> Array:
-        """(K,) the pilot of the cells, with independent answers."""
-        laws = [
+        """The pilot (K,) of the cells, with independent answers."""
+        shares_by_part = [
             dict(zip(part.asked, question.shares, strict=True))
             for part, question in zip(self.parts, self.questions, strict=True)
         ]
         return np.array(
-            [math.prod(law.get(label, 1.0) for law, label in zip(laws, cell, strict=True)) for cell in self.cells]
+            [
+                math.prod(shares.get(label, 1.0) for shares, label in zip(shares_by_part, cell, strict=True))
+                for cell in self.cells
+            ]
         )
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
         """A target for every share: among those who are asked, for a question that not everybody is."""
         targets = []
-        for place, question in enumerate(self.questions):
-            relative, what = question.coefficient_of_variation, f"question {question.name!r}"
+        for position, question in enumerate(self.questions):
+            relative, setting = question.coefficient_of_variation, f"question {question.name!r}"
             width, span = question.width, question.span
-            for label, row, value in self._quantities(place):
+            for label, row, value in self._quantities(position):
                 if width is not None:
                     variance = (width.width / two_sided(width.level)) ** 2
                     targets.append(Target((question.name, label), row, variance))
                 if relative is not None:
-                    variance = variance_for(None, relative, value, what, span)
+                    variance = variance_for(None, relative, value, setting, span)
                     targets.append(Target((question.name, label, "relative"), row, variance))
         return tuple(targets)
 
@@ -106,11 +109,11 @@ class Unit:
         The estimate from a share s of the respondents has the variance of that from all of them, divided by s.
         """
         return tuple(
-            Target((question.name, label, f"{number} {wanted.title}"), row, share * wanted.variance(value, name, span))
-            for number, (wanted, share) in enumerate(self.group_targets)
+            Target((question.name, label, f"{number} {target.title}"), row, share * target.variance(value, name, span))
+            for number, (target, share) in enumerate(self.group_targets)
             for place, question in enumerate(self.questions)
-            if not wanted.questions or {question.name, question.option_of} & set(wanted.questions)
-            for span, name in [(question.span, f"[[targets]] {wanted.title}, question {question.name!r}")]
+            if not target.questions or {question.name, question.option_of} & set(target.questions)
+            for span, name in [(question.span, f"[[targets]] {target.title}, question {question.name!r}")]
             for label, row, value in self._quantities(place)
         )
 
@@ -125,16 +128,16 @@ class Unit:
                 (
                     question.measure,
                     question.scores,
-                    question.least + question.span * float(self.pilot @ question.scores),
+                    question.lowest + question.span * float(self.pilot @ question.scores),
                 )
             ]
-        asked = np.array([cell[place] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
-        found = []
+        is_asked = np.array([cell[place] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
+        quantities = []
         for label, share in zip(part.asked, question.shares, strict=True):
-            inside = np.array([float(cell[place] == label) for cell in self.cells])
-            row = (inside - share * asked) / float(asked @ self.pilot) + share
-            found.append((repr(label), row, float(share)))
-        return found
+            is_label = np.array([float(cell[place] == label) for cell in self.cells])
+            row = (is_label - share * is_asked) / float(is_asked @ self.pilot) + share
+            quantities.append((repr(label), row, float(share)))
+        return quantities
 
     @property
     def as_one(self) -> bool:
@@ -144,22 +147,22 @@ class Unit:
     @cached_property
     def uniform(self) -> bool:
         """True if all shares have the same limit, so that the design of the question serves all targets."""
-        return len({target.variance for target in binding((*self.targets, *self.finer))}) <= 1
+        return len({target.variance for target in binding_targets((*self.targets, *self.finer))}) <= 1
 
     @property
     def name(self) -> str:
-        """The name of the first question, or of the one of which it is an option."""
+        """The name of the first question, or of the question that has it as an option."""
         return self.questions[0].option_of or self.questions[0].name
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The names of the options where it is one question of which several may be chosen; else none."""
-        same = {(q.option_of, q.asked_if) for q in self.questions} == {(self.questions[0].option_of, ())}
-        return tuple(q.name for q in self.questions) if same and self.questions[0].option_of else ()
+        """The names of the options if the unit is one question with several options; else empty."""
+        conditions = {(q.option_of, q.asked_if) for q in self.questions} == {(self.questions[0].option_of, ())}
+        return tuple(q.name for q in self.questions) if conditions and self.questions[0].option_of else ()
 
     @property
     def joins(self) -> bool:
-        """Whether it may share a report with others: shares are wanted, and no missing answer is left out."""
+        """True if it may share a report with others: shares are estimated, and no missing answer is left out."""
         return not any(q.reading.left_out or q.scores is not None for q in self.questions)
 
     @property
@@ -169,12 +172,12 @@ class Unit:
 
     @property
     def plain(self) -> bool:
-        """Whether it is a single question."""
+        """True if it is a single question."""
         return len(self.questions) == 1
 
     @property
     def even(self) -> bool:
-        """Whether all cells of the pilot are equal."""
+        """True if all cells of the pilot are equal."""
         return bool(np.ptp(self.pilot) <= 1e-12)
 
     @cached_property
@@ -186,27 +189,34 @@ class Unit:
 
     @cached_property
     def weights(self) -> Array:
-        """(targets,) of each target in the bound on the respondents: all of a question's together, or the widest."""
+        """The weights (targets,) in the bound on the respondents: of all shares of a question, or of the widest."""
         weights = np.zeros(len(self.targets))
         for part in self.parts:
-            mine = [place for place, target in enumerate(self.targets) if target.key[0] == part.name]
-            if not mine:
+            positions = [place for place, target in enumerate(self.targets) if target.key[0] == part.name]
+            if not positions:
                 continue
-            rows = np.array([self.targets[place].row - float(self.targets[place].row @ self.pilot) for place in mine])
-            wanted = np.array([self.targets[place].variance for place in mine])
+            rows = np.array(
+                [self.targets[place].row - float(self.targets[place].row @ self.pilot) for place in positions]
+            )
+            variances = np.array([self.targets[place].variance for place in positions])
             root = float(np.linalg.svd(rows * np.sqrt(self.pilot), compute_uv=False).sum())
-            alone = rows**2 @ self.pilot / wanted
-            if root**2 / wanted.sum() >= alone.max():
-                weights[mine] = (root / wanted.sum()) ** 2
+            single_bounds = rows**2 @ self.pilot / variances
+            if root**2 / variances.sum() >= single_bounds.max():
+                weights[positions] = (root / variances.sum()) ** 2
             else:
-                weights[mine[int(alone.argmax())]] = alone.max() / wanted[alone.argmax()]
+                weights[positions[int(single_bounds.argmax())]] = (
+                    single_bounds.max() / variances[single_bounds.argmax()]
+                )
         return weights
 
 
 def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
-    """The questions with those that they decide on, each group in the order of the description; options one by one."""
-    group = {asked.name: question.name for question in questions for asked in question.answers}
-    questions = [asked for question in questions for asked in question.answers]
+    """Group questions with those that depend on them; each option is a question.
+
+    Groups are in the order of the description.
+    """
+    group = {part.name: question.name for question in questions for part in question.answers}
+    questions = [part for question in questions for part in question.answers]
     names = [question.name for question in questions]
     for place, question in enumerate(questions):
         if question.asked_if and question.epsilon is not None:
@@ -216,11 +226,11 @@ def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
         for name, labels in question.asked_if:
             if name not in names[:place]:
                 raise invalid(f"question {question.name!r}: asked_if", "questions that stand before it", name)
-            known = questions[names.index(name)].categories if questions[names.index(name)].scores is None else ()
-            if lacking := [label for label in labels if label not in known]:
-                raise invalid(f"question {question.name!r}: asked_if", f"answers of {name!r}", lacking[0])
+            categories = questions[names.index(name)].categories if questions[names.index(name)].scores is None else ()
+            if unknown_labels := [label for label in labels if label not in categories]:
+                raise invalid(f"question {question.name!r}: asked_if", f"answers of {name!r}", unknown_labels[0])
             old, new = group[question.name], group[name]
-            group = {asked: new if there == old else there for asked, there in group.items()}
+            group = {part: new if root_of_part == old else root_of_part for part, root_of_part in group.items()}
     units = [Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values())]
     for question in (question for unit in units if not unit.plain for question in unit.questions):
         if question.test is not None:
@@ -229,8 +239,11 @@ def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
     return tuple(units)
 
 
-def rule(m: int, epsilon: float) -> float:
-    """max_c c ((e^eps - 1) / (2^c + e^eps - 1))^2: what a report tells of m yes/no questions, c of them at random."""
+def respondent_information(m: int, epsilon: float) -> float:
+    """Compute max_c c ((e^eps - 1) / (2^c + e^eps - 1))^2, the information of one report.
+
+    The report is about c of m yes/no questions at random.
+    """
     fall = math.exp(-epsilon)
     gain = -math.expm1(-epsilon)
     return max(c * (gain / (2.0**c * fall + gain)) ** 2 for c in range(1, min(m, 1000) + 1))
@@ -239,94 +252,99 @@ def rule(m: int, epsilon: float) -> float:
 def respondents_bound(
     units: Sequence[Unit], epsilon: float | None, joint: EquivalenceDual | None = None
 ) -> RespondentsBound:
-    """The proof that no epsilon-LDP survey of fewer people, interactive or not, meets every target [Scarf].
+    """Prove a lower bound on the respondents of any epsilon-LDP survey [Scarf].
 
-    epsilon : in nats; None for a promise that is no epsilon-LDP, of which only the sample's own variance is known.
+    The survey, interactive or not, must meet every target by unbiased estimates.
+
+    epsilon : in nats; None for another privacy definition; the bound is then that of the sampling variance.
     joint : the proof for the best channel of the units with targets, if it is known.
     """
-    counted = [unit for unit in units if unit.targets]
+    targeted_units = [unit for unit in units if unit.targets]
     return RespondentsBound.of(
         math.inf if epsilon is None else epsilon,
-        tuple(unit.pilot for unit in counted),
-        tuple(np.array([target.row for target in unit.targets]) for unit in counted),
-        tuple(np.array([target.variance for target in unit.targets]) for unit in counted),
-        tuple(unit.weights for unit in counted),
+        tuple(unit.pilot for unit in targeted_units),
+        tuple(np.array([target.row for target in unit.targets]) for unit in targeted_units),
+        tuple(np.array([target.variance for target in unit.targets]) for unit in targeted_units),
+        tuple(unit.weights for unit in targeted_units),
         joint,
     )
 
 
 def proof_of(design: Design | None, units: Sequence[Unit]) -> EquivalenceDual | None:
-    """The proof of `joint_design`, with a row of the kernel for each target of the units; None where it has none."""
-    known: Any = None if design is None else design.certificate
-    if not isinstance(known, EquivalenceDual):
+    """Return the proof of `joint_design`, with a kernel row for each target, or None."""
+    certificate: Any = None if design is None else design.certificate
+    if not isinstance(certificate, EquivalenceDual):
         return None
-    wanted, different = _wanted(units)
-    kernel = np.zeros_like(wanted)
-    kernel[different] = known.kernel
-    return replace(known, kernel=kernel)
+    rows, positions = _scaled_rows(units)
+    kernel = np.zeros_like(rows)
+    kernel[positions] = certificate.kernel
+    return replace(certificate, kernel=kernel)
 
 
 def symmetric_proof(units: Sequence[Unit], epsilon: float, deadline: Deadline) -> EquivalenceDual | None:
-    """The proof for the best channel on all answers together, at even shares of single questions; None for others."""
+    """Prove the best joint channel at equal shares of single questions; None for others."""
     cells = math.prod(len(unit.cells) for unit in units)
-    shares = all(unit.even and unit.plain and len(unit.targets) == len(unit.cells) for unit in units)
-    if cells > RespondentsBound.MAX_CELLS or not units or not shares:
+    is_symmetric = all(unit.even and unit.plain and len(unit.targets) == len(unit.cells) for unit in units)
+    if cells > RespondentsBound.MAX_CELLS or not units or not is_symmetric:
         return None
     shape, variances = tuple(len(unit.cells) for unit in units), [unit.targets[0].variance for unit in units]
     with suppress(SolverError):
-        kernel, relaxed = respondents_kernel(shape, variances, epsilon, deadline)
-        utility: Any = FisherInformation(product_of(units)[0], MVOptimal(_wanted(units)[0].T))
-        numbers = utility.prior, kernel, np.zeros(cells), np.zeros((cells, cells)), relaxed
+        kernel, relaxation = respondents_kernel(shape, variances, epsilon, deadline)
+        utility: Any = FisherInformation(product_of(units)[0], MVOptimal(_scaled_rows(units)[0].T))
+        numbers = utility.prior, kernel, np.zeros(cells), np.zeros((cells, cells)), relaxation
         return EquivalenceDual(utility, (LocalDP(epsilon),), None, *numbers)
     return None
 
 
-def binding(targets: Sequence[Target]) -> list[Target]:
+def binding_targets(targets: Sequence[Target]) -> list[Target]:
     """Return for each row the target with the smallest variance."""
-    least: dict[bytes, Target] = {}
+    smallest: dict[bytes, Target] = {}
     for target in targets:
-        known = least.setdefault(target.row.tobytes(), target)
-        if target.variance < known.variance:
-            least[target.row.tobytes()] = target
-    return list(least.values())
+        current = smallest.setdefault(target.row.tobytes(), target)
+        if target.variance < current.variance:
+            smallest[target.row.tobytes()] = target
+    return list(smallest.values())
 
 
-def _wanted(units: Sequence[Unit]) -> tuple[Array, list[int]]:
-    """(targets, K) the targets of all units on their cells, centred, and divided by the standard errors wanted; and the
-    positions of those that differ by more than a sign, as the two shares of a yes/no question do not.
+def _scaled_rows(units: Sequence[Unit]) -> tuple[Array, list[int]]:
+    """Return the targets (targets, K) on the cells, centered and in standard errors, and positions of distinct rows.
+
+    Two rows are distinct if they differ by more than a sign, unlike the two shares of a yes/no question.
     """
     pilot, targets = product_of(units)
-    wanted = np.array([(t.row - t.row @ pilot) / math.sqrt(t.variance) for t in targets])
-    near = np.abs(wanted[:, None] - wanted).max(axis=2), np.abs(wanted[:, None] + wanted).max(axis=2)
-    same = np.tril(np.minimum(*near) <= 1e-9 * np.abs(wanted).max(), -1).any(axis=1)
-    return wanted, list(np.flatnonzero(~same))
+    rows = np.array([(t.row - t.row @ pilot) / math.sqrt(t.variance) for t in targets])
+    distances = np.abs(rows[:, None] - rows).max(axis=2), np.abs(rows[:, None] + rows).max(axis=2)
+    is_repeated = np.tril(np.minimum(*distances) <= 1e-9 * np.abs(rows).max(), -1).any(axis=1)
+    return rows, list(np.flatnonzero(~is_repeated))
 
 
 def joint_design(
     units: Sequence[Unit], epsilon: float, time_limit: float | None, progress: Progress = False
 ) -> Design | None:
-    """The channel on all answers together that needs the fewest respondents; None where it is out of reach."""
+    """Design the joint channel that needs the fewest respondents; None if out of reach."""
     cells = math.prod(len(unit.cells) for unit in units)
     if cells > MAX_JOINT_CELLS or not units or not all(unit.targets and unit.pilot.min() > 0 for unit in units):
         return None
-    pilot, (wanted, different) = product_of(units)[0], _wanted(units)
+    pilot, (rows, positions) = product_of(units)[0], _scaled_rows(units)
     with suppress(InvalidInput, SolverError):
-        utility = FisherInformation(pilot, MVOptimal(wanted[different].T))
+        utility = FisherInformation(pilot, MVOptimal(rows[positions].T))
         return optimal_channel(
             utility, LocalDP(epsilon), method=ThresholdColumns(), time_limit=time_limit, progress=progress
         )
     return None
 
 
-def product_of(units: Sequence[Unit], more: Sequence[Target] = ()) -> tuple[Array, list[Target]]:
-    """(K,) the pilot of units that are asked together, and the targets on their cells."""
+def product_of(units: Sequence[Unit], further_targets: Sequence[Target] = ()) -> tuple[Array, list[Target]]:
+    """Return the pilot (K,) of units asked together, and the targets on their cells."""
     sizes = [len(unit.cells) for unit in units]
     pilot = np.ones(1)
     for unit in units:
         pilot = np.outer(pilot, unit.pilot).ravel()
     targets = []
     for place, unit in enumerate(units):
-        before, after = math.prod(sizes[:place]), math.prod(sizes[place + 1 :])
-        both = (*unit.targets, *unit.finer)
-        targets += [Target(t.key, np.tile(np.repeat(t.row, after), before), t.variance) for t in both]
-    return pilot, [*targets, *more]
+        cells_before, cells_after = math.prod(sizes[:place]), math.prod(sizes[place + 1 :])
+        targets_of_unit = (*unit.targets, *unit.finer)
+        targets += [
+            Target(t.key, np.tile(np.repeat(t.row, cells_after), cells_before), t.variance) for t in targets_of_unit
+        ]
+    return pilot, [*targets, *further_targets]

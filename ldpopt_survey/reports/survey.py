@@ -24,7 +24,7 @@ from ldpopt_survey.collect.manifest import total
 from ldpopt_survey.estimate.intervals import Binomial
 from ldpopt_survey.estimate.numbers import among_answered
 from ldpopt_survey.pictures import protocols
-from ldpopt_survey.plan.planned_question import unanswered
+from ldpopt_survey.plan.planned_question import non_answers
 from ldpopt_survey.plan.precision import HalfWidth
 from ldpopt_survey.plan.protocols import compare_protocols
 from ldpopt_survey.reports.page import interval_table, render
@@ -45,13 +45,13 @@ def among_those_who_answered(plan: Plan, estimates: Mapping[str, Estimate | Find
     """Estimates among those who answered, for questions whose missing answers are a category, if they can be made."""
     among = {}
     for question in map(plan.part, plan.answers):
-        if not unanswered(question) or question.name not in estimates:
+        if not non_answers(question) or question.name not in estimates:
             continue
         own = estimates[question.name]
         answered = {}
         for name, inside in ({"": own.whole, **own.groups} if isinstance(own, Findings) else {"": own}).items():
             with suppress(InvalidInput):
-                answered[name] = among_answered(inside, *unanswered(question))
+                answered[name] = among_answered(inside, *non_answers(question))
         if "" in answered:
             among[question.name] = Findings(answered.pop(""), answered)
     return among
@@ -197,8 +197,8 @@ class _Page:
         rows = shares.n if self.counts is None else self.counts.rows
         missing = missing_in_words(part, shares.n, rows if asked[0].probability == 1 else None)
         answered: str | Markup = ""
-        if unanswered(part) and not self.asked.anytime and not self.asked.answered:
-            answered = self.intervals(among_answered(shares, *unanswered(part)), "Among those who answered")
+        if non_answers(part) and not self.asked.anytime and not self.asked.answered:
+            answered = self.intervals(among_answered(shares, *non_answers(part)), "Among those who answered")
         return {
             "name": name,
             "wording": dict(plan.wording).get(getattr(part, "option_of", None) or name, ""),
@@ -260,7 +260,7 @@ class _Page:
         shown = replace(compared, rows=tuple(rows))
         cells = [[r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in shown]
         drawn = self.draw(protocols, shown)
-        return {"cells": cells, "width": width, "unprivate": f"{shown.unprivate:,}", "drawn": drawn}
+        return {"cells": cells, "width": width, "unprivate": f"{shown.respondents_without_privacy:,}", "drawn": drawn}
 
 
 def _channel_in_words(channel: Channel) -> str:

@@ -22,8 +22,8 @@ from ldpopt_survey.estimate.linear import Estimator
 from ldpopt_survey.estimate.numbers import among_answered, mean
 from ldpopt_survey.estimate.sampled import SampledReports, Table
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.planned_question import PlannedQuestion, unanswered
-from ldpopt_survey.plan.told import tells
+from ldpopt_survey.plan.planned_question import PlannedQuestion, non_answers
+from ldpopt_survey.plan.reported_precision import is_table_estimable
 from ldpopt_survey.records import dump, key, listed, load, mapping, text
 from ldpopt_survey.sample.design import SampleDesign
 from ldpopt_survey.sample.spec import Condition, SampleSpec, groups_of
@@ -229,7 +229,7 @@ class Selection(ByValue):
         if len(questions) > 1:
             ways = zip(self.plan.ways(questions), booklets, strict=True)
             people = float(self.rows.n)  # of a group, too: the report tells as much of its members
-            booklets = [source for several, source in ways if tells(self.plan, questions, people, several)]
+            booklets = [source for several, source in ways if is_table_estimable(self.plan, questions, people, several)]
         if not booklets:
             raise untold(what, questions, self.plan)
         return booklets
@@ -254,7 +254,7 @@ def untold(what: str, questions: Sequence[str], plan: Plan) -> InvalidInput:
 
 def among_those(plan: Plan, question: str, whole: Estimate) -> Estimate:
     """The shares of a question among those who answered it; `whole` itself if it has no category for others."""
-    none = unanswered(plan.part(question))
+    none = non_answers(plan.part(question))
     return among_answered(whole, *none) if none else whole
 
 

@@ -24,8 +24,8 @@ from ldpopt_survey.estimate.groups import Difference, Source, difference, estima
 from ldpopt_survey.estimate.tables import ThreeWayTable, TwoWayTable, two_way
 from ldpopt_survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.planned_question import unanswered
-from ldpopt_survey.plan.told import tells
+from ldpopt_survey.plan.planned_question import non_answers
+from ldpopt_survey.plan.reported_precision import is_table_estimable
 from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.logit import logit_regression
 from ldpopt_survey.regress.moments import moment_regression, separate_regression
@@ -145,7 +145,7 @@ class Respondents(Selection):
 
     def _without(self, name: str) -> tuple[Label, ...]:
         """The categories of a question that are left out, since the analysis is about those who answered."""
-        return unanswered(self.plan.part(name)) if self.asked.answered and name in self.plan.answers else ()
+        return non_answers(self.plan.part(name)) if self.asked.answered and name in self.plan.answers else ()
 
     def _two_way(self, row: str, column: str) -> TwoWayTable:
         """The table of all categories."""
@@ -161,7 +161,7 @@ class Respondents(Selection):
             return self._from_booklets(row, column, questions)
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         who = self.answered(*questions)
-        if len(questions) == 2 and not tells(self.plan, (row, column), float(self.rows.n)):
+        if len(questions) == 2 and not is_table_estimable(self.plan, (row, column), float(self.rows.n)):
             raise untold("table", questions, self.plan)
         return two_way(a, b, first, second, sample=self.design, inside=None if who.all() else who)
 

@@ -19,7 +19,7 @@ from ldpopt_survey.estimate.anytime import HALF_WIDTH
 from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.intervals import Binomial
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.told import target_of
+from ldpopt_survey.plan.reported_precision import target_of
 
 
 @dataclass(frozen=True)

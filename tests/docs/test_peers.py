@@ -178,7 +178,7 @@ IN_R = {
     "private outcome and predictor at once": _both,
     "correlations": lambda: survey.two_way(DATA["evade"], DATA["drinks"], PAIR, PAIR).shape == (2, 2),
     "cheating and non-compliance": _cheaters,
-    "power, sample size": lambda: survey.respondents_to_tell(PAIR, [0.9, 0.1], [0.4, 0.6]).respondents > 1,
+    "power, sample size": lambda: survey.respondents_to_distinguish(PAIR, [0.9, 0.1], [0.4, 0.6]).respondents > 1,
     "weights, strata, clusters, finite populations": lambda: "SampleDesign" in PROBES["ldpopt"]["samples"](),
     "replicate weights, raking, post-stratification": lambda: "rake" in PROBES["ldpopt"]["replicates"](),
     "files randomized, with keys and manifests": lambda: callable(survey.privatize) and callable(survey.Memoised),

@@ -12,7 +12,7 @@ from experiments.papers import EXPERIMENTS, Table
 from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
 from ldpopt.design.estimation.proof import yes_no_limit
 from ldpopt.numbers.enclosures import FLOAT
-from ldpopt_survey.plan.units import rule
+from ldpopt_survey.plan.units import respondent_information
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "questionnaires.md").read_text("utf-8")
@@ -28,7 +28,7 @@ def above(epsilon, questions):
     """By how many percent the proved limit exceeds the rule."""
     any_number = math.tanh(epsilon / 2) ** 2 if epsilon <= math.log(3) else math.expm1(epsilon) / 8
     limit = min(any_number, float(yes_no_limit(FLOAT.of(epsilon), questions).upper))
-    return 100 * (limit / rule(questions, epsilon) - 1)
+    return 100 * (limit / respondent_information(questions, epsilon) - 1)
 
 
 def test_how_many_questions_to_ask():

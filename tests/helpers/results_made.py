@@ -221,7 +221,7 @@ def others():
     yield from (datasets.load_anes96(), datasets.load_anes96()["vote"])
     yield from (Table(({"k": 3, "value": 0.5},)), Verdict(next(iter(Outcome)), "holds", {"worst": 0.5}))
     yield from (bounds.stein(P, Q, 1.0), bounds.respondents_to_decide(P, Q, 0.1, 0.1, 1.0))
-    yield survey.respondents_to_tell(FLIP, [0.9, 0.1], [0.4, 0.6])
+    yield survey.respondents_to_distinguish(FLIP, [0.9, 0.1], [0.4, 0.6])
     yield from (Summary(False, {"2026-01-30": 2}, 0, 0), RoundState(False, True))
 
 

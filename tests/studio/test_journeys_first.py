@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 from studio_site import repainted, state_of
 
-from ldpopt_survey import respondents_to_tell
+from ldpopt_survey import respondents_to_distinguish
 
 pytestmark = pytest.mark.full
 
@@ -47,7 +47,9 @@ def test_the_sentence_counts_the_reports_that_the_library_counts(opened):
     ready(page)
     e = math.e
     response = [[e / (1 + e), 1 / (1 + e)], [1 / (1 + e), e / (1 + e)]]
-    private, whole = (respondents_to_tell(q, [0.3, 0.7], [0.6, 0.4]).respondents for q in (response, [[1, 0], [0, 1]]))
+    private, whole = (
+        respondents_to_distinguish(q, [0.3, 0.7], [0.6, 0.4]).respondents for q in (response, [[1, 0], [0, 1]])
+    )
     assert page.locator("#sentence").inner_text() == (
         f"{private} private reports tell East from West; {whole} open answers would."
     )

@@ -69,7 +69,7 @@ def test_what_is_declared_is_read_and_written_back() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"head": {}}, r"file \[head\]: expected a key 'name'"),
+        ({"head": {}}, r"file \[head\] has no key 'name'"),
         ({"head": [SECRET]}, r"file \[head\]: expected a table, got a list"),
         ({"head": {"name": "x", "more": 1}}, r"file \[head\]: .* got 'more'"),
         ({"more": 1}, "file: expected only .*got 'more'"),

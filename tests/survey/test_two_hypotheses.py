@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput
-from ldpopt_survey import chernoff_exponent, neyman_pearson_power, respondents_to_tell, stein_exponent
+from ldpopt_survey import chernoff_exponent, neyman_pearson_power, respondents_to_distinguish, stein_exponent
 from ldpopt_survey.hypothesis_tests import compositions, log_multinomial
 
 Q = Channel([[0.75, 0.25], [0.25, 0.75]])
@@ -89,7 +89,7 @@ def test_the_exact_number_of_respondents_is_the_fewest(level):
     seen = 0
     for _ in range(12):
         q, (p0, p1) = Channel(rng.dirichlet(np.ones(3), size=4)), rng.dirichlet(np.ones(4), size=2)
-        found = respondents_to_tell(q, p0, p1, 0.9, level)
+        found = respondents_to_distinguish(q, p0, p1, 0.9, level)
         if not found.exact or found.respondents > 60:
             continue
         seen += 1
@@ -103,7 +103,7 @@ def test_many_respondents_are_counted_nearly():
     """Where tables are too many to list, the simulated power of the best test is the power asked for, to a percent."""
     rng = np.random.default_rng(8)
     q, p0, p1 = Channel([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.2, 0.3, 0.5]]), [0.5, 0.3, 0.2], [0.42, 0.32, 0.26]
-    found = respondents_to_tell(q, p0, p1, 0.8, 0.05)
+    found = respondents_to_distinguish(q, p0, p1, 0.8, 0.05)
     assert not found.exact
     m0, m1 = q.push(p0), q.push(p1)
     nulls, truths = (rng.multinomial(found.respondents, m, 200_000) @ np.log(m1 / m0) for m in (m0, m1))
@@ -113,18 +113,18 @@ def test_many_respondents_are_counted_nearly():
 def test_equal_reports_are_never_told_apart():
     """Of populations with the same reports no number of respondents is enough, and the error says so."""
     with pytest.raises(InvalidInput, match="the same reports"):
-        respondents_to_tell(Q, P0, P0)
+        respondents_to_distinguish(Q, P0, P0)
     for ulps in (0, 1):  # one report, whose law sums to one but for rounding
         with pytest.raises(InvalidInput, match="the same reports"):
-            respondents_to_tell(np.array([[1.0], [1.0 - ulps * 2.0**-53]]), [0.3, 0.7], [0.5, 0.5])
+            respondents_to_distinguish(np.array([[1.0], [1.0 - ulps * 2.0**-53]]), [0.3, 0.7], [0.5, 0.5])
 
 
 def test_disjoint_populations_take_few():
     """A report that is possible from one population alone makes the ratio infinite; the number stays enough."""
-    assert respondents_to_tell(np.eye(2), [1, 0], [0, 1]).respondents == 1
+    assert respondents_to_distinguish(np.eye(2), [1, 0], [0, 1]).respondents == 1
     many = np.eye(6)
     p0, p1 = np.array([0.0, 0.2, 0.2, 0.2, 0.2, 0.2]), np.array([0.01, 0.2, 0.2, 0.2, 0.2, 0.19])
-    found = respondents_to_tell(many, p0, p1, 0.8, 0.05)
+    found = respondents_to_distinguish(many, p0, p1, 0.8, 0.05)
     merged = [p0[0], p0[1:5].sum(), p0[5]], [p1[0], p1[1:5].sum(), p1[5]]
     if not found.exact:
         assert float(neyman_pearson_power(np.eye(3), *merged, min(found.respondents, 600), 0.05)) >= 0.8

@@ -128,11 +128,11 @@ def _() -> str:
 
 @probe("ldpopt", "power")
 def _() -> str:
-    from ldpopt_survey import respondents_to_tell
+    from ldpopt_survey import respondents_to_distinguish
 
-    if not respondents_to_tell(FLIP, [0.9, 0.1], [0.4, 0.6]).respondents > 1:
+    if not respondents_to_distinguish(FLIP, [0.9, 0.1], [0.4, 0.6]).respondents > 1:
         raise AssertionError
-    return "ldpopt_survey.respondents_to_tell, respondents_needed"
+    return "ldpopt_survey.respondents_to_distinguish, respondents_needed"
 
 
 @probe("ldpopt", "regression")

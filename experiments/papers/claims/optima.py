@@ -26,7 +26,7 @@ from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.numbers.tolerances import CLAIM_ATTAINED
 from ldpopt.values.distribution import Array
 from ldpopt_survey.estimate.linear import efficient_loadings
-from ldpopt_survey.plan.units import rule
+from ldpopt_survey.plan.units import respondent_information
 
 F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER)}
 
@@ -270,7 +270,7 @@ def asked(m: float, epsilon: float) -> Row:
     # Half of the vectors are near a vector of answers; for even m those in the middle are on both sides [DJW].
     pairs_of_sets = 2 ** (m - 1) + (math.comb(m, m // 2) / 2 if m % 2 == 0 else 0)
     spread = pairs_of_sets / math.comb(m - 1, m // 2)
-    best = 0.25 * m / rule(m, epsilon)
+    best = 0.25 * m / respondent_information(m, epsilon)
     halves, share, unit_variance = (np.full(2, 0.5),), (np.array([[1.0, 0.0]]),), (np.ones(1),)
     respondents_bound = RespondentsBound.of(
         epsilon, halves * m, share * m, unit_variance * m, unit_variance * m

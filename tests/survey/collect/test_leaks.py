@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey import Reading, SurveySpec, Wishes, plan_survey, propose
+from ldpopt_survey import ProposalOptions, Reading, SurveySpec, plan_survey, propose
 from ldpopt_survey.collect.answers import partitions
 from ldpopt_survey.collect.batch import privatize_frame
 from ldpopt_survey.collect.leaks import find_leaks, find_routes, refuse_leaks, routed, sampled_rows, tells
@@ -201,7 +201,7 @@ def test_routes_are_proposed(file: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("\n".join(",".join(row) for row in [tuple(columns), *rows]) + "\n")
     table = sampled_rows(partitions([path]), list(columns))
-    made = routed(propose(profile(path), Wishes(missing_answers="left out")), table)
+    made = routed(propose(profile(path), ProposalOptions(missing_answers="left out")), table)
     assert made.names == ["drug", "type", "region"]
     assert made.questions[1].spec.asked_if == (("drug", ("yes",)),)
     spec = SurveySpec("s", tuple(one.spec for one in made.questions), epsilon=4.0, design="split")

@@ -22,7 +22,7 @@ from ldpopt_survey.collect.manifest import Manifest
 from ldpopt_survey.collect.privatize import privatize
 from ldpopt_survey.collect.randomness import Fresh, Memoised
 from ldpopt_survey.collect.words import create_key
-from ldpopt_survey.plan.plan import Plan, make_plan, together
+from ldpopt_survey.plan.plan import Plan, compose_claims, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
 from ldpopt_survey.reports.delivery import verify_delivery
 from ldpopt_survey.reports.promises import consent_paragraph
@@ -135,7 +135,7 @@ class _InMemory(Ledger):
 def test_randomized_response_meets_the_bound_of_what_is_told() -> None:
     """What `together` says of several rounds of a yes/no question is what the reports tell."""
     made = [plan(keep=keep) for keep in (0.6, 0.8, 0.7)]
-    _, eta = together([one.promised() for one in made])
+    _, eta = compose_claims([one.promised() for one in made])
     assert eta == pytest.approx(_total_variation([(1 + one.eta) / 2 for one in made]), rel=1e-9)
 
 

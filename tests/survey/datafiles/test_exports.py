@@ -11,7 +11,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.coding import Coder
 from ldpopt_survey.datafiles.columns import profile
 from ldpopt_survey.plan.options_question import AnyOfSpec
-from ldpopt_survey.plan.propose import Wishes, propose
+from ldpopt_survey.plan.propose import ProposalOptions, propose
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.plan.spec import QuestionSpec
 
@@ -76,10 +76,10 @@ def test_wishes_settle_what_was_asked(tmp_path: Path) -> None:
     path.write_text("q,n\n" + "\n".join(cells) + "\n")
     found = profile(path)
     assert {merging.accept[0] for merging in propose(found).merges} == {"--merge", "--missing-code"}
-    kept = propose(found, Wishes(apart=("q",), answers={"n": ("9",)}))
+    kept = propose(found, ProposalOptions(apart=("q",), answers={"n": ("9",)}))
     assert not kept.merges
     assert [question.spec.categories for question in kept.questions] == [("no", "Yes", "yes"), (1, 2, 9)]
-    merged = propose(found, Wishes(merged=("q",), missing_codes={"n": ("9",)}))
+    merged = propose(found, ProposalOptions(merged=("q",), missing_codes={"n": ("9",)}))
     assert not merged.merges
     assert len(merged.questions[0].spec.categories) == 2
 
@@ -87,7 +87,7 @@ def test_wishes_settle_what_was_asked(tmp_path: Path) -> None:
 def test_boxes_that_say_nothing_when_empty_are_not_asked() -> None:
     """--blank-is-missing takes each box apart: ticked or unknown, which is nothing to ask."""
     found = profile(EXPORTS / "qualtrics.csv")
-    made = propose(found, Wishes(blank_is_missing=("Q2",)))
+    made = propose(found, ProposalOptions(blank_is_missing=("Q2",)))
     assert made.names == ["Q1", "Q3"]
     assert not made.merges
 
@@ -135,7 +135,7 @@ def test_a_carried_stratum_stays_in_the_sample(tmp_path: Path) -> None:
     """--carry of a column that says how respondents were drawn does not take it out of [sample]."""
     path = tmp_path / "a.csv"
     path.write_text("stratum,q\n" + "".join(f"{'ab'[n % 2]},{'yn'[n % 3 == 0]}\n" for n in range(40)))
-    for wishes in (Wishes(), Wishes(carry=("stratum",))):
+    for wishes in (ProposalOptions(), ProposalOptions(carry=("stratum",))):
         sample = propose(profile(path), wishes).sample
         assert sample is not None
         assert sample.strata == "stratum"

@@ -23,7 +23,7 @@ from ldpopt_survey import QuestionSpec, Reading, SurveySpec, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE
-from ldpopt_survey.plan.units import respondents_bound, rule, units_of
+from ldpopt_survey.plan.units import respondent_information, respondents_bound, units_of
 
 YES_NO = ("no", "yes")
 Z = 1.959963984540054
@@ -106,7 +106,7 @@ def test_longer_booklets_reach_the_rule(m: int, epsilon: float) -> None:
     planned = plan_survey(SurveySpec("s", yes_no(m), epsilon=epsilon))
     rho = max(c * ((math.exp(epsilon) - 1) / (2**c + math.exp(epsilon) - 1)) ** 2 for c in range(1, m + 1))
     wanted = m * 0.25 * (Z / 0.05) ** 2 / rho
-    assert rule(m, epsilon) == pytest.approx(rho)
+    assert respondent_information(m, epsilon) == pytest.approx(rho)
     assert wanted <= planned.respondents <= 1.001 * wanted + 1
     assert planned.respondents <= min(planned.one_question, planned.split)
     if m <= 7:

@@ -13,11 +13,11 @@ from ldpopt.privacy import local_dp, total_variation
 from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import Analysis, Counts, QuestionSpec, ReportRows, Respondents, SurveySpec, make_plan, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances, estimable
-from ldpopt_survey.plan.booklet import RAREST
-from ldpopt_survey.plan.booklet_rules import gain_at_even, length
+from ldpopt_survey.plan.booklet import MIN_REPORT_PROBABILITY
+from ldpopt_survey.plan.booklet_rules import questions_per_booklet, saving_at_uniform
 from ldpopt_survey.plan.booklets import BookletPlanner
 from ldpopt_survey.plan.precision import prior_for_search
-from ldpopt_survey.plan.told import precision_of, tells
+from ldpopt_survey.plan.reported_precision import is_table_estimable, precision_of
 from ldpopt_survey.plan.units import joint_design, product_of, units_of
 
 UNEVEN = (QuestionSpec("a", ("x", "y", "z"), pilot=(0.2, 0.7, 0.1)), QuestionSpec("b", (1, 2, 3, 4, 5)))
@@ -43,7 +43,7 @@ def test_no_report_of_several_questions_is_rare(epsilon: float, eta: float | Non
         spec = SurveySpec("s", YES_NO[:3], epsilon=epsilon, eta=eta, design=design)
         for question in plan_survey(spec).plan.questions:
             channel = Channel(question.channel.matrix)
-            assert (question.shares @ channel.matrix).min() >= RAREST * (1 - 1e-6)
+            assert (question.shares @ channel.matrix).min() >= MIN_REPORT_PROBABILITY * (1 - 1e-6)
             assert float(local_dp(channel)) <= epsilon * (1 + 1e-9)
             assert eta is None or float(total_variation(channel)) <= eta * (1 + 1e-9)
 
@@ -81,7 +81,7 @@ def test_a_table_of_two_weak_reports_is_refused_and_of_strong_ones_is_not() -> N
     for kept, known in ((0.52, False), (0.8, True)):
         q = [[kept, 1 - kept], [1 - kept, kept]]
         plan = make_plan(spec, {"q0": q, "q1": q})
-        assert tells(plan, ("q0", "q1"), 500) is known
+        assert is_table_estimable(plan, ("q0", "q1"), 500) is known
 
 
 def test_one_question_means_one_question() -> None:
@@ -99,7 +99,7 @@ def test_together_is_kept_beside_a_target_power(power: dict[str, object]) -> Non
     asked = (QuestionSpec("a", ("no", "yes"), pilot=(0.3, 0.7), **power), *YES_NO[:2])
     plan = plan_survey(SurveySpec("s", asked, epsilon=2.0, together=(("a", "q0"),))).plan
     assert any({part.name for part in question.answers} == {"a", "q0"} for question in plan.questions)
-    assert tells(plan, ("a", "q0"))
+    assert is_table_estimable(plan, ("a", "q0"))
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 3.0, 4.0])
@@ -107,9 +107,11 @@ def test_the_length_of_booklets_is_the_rule(epsilon: float) -> None:
     """Uneven yes/no questions come in booklets of at most as many as the rule gives, and save what it says."""
     planned = plan_survey(SurveySpec("s", YES_NO, epsilon=epsilon))
     longest = max(len(question.answers) for question in planned.plan.questions)
-    assert longest <= min(length(epsilon), 3)
+    assert longest <= min(questions_per_booklet(epsilon), 3)
     saved = 1 - planned.respondents / planned.one_question
-    assert saved == pytest.approx(max(gain_at_even((2,) * longest, epsilon), 0.0) if longest > 1 else 0.0, abs=0.04)
+    assert saved == pytest.approx(
+        max(saving_at_uniform((2,) * longest, epsilon), 0.0) if longest > 1 else 0.0, abs=0.04
+    )
 
 
 def test_caps_on_eta_do_not_cut_epsilon() -> None:
@@ -171,7 +173,7 @@ def test_the_least_probability_of_a_joint_report_costs_one_percent(
     assert joint.respondents <= planner.plan("booklets", UNLIMITED).respondents * (1 + 1e-6)
     assert most is None or joint.respondents <= most
     [(booklet, _)] = joint.shares
-    assert (booklet.pilot @ booklet.channel.matrix).min() >= RAREST
+    assert (booklet.pilot @ booklet.channel.matrix).min() >= MIN_REPORT_PROBABILITY
     assert float(local_dp(booklet.channel)) <= epsilon * (1 + 1e-9)
 
 

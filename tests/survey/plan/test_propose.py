@@ -10,14 +10,14 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt.values.distribution import round_edges
-from ldpopt_survey import Reading, SurveySpec, Wishes, plan_survey, propose
+from ldpopt_survey import ProposalOptions, Reading, SurveySpec, plan_survey, propose
 from ldpopt_survey.datafiles.columns import profile
 from ldpopt_survey.plan.draft import draft, draft_spec
 from ldpopt_survey.plan.propose import Proposal
 from ldpopt_survey.reports.promises import consent_paragraph
 
 
-def proposed(folder: Path, columns: dict[str, list[object]], wishes: Wishes | None = None) -> Proposal:
+def proposed(folder: Path, columns: dict[str, list[object]], wishes: ProposalOptions | None = None) -> Proposal:
     path = folder / "a.csv"
     rows = zip(*columns.values(), strict=True)
     path.write_text("\n".join(";".join(map(str, row)) for row in [tuple(columns), *rows]) + "\n", "utf-8")
@@ -103,11 +103,17 @@ def test_wishes_are_kept_or_refused(tmp_path: Path) -> None:
         "t": [f"t{i}" for i in range(99)] + ["t0"],
         "n": [7] * 100,
     }
-    made = proposed(tmp_path, columns, Wishes(("x",), bins={"x": [10, 20]})).questions[0].spec
+    made = proposed(tmp_path, columns, ProposalOptions(("x",), bins={"x": [10, 20]})).questions[0].spec
     assert made.categories == ("under 10", "10 to 19", "20 and more")
-    made = proposed(tmp_path, columns, Wishes(("x",), missing_codes={"x": ["50"]}, missing_answers="left out"))
+    made = proposed(tmp_path, columns, ProposalOptions(("x",), missing_codes={"x": ["50"]}, missing_answers="left out"))
     assert made.questions[0].spec.reading.missing_answers == "left out"
-    for wishes in (Wishes(("z",)), Wishes(("t",)), Wishes(("n",)), Wishes(bins={"t": 3}), Wishes(bins={"x": 1})):
+    for wishes in (
+        ProposalOptions(("z",)),
+        ProposalOptions(("t",)),
+        ProposalOptions(("n",)),
+        ProposalOptions(bins={"t": 3}),
+        ProposalOptions(bins={"x": 1}),
+    ):
         with pytest.raises(InvalidInput):
             proposed(tmp_path, columns, wishes)
 
@@ -140,7 +146,7 @@ def test_the_draft_is_the_survey_that_it_was_made_from(tmp_path: Path) -> None:
     asked = (
         text
         + "\n"
-        + "\n".join(line[2:] for line in text.splitlines() if line.startswith(("# [[", "# name", "# cat", "# mis")))
+        + "\n".join(line[2:] for line in text.splitlines() if line.startswith(("# [[", "# name", "# ans", "# mis")))
     )
     assert len(SurveySpec.from_toml(asked).questions) == 12
     planned = plan_survey(again).plan
@@ -154,7 +160,7 @@ def test_the_consent_paragraph_says_what_is_not_protected(tmp_path: Path) -> Non
         "q": ["a", "b", ""] * 9,
         "r": ["a", "b", "c"] * 9,
     }
-    made = proposed(tmp_path, columns, Wishes(missing_answers="left out"))
+    made = proposed(tmp_path, columns, ProposalOptions(missing_answers="left out"))
     plan = plan_survey(draft_spec(profile(tmp_path / "a.csv", delimiter=";"), made, "Demo", 1.0)).plan
     said = consent_paragraph(plan)
     assert "not replaced: weight." in said
@@ -170,7 +176,7 @@ def test_the_weights_in_the_file_raise_the_respondents(tmp_path: Path) -> None:
     path = tmp_path / "w.csv"
     path.write_text("\n".join(["weight,vote", *lines]) + "\n")
     found = profile(path)
-    made = propose(found, Wishes(questions=("vote",)))
+    made = propose(found, ProposalOptions(questions=("vote",)))
     spec = draft_spec(found, made, "demo")
     assert spec.design_effect == pytest.approx(len(weights) * sum(w * w for w in weights) / sum(weights) ** 2, abs=5e-3)
     assert SurveySpec.from_toml(draft(found, made, spec)).design_effect == spec.design_effect

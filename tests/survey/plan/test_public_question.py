@@ -10,7 +10,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import SurveySpec, plan_survey
 from ldpopt_survey.collect.leaks import find_leaks
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.public_question import FEW_PEOPLE, PublicQuestion, many_combinations
+from ldpopt_survey.plan.public_question import MIN_RESPONDENTS_PER_CELL, PublicQuestion, combinations_warning
 from ldpopt_survey.reports.promises import consent_paragraph, promises_in_words
 
 TOML = """
@@ -77,13 +77,13 @@ def test_what_does_not_fit_is_refused(old, new):
         plan_survey(SurveySpec.from_toml(TOML.replace(old, new)))
 
 
-def test_many_combinations_are_told():
+def test_many_combinations_are_reported():
     """With fewer respondents than `FEW_PEOPLE` for each combination the plan is warned, and not with as many."""
     asked = [PublicQuestion("age", tuple(range(10))), PublicQuestion("region", tuple("abcdef"))]
     cells = math.prod(len(one.answers) for one in asked)
-    assert many_combinations(asked, FEW_PEOPLE * cells) == ""
-    assert "60 combinations for 1,199 respondents" in many_combinations(asked, FEW_PEOPLE * cells - 1)
-    assert many_combinations([], 1) == ""
+    assert combinations_warning(asked, MIN_RESPONDENTS_PER_CELL * cells) == ""
+    assert "60 combinations for 1,199 respondents" in combinations_warning(asked, MIN_RESPONDENTS_PER_CELL * cells - 1)
+    assert combinations_warning([], 1) == ""
 
 
 def test_a_public_answer_that_tells_a_private_one_is_found_in_files():

@@ -6,7 +6,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.privacy import local_dp
 from ldpopt_survey.plan.precision import HalfWidth, TestPower
 from ldpopt_survey.plan.protocols import compare_protocols
-from ldpopt_survey.plan.question import QuestionPlanner, _smallest
+from ldpopt_survey.plan.question import QuestionPlanner, _find_smallest
 
 Z = 1.959963984540054
 QUESTION = QuestionPlanner([0.1, 0.9])
@@ -121,18 +121,18 @@ def test_an_epsilon_takes_few_designs(monkeypatch):
 def test_what_is_no_number_is_not_enough():
     """A count that is not a number never counts as reached, and steps or flat stretches end."""
     with pytest.raises(InvalidInput, match="beyond epsilon"):
-        _smallest(lambda at: math.nan, 10, (0.01, 16.0), -2.0, "epsilon")
-    assert _smallest(lambda at: 5.0 if at >= 3 else 500.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
+        _find_smallest(lambda at: math.nan, 10, (0.01, 16.0), -2.0, "epsilon")
+    assert _find_smallest(lambda at: 5.0 if at >= 3 else 500.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
         3, rel=1e-4
     )
-    assert _smallest(lambda at: 5.0 if at >= 3 else math.inf, 10, (0.01, 16.0), -2.0, "epsilon") >= 3
-    assert _smallest(lambda at: 10.0 if at >= 0.1 else 11.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
+    assert _find_smallest(lambda at: 5.0 if at >= 3 else math.inf, 10, (0.01, 16.0), -2.0, "epsilon") >= 3
+    assert _find_smallest(lambda at: 10.0 if at >= 0.1 else 11.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
         0.1, rel=1e-4
     )
-    assert _smallest(lambda at: 10.0 if at >= 9 else 11.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
+    assert _find_smallest(lambda at: 10.0 if at >= 9 else 11.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(
         9, rel=1e-4
     )
-    assert _smallest(lambda at: 10.0, 10, (0.01, 16.0), -2.0, "epsilon") == 0.01
-    assert _smallest(lambda at: 0.0, 10, (0.01, 16.0), -2.0, "epsilon") == 0.01
+    assert _find_smallest(lambda at: 10.0, 10, (0.01, 16.0), -2.0, "epsilon") == 0.01
+    assert _find_smallest(lambda at: 0.0, 10, (0.01, 16.0), -2.0, "epsilon") == 0.01
     with pytest.raises(InvalidInput, match="beyond epsilon"):
-        _smallest(lambda at: 11.0, 10, (0.01, 16.0), -2.0, "epsilon")
+        _find_smallest(lambda at: 11.0, 10, (0.01, 16.0), -2.0, "epsilon")

@@ -30,6 +30,7 @@ from ldpopt_survey import (
     privatize_frame,
 )
 from ldpopt_survey.collect.aggregate import Counts
+from ldpopt_survey.plan.options_question import AnyOfSpec
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.public_question import PublicQuestion
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -356,3 +357,31 @@ def test_wording_is_of_questions_and_printable(said, expected):
     """Anything else is refused, with what is expected."""
     with pytest.raises(InvalidInput, match=expected):
         SurveySpec.from_toml(WORDED + said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        *(("", key) for key in ("answers", "categories", "options")),
+        *(('type = "any of"\n', key) for key in ("answers", "options")),
+    ],
+)
+def test_answers_has_aliases_in_files(kind: str, key: str) -> None:
+    question = SurveySpec.from_toml(
+        f'[survey]\nname = "s"\n[[questions]]\nname = "a"\n{kind}{key} = ["cash", "card"]\n'
+    ).questions[0]
+    assert (question.options if isinstance(question, AnyOfSpec) else question.categories) == ("cash", "card")
+
+
+@pytest.mark.parametrize("key", ["answers", "categories", "options"])
+def test_answers_of_public_questions_have_the_same_aliases(key: str) -> None:
+    content = (
+        f'[survey]\nname = "s"\n[[questions]]\nname = "a"\nanswers = [1, 2]\n[[public]]\nname = "b"\n{key} = [3, 4]\n'
+    )
+    assert SurveySpec.from_toml(content).public[0].answers == (3, 4)
+
+
+def test_two_keys_for_the_answers_are_refused() -> None:
+    content = '[survey]\nname = "s"\n[[questions]]\nname = "a"\nanswers = [1, 2]\ncategories = [1, 2]\n'
+    with pytest.raises(InvalidInput, match="'answers' cannot be combined with 'categories'; keep 'answers'"):
+        SurveySpec.from_toml(content)

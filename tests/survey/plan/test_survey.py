@@ -160,7 +160,7 @@ def test_a_cap_that_puts_longer_booklets_out_of_reach_leaves_shorter_ones() -> N
     """Under eta the search takes at most 40 cells; a wanted table beyond says which questions, and what to do."""
     sizes = {"a": 2, "b": 3, "c": 3, "d": 5}
     asked = tuple(QuestionSpec(name, tuple(range(size))) for name, size in sizes.items())
-    planner = BookletPlanner(units_of(asked), 2.0, 0.5, searched=True)
+    planner = BookletPlanner(units_of(asked), 2.0, 0.5, search_joint=True)
     assert planner._booklet(tuple(planner.units[1:]), UNLIMITED) is None  # 45 cells
     wide = tuple(QuestionSpec(name, tuple(range(20))) for name in ("x", "y"))
     with pytest.raises(InvalidInput, match=r"together: x and y: .*join answers, or name both in `everyone`"):

@@ -82,7 +82,7 @@ def test_a_split_in_no_time_is_one_that_the_budget_allows(late, heard):
     """Less time never spends more, and never promises fewer respondents."""
     asked = {"a": (SHORTER, HalfWidth(0.05)), "b": ([0.3, 0.7], HalfWidth(0.05))}
     early = split_budget(asked, Budget(2.0), time_limit=0.5, progress=heard)
-    full = split_budget(asked, Budget(2.0), designed=0)
+    full = split_budget(asked, Budget(2.0), max_designed=0)
     assert math.fsum(early.epsilons.values()) <= 2.0
     assert early.respondents >= 0.98 * full.respondents
 

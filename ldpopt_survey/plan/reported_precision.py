@@ -1,0 +1,169 @@
+"""Compute the precision of every share, and of tables of questions in one report, from a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ldpopt.channel import Channel
+from ldpopt.values.distribution import Array
+from ldpopt.values.results import Result
+from ldpopt_survey.estimate.intervals import two_sided
+from ldpopt_survey.estimate.linear import contrast_moments, estimable, is_told
+from ldpopt_survey.plan.plan import Plan
+from ldpopt_survey.plan.planned_question import PlannedQuestion
+
+MAX_TABLES = 45
+"""The most tables of two questions whose precision is computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedPrecision(Result):
+    """Precision with n respondents of one question, or of the cells of the table of two.
+
+    questions : its name, or both names.
+    half_width : of the widest 95 % interval of its shares, or of the mean in the units of the answers; inf where not
+        every share, or cell, is estimable with so many.
+    respondents : n, of a simple random sample.
+    """
+
+    questions: tuple[str, ...]
+    half_width: float
+    respondents: float
+
+    @property
+    def estimable(self) -> bool:
+        """True if every share, or cell, is estimable."""
+        return self.half_width < math.inf
+
+
+def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
+    """Compute the variances (r,) per respondent of a question's shares, or of cells.
+
+    The estimates from all booklets are combined, in proportion to their precision. The variance is inf if the combined
+    estimate from n respondents is not estimable. For cells it is inf if no booklet determines all of them.
+    """
+    precisions, third_moments = [], []
+    for holders in plan.ways(names):
+        channel, pilot, contrasts = joint_channel(holders, names)
+        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
+        if len(names) > 1:
+            all_determined = is_told(is_identified, variance, third, max(n * fraction, 1.0)).all()
+            is_identified = np.full(len(is_identified), all_determined)
+        precision = np.where(is_identified, fraction / np.maximum(variance, 1e-300), 0.0)
+        precisions.append(precision)
+        third_moments.append(precision**3 * third / fraction**2)
+    if not precisions:
+        return np.full(1, np.inf)
+    total = np.sum(precisions, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        combined, third = 1 / total, np.sum(third_moments, axis=0) / total**3
+        is_estimable = is_told(total > 0, combined, third, n) if len(names) == 1 else total > 0
+    return np.where(is_estimable, combined, np.inf)
+
+
+def planned_reports(holders: Sequence[PlannedQuestion]) -> float:
+    """Return the respondents who are to answer all these questions, or 0 if not planned."""
+    respondents = max([(question.expected or {}).get("respondents", 0.0) for question in holders])
+    return respondents * float(math.prod(question.probability for question in holders if question.parts))
+
+
+def is_table_estimable(
+    plan: Plan, names: tuple[str, ...], reports: float = 0.0, holders: Sequence[PlannedQuestion] | None = None
+) -> bool:
+    """Return True if the reports of some booklet determine every cell of the table.
+
+    reports : the reports of all respondents; the number of the plan counts if it is larger.
+    holders : the planned questions of that booklet.
+    """
+    for group in plan.ways(names) if holders is None else [list(holders)]:
+        fraction = float(math.prod(question.probability for question in group if question.probability < 1))
+        n = max(planned_reports(group), reports * fraction, 1.0)
+        parts = [
+            (Channel(holder.channel.matrix), holder.shares, holder.members(*names_in(holder, names)))
+            for holder in group
+        ]
+        channels, pilots, contrasts = zip(*parts, strict=True)
+        is_single = len(parts) == 1
+        is_estimable = (
+            estimable(channels[0], pilots[0], contrasts[0], n)
+            if is_single
+            else estimable(channels, pilots, contrasts, n)
+        )
+        if is_estimable.all():
+            return True
+    return False
+
+
+def names_in(holder: PlannedQuestion, names: tuple[str, ...]) -> list[str]:
+    """Return those of the names that the reports of a planned question are about."""
+    return [name for name in names if name in {part.name for part in holder.answers}]
+
+
+def joint_channel(holders: list[PlannedQuestion], names: tuple[str, ...]) -> tuple[Channel, Array, Array]:
+    """Return the joint channel of planned questions, their pilot, and the cells of `names`."""
+    matrix: Array = np.ones((1, 1))
+    pilot: Array = np.ones(1)
+    contrasts: Array = np.ones((1, 1))
+    for holder in holders:
+        own_names = names_in(holder, names)
+        matrix = np.asarray(np.kron(matrix, holder.channel.matrix))
+        pilot = np.outer(pilot, holder.shares).ravel()
+        contrasts = np.asarray(np.kron(contrasts, holder.members(*own_names)))
+    return Channel(matrix), pilot, np.asarray(contrasts, dtype=np.float64)
+
+
+def target_key(name: str) -> str:
+    """Return the key in `expected` for the target half-width of one of several questions."""
+    return f"half_width of {name}"
+
+
+def target_of(plan: Plan, name: str) -> float | None:
+    """Return the target half-width of a question, or None if the plan has none.
+
+    For a mean it is in the units of the answers.
+    """
+    for holder in plan.answers[name]:
+        expected = holder.expected or {}
+        if (width := expected.get(target_key(name) if holder.parts else "half_width")) is not None:
+            return width
+    return None
+
+
+def precision_of(plan: Plan, name: str, n: float) -> ReportedPrecision:
+    """Return the precision of a question with n respondents."""
+    return ReportedPrecision((name,), half_width_of_one(plan, name, n) / math.sqrt(n), n)
+
+
+def half_width_of_one(plan: Plan, name: str, n: float = math.inf) -> float:
+    """Return the half-width of the widest 95 % interval of one respondent.
+
+    It is in the units of the answers for a mean.
+
+    n : the respondents who must make its shares estimable; the result is inf if they do not.
+    """
+    part = plan.part(name)
+    span = float(np.ptp(np.array(part.measured, dtype=np.float64))) if part.measure == "mean" else 1.0
+    return span * two_sided(0.95) * math.sqrt(float(variances(plan, (name,), n).max()))
+
+
+def tables_of(plan: Plan, n: float) -> tuple[ReportedPrecision, ...]:
+    """Return the precision of each table of two questions that share a report.
+
+    The precision is that with n respondents.
+    """
+    pairs = dict.fromkeys(
+        pair
+        for question in plan.questions
+        for pair in combinations([part.name for part in question.answers], 2)
+        if len({getattr(plan.part(name), "option_of", None) or name for name in pair}) > 1
+    )
+    return tuple(
+        ReportedPrecision(pair, two_sided(0.95) * math.sqrt(float(variances(plan, pair, n).max()) / n), n)
+        for pair in list(pairs)[:MAX_TABLES]
+    )
