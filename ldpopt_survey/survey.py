@@ -28,11 +28,11 @@ from ldpopt_survey.sample.analysis import (
     Analysis,
     Findings,
     Selection,
-    alone,
-    among_those,
     estimate_counts,
-    estimated,
-    sources_of,
+    estimate_question,
+    has_own_report,
+    restrict_to_answered,
+    sources_for,
 )
 from ldpopt_survey.sample.spec import SampleSpec
 
@@ -104,7 +104,9 @@ class Survey(ByValue):
                 raise invalid("estimates", expected + "design of the plan out)", Phrase("counts"))
             estimates = self.estimates(reports, analysis_used.anytime)
             if analysis_used.answered:
-                estimates = {name: among_those(self.plan, name, estimate) for name, estimate in estimates.items()}
+                estimates = {
+                    name: restrict_to_answered(self.plan, name, estimate) for name, estimate in estimates.items()
+                }
             return {name: Findings(estimate, {}) for name, estimate in estimates.items()}, reports
         if analysis_used.of_counts:
             return self.findings(aggregate(self.plan, reports, unlabelled=unlabelled), analysis_used)
@@ -126,13 +128,13 @@ class Survey(ByValue):
         for name, estimate_now in estimates_now.items():
             if name not in earlier_estimates:
                 raise invalid("waves", f"the question {name!r} in both plans", sorted(earlier_estimates))
-            if all(alone(plan, name) for plan, _ in waves):
+            if all(has_own_report(plan, name) for plan, _ in waves):
                 estimates[name] = estimate_waves(
                     [(wave.table, wave.channel) for wave in (earlier_estimates[name], estimate_now)]
                 )
             else:
-                sources = [source for plan, tables in waves for source in sources_of(plan, (name,), tables)]
-                estimates[name] = estimated(self.plan, name, sources, counted=True)
+                sources = [source for plan, tables in waves for source in sources_for(plan, (name,), tables)]
+                estimates[name] = estimate_question(self.plan, name, sources, from_counts=True)
         return estimates
 
     def estimate(

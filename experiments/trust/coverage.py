@@ -76,7 +76,7 @@ def clustered(rng: Rng, method: object = None, fpc: bool = False, draw: int = 12
     w = np.full(len(who), 60 / draw * (1 if fpc else 40 / 15))
     y = Q2.sample_indices(answers[who], rng)
     design = SampleDesign(w, strata[who], villages[who], np.full(len(who), 60) if fpc else None)
-    design = design if method is None else design.by(method)
+    design = design if method is None else design.with_method(method)
     made = estimate(SampledReports.of(y, Q2, design), Q2)
     hits = {"share of yes": bool(made.intervals().contains(np.bincount(answers) / len(answers))[1])}
     groups = tables_by_group(y, Q2, sex[who], design=design)

@@ -95,7 +95,7 @@ def _with_wave(
     survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
     """The estimates from both waves, which must be simple samples."""
-    from ldpopt_survey.sample.analysis import Findings, among_those
+    from ldpopt_survey.sample.analysis import Findings, restrict_to_answered
     from ldpopt_survey.survey import Survey
 
     if not asked.of_counts:
@@ -105,7 +105,9 @@ def _with_wave(
     if before.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
     joint = survey.with_wave(counts, Survey(earlier), before)
-    among = {name: among_those(survey.plan, name, own) for name, own in joint.items()} if asked.answered else joint
+    among = (
+        {name: restrict_to_answered(survey.plan, name, own) for name, own in joint.items()} if asked.answered else joint
+    )
     return {name: Findings(own, {}) for name, own in among.items()}
 
 

@@ -1,1 +1,1 @@
-"""From counts of reports to shares of the true answers, with confidence intervals."""
+"""Counts of reports -> proportions of the true answers, with confidence intervals."""

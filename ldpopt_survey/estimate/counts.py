@@ -1,6 +1,6 @@
-"""Reports -> the count table, which holds all that an estimate needs of them. Tables from several machines add up.
+"""Reports -> the count table, which is sufficient for an estimate. Tables from several machines add up.
 
-Columns of labels, of any library, are turned into positions in one pass.
+Columns of labels, of any library, are converted to positions in one pass.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from ldpopt_survey.records import dump, key, listed, load
 
 
 def positions(reports: Any, outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
-    """The position in `outputs` of every report, shape (n,).
+    """Return the position in `outputs` of every report, shape (n,).
 
     A report is an output's label, or the text of the label as in a data file: 1 and "1" are the same report unless both
     are outputs. Any other entry is `InvalidInput`. It may be a raw answer, so the message does not show it.
     """
     array = column(reports, "reports")
     if array.dtype.kind in "iu" and outputs == tuple(range(len(outputs))):
-        position, expected = array.astype(np.intp), f"0 to {len(outputs) - 1}"
-        wrong = (array < 0) | (array >= len(outputs))
+        output_index, expected = array.astype(np.intp), f"0 to {len(outputs) - 1}"
+        is_invalid = (array < 0) | (array >= len(outputs))
     else:
-        codes, kinds = _codes(array)
-        position, expected = places(kinds, outputs)[codes], str(outputs[:8])
-        wrong = position < 0
-    if wrong.any():
-        where = f"entry {int(np.argmax(wrong))}"
-        raise invalid("report", f"one of the outputs {expected}", Phrase("another"), where)
-    return position
+        codes, entries = _codes(array)
+        output_index, expected = find_positions(entries, outputs)[codes], str(outputs[:8])
+        is_invalid = output_index < 0
+    if is_invalid.any():
+        where = f"entry {int(np.argmax(is_invalid))}"
+        raise invalid("report", f"one of the outputs {expected}", Phrase("a value outside them"), where)
+    return output_index
 
 
-def known(values: Any, outputs: tuple[Label, ...]) -> bool:
-    """Whether every entry of an array could be a report."""
+def are_reports(values: Any, outputs: tuple[Label, ...]) -> bool:
+    """Return True if every entry of an array could be a report."""
     array = column(values, "reports")
     if array.dtype.kind in "iu" and array.size and outputs == tuple(range(len(outputs))):
         return bool(array.min() >= 0 and array.max() < len(outputs))
-    return bool((places(list(set(array.tolist())), outputs) >= 0).all())
+    return bool((find_positions(list(set(array.tolist())), outputs) >= 0).all())
 
 
-def places(kinds: list[Any], outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
-    """The position of each distinct entry among the outputs, by its value or by its text; -1 if it is no output."""
-    place: dict[Any, int] = {label: y for y, label in enumerate(outputs)}
-    written: dict[str | None, int] = {as_text(label): y for y, label in enumerate(outputs)}
-    if len(written) < len(outputs):  # two outputs have the same text
-        written = {}
-    return np.array([place.get(kind, written.get(_text(kind), -1)) for kind in kinds], dtype=np.intp)
+def find_positions(entries: list[Any], outputs: tuple[Label, ...]) -> npt.NDArray[np.intp]:
+    """Find the position of each entry among the outputs, by its value or text; -1 if absent."""
+    position_of: dict[Any, int] = {label: y for y, label in enumerate(outputs)}
+    position_of_text: dict[str | None, int] = {as_text(label): y for y, label in enumerate(outputs)}
+    if len(position_of_text) < len(outputs):  # two outputs have the same text
+        position_of_text = {}
+    return np.array([position_of.get(kind, position_of_text.get(_text(kind), -1)) for kind in entries], dtype=np.intp)
 
 
 def _text(kind: Any) -> str | None:
-    """The text of a label in a data file. A whole number that was read as a float is written as an integer."""
+    """The text of a label in a data file. An integer that was read as a float is written as an integer."""
     if isinstance(kind, bytes) or kind is None or kind != kind:
         return None
     if isinstance(kind, float) and kind.is_integer():
@@ -68,7 +68,10 @@ def _text(kind: Any) -> str | None:
 
 
 def report_column(reports: Any, channel: Any) -> Any:
-    """The column of a data frame that holds the reports of `channel` (that of a question's name, or the only one)."""
+    """Select the column of a data frame that holds the reports of `channel`.
+
+    It is the column with the name of the question, or the only one.
+    """
     names = getattr(reports, "column_names", None)
     names = getattr(reports, "columns", None) if names is None else names
     if names is None or not hasattr(reports, "__getitem__"):
@@ -83,8 +86,11 @@ def report_column(reports: Any, channel: Any) -> Any:
     return reports[names[0]]
 
 
-def column(values: Any, what: str) -> npt.NDArray[Any]:
-    """`values`, an array, list or data-frame column, as a one-dimensional array; tuples stay whole."""
+def column(values: Any, name: str) -> npt.NDArray[Any]:
+    """Convert `values`, an array, list or data-frame column, to a one-dimensional array.
+
+    Tuples remain single entries. `name` is used in messages.
+    """
     if hasattr(values, "to_pylist"):  # an arrow column
         values = _of_arrow(values)
     if isinstance(values, (list, tuple)) and any(isinstance(value, tuple) for value in values):
@@ -95,18 +101,18 @@ def column(values: Any, what: str) -> npt.NDArray[Any]:
         if array.dtype.kind == "U" and isinstance(values, (list, tuple)):  # numpy turns mixed kinds into text
             array = np.asarray(values, dtype=object)
     if array.ndim != 1:
-        raise invalid(what, "one column", f"shape {array.shape}")
+        raise invalid(name, "one column", f"shape {array.shape}")
     return array
 
 
 def _of_arrow(values: Any) -> Any:
-    """An arrow column, perhaps of dictionaries, as an array of texts or numbers, or as a list where it has others."""
+    """An arrow column, perhaps of dictionaries, as an array of texts or numbers, or as a list of other values."""
     from pyarrow import types
 
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    plain = (types.is_string, types.is_large_string, types.is_integer, types.is_float64)
-    if values.null_count or not any(is_kind(values.type) for is_kind in plain):
+    array_types = (types.is_string, types.is_large_string, types.is_integer, types.is_float64)
+    if values.null_count or not any(is_kind(values.type) for is_kind in array_types):
         return values.to_pylist()
     return values.to_numpy(zero_copy_only=False)
 
@@ -114,25 +120,28 @@ def _of_arrow(values: Any) -> Any:
 def _codes(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
     """The codes 0, 1, ... of the entries, and the distinct entries as Python values."""
     if array.dtype.kind in "iufb":  # numbers are sorted; text is hashed, which is faster
-        kinds, codes = np.unique(array, return_inverse=True)
-        return codes, kinds.tolist()
-    seen: dict[Any, int] = {}
-    codes = np.fromiter((seen.setdefault(value, len(seen)) for value in array.tolist()), np.intp, len(array))
-    return codes, list(seen)
+        distinct, codes = np.unique(array, return_inverse=True)
+        return codes, distinct.tolist()
+    code_of: dict[Any, int] = {}
+    codes = np.fromiter((code_of.setdefault(value, len(code_of)) for value in array.tolist()), np.intp, len(array))
+    return codes, list(code_of)
 
 
-def factor(values: Any, n: int, what: str) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """Integer codes from 0 for n labels, and the distinct labels; without `values` all have one. None is missing."""
+def factor(values: Any, n: int, name: str) -> tuple[npt.NDArray[np.intp], list[Any]]:
+    """Return integer codes from 0 for n labels, and the distinct labels.
+
+    Without `values` all respondents have the label None. A missing label is `InvalidInput`.
+    """
     if values is None:
         return np.zeros(n, dtype=np.intp), [None]
-    array = column(values, what)
+    array = column(values, name)
     if len(array) != n:
-        raise invalid(what, f"{n} labels, one a respondent", len(array))
-    codes, kinds = _codes(array)
-    for kind in kinds:
+        raise invalid(name, f"{n} labels, one a respondent", len(array))
+    codes, levels = _codes(array)
+    for kind in levels:
         if kind is None or kind != kind:
-            raise invalid(what, "a label for every respondent", kind)
-    return codes, kinds or [None]
+            raise invalid(name, "a label for every respondent", kind)
+    return codes, levels or [None]
 
 
 def _tuples(label: Any, _: str = "") -> Any:
@@ -162,29 +171,29 @@ class CountTable(Result):
         return {"output": list(self.outputs), "count": self.totals.tolist()}
 
     def __post_init__(self) -> None:
-        outputs, given = tuple(self.outputs), finite_array(self.totals, "counts", 1)
-        if given.shape != (len(outputs),):
-            raise invalid("counts", f"shape {(len(outputs),)}, one for each output", f"shape {given.shape}")
-        if given.size and (given.min() < 0 or np.any(given != np.floor(given)) or given.max() > 2**53):
-            raise invalid("counts", "non-negative whole numbers", float(given.min()))
-        totals = given.astype(np.int64)
+        outputs, counts = tuple(self.outputs), finite_array(self.totals, "counts", 1)
+        if counts.shape != (len(outputs),):
+            raise invalid("counts", f"shape {(len(outputs),)}, one for each output", f"shape {counts.shape}")
+        if counts.size and (counts.min() < 0 or np.any(counts != np.floor(counts)) or counts.max() > 2**53):
+            raise invalid("counts", "non-negative whole numbers", float(counts.min()))
+        totals = counts.astype(np.int64)
         totals.setflags(write=False)
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "totals", totals)
 
     @classmethod
     def from_counts(cls, counts: Any, outputs: Iterable[Label]) -> CountTable:
-        """The table of counts: an array of shape (m,) in the order of `outputs`, or a mapping by label."""
+        """Build the table of counts: an array (m,) in the order of `outputs`, or a mapping."""
         labels = tuple(outputs)
         if isinstance(counts, Mapping):
-            named = list(counts)
-            output_places = places(named, labels).tolist()
+            count_labels = list(counts)
+            output_places = find_positions(count_labels, labels).tolist()
             if -1 in output_places:
-                raise invalid("counts", f"labels among the outputs {labels[:8]}", named[output_places.index(-1)])
+                raise invalid("counts", f"labels among the outputs {labels[:8]}", count_labels[output_places.index(-1)])
             if len(set(output_places)) != len(output_places):
                 raise invalid("counts", "one count for each output", Phrase("two"))
-            given = dict(zip(output_places, counts.values(), strict=True))
-            counts = [given.get(y, 0) for y in range(len(labels))]
+            count_at = dict(zip(output_places, counts.values(), strict=True))
+            counts = [count_at.get(y, 0) for y in range(len(labels))]
         return cls(labels, counts)
 
     @classmethod
@@ -209,7 +218,7 @@ class CountTable(Result):
 
     @cached_property
     def frequencies(self) -> Array:
-        """The share of every output, shape (m,); `InvalidInput` when nobody reported."""
+        """The proportion of every output, shape (m,); `InvalidInput` without any report."""
         if not self.n:
             raise invalid("count table", "at least one report", "none")
         shares = np.asarray(self.totals / self.n)
@@ -220,12 +229,12 @@ class CountTable(Result):
         return merge([self, other]) if isinstance(other, CountTable) else NotImplemented
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values; `from_dict` gives the table back."""
+        """Return JSON-ready values; `from_dict` restores the table."""
         return dump(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CountTable:
-        """The table that `to_dict` described."""
+        """Load the table that `to_dict` described."""
         return load(cls, data, "count table")
 
     def __repr__(self) -> str:
@@ -233,7 +242,9 @@ class CountTable(Result):
 
 
 def merge(tables: Iterable[CountTable]) -> CountTable:
-    """The table of all the respondents of `tables`, which must have the same outputs (else `InvalidInput`).
+    """Merge the tables of several groups of respondents.
+
+    The tables must have the same outputs (else `InvalidInput`).
 
     >>> one, two = (CountTable.from_counts(counts, ["yes", "no"]) for counts in ([4, 6], [1, 9]))
     >>> merge([one, two]).totals

@@ -1,4 +1,4 @@
-"""Reports of several groups, waves or booklets -> a table for each, differences, and one estimate of all [Rao; SSW]."""
+"""Reports of several groups, waves or booklets -> a table for each, differences, and a joint estimate [Rao; SSW]."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ __all__ = [
 def tables_by_group(
     reports: Any, channel: ChannelLike, groups: Any, design: SampleDesign | None = None
 ) -> dict[Label, Table]:
-    """The reports of every group of respondents, in order of appearance [SSW, chapter 5].
+    """Group the reports of respondents, in order of appearance [SSW, chapter 5].
 
-    reports, groups : (n,). design : how the n respondents were drawn; None for a simple sample.
+    reports, groups : (n,).
+    design : the sample design of the n respondents; None for a simple random sample.
 
     The result has a `CountTable` for each group or, with a design, `SampledReports` that keep the strata and clusters
     of the whole sample, which makes the variance of a subgroup right. `InvalidInput` for other lengths, or no report.
@@ -49,8 +50,8 @@ def tables_by_group(
         raise invalid("reports", "at least one", "none")
     if design is None:
         return {name: CountTable.from_reports(column[code == g], channel) for g, name in enumerate(names)}
-    whole = SampledReports.of(column, channel, design)
-    return {name: whole.where(code == g) for g, name in enumerate(names)}
+    all_reports = SampledReports.of(column, channel, design)
+    return {name: all_reports.where(code == g) for g, name in enumerate(names)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,10 +75,10 @@ class Difference(Estimated):
         return p_values_of(quotient(self.values, self.standard_errors), self.degrees)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
-        """Intervals by the square-and-add rule from the two groups' own intervals [Newcombe].
+        """Compute intervals by the square-and-add rule from the two groups' intervals [Newcombe].
 
-        With `Wald` the rule gives the usual d +- z se. With `Binomial`, the default, the limits keep their coverage
-        if an estimate rests on few reports. If groups share clusters, the rule allows for their correlation [Zou].
+        With `Wald` the rule gives the usual d +- z se. With `Binomial`, the default, the limits keep their coverage if
+        an estimate rests on few reports. If groups share clusters, the rule allows for their correlation [Zou].
         """
         method = Binomial() if method is None else method
         a, b = self.first.moments, self.second.moments
@@ -110,10 +111,10 @@ class Difference(Estimated):
 
 
 def difference(first: Estimate, second: Estimate) -> Difference:
-    """The difference first - second of the estimates of two groups, category by category [Newcombe; SSW].
+    """Estimate the difference of two groups, first - second, by category [Newcombe; SSW].
 
     The groups may have answered through different channels, but the labels must agree (else `InvalidInput`). The groups
-    are taken as independent, except that linearisation accounts for clusters that they share.
+    are taken as independent, except that linearization accounts for clusters that they share.
 
     >>> from ldpopt_survey import estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -131,36 +132,41 @@ def difference(first: Estimate, second: Estimate) -> Difference:
 
 
 def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
-    """One channel for the respondents of all waves. Its outputs are pairs (wave, report).
+    """Build one channel for the respondents of all waves, with outputs (wave, report).
 
-    channels : one (k, m) channel for each wave, with the same k inputs, which the waves need only identify together.
-    sizes : the numbers of respondents in the waves. `InvalidInput` for different inputs.
+    channels : one (k, m) channel for each wave, with the same k inputs. They need only identify the proportions
+        jointly.
+    sizes : the numbers of respondents in the waves.
+
+    `InvalidInput` for different inputs.
 
     >>> pooled_channel([[[0.8, 0.2], [0.2, 0.8]], [[0.6, 0.4], [0.4, 0.6]]], [100, 300]).matrix
     array([[0.2 , 0.05, 0.45, 0.3 ],
            [0.05, 0.2 , 0.3 , 0.45]])
     """
-    known = [as_channel(channel) for channel in channels]
-    if not known or len(sizes) != len(known) or not min(sizes) >= 0 or not sum(sizes) > 0:
-        raise invalid("waves", "one or more, each with a size that is not negative", Phrase(f"{len(known)}"))
-    for channel in known[1:]:
-        if channel.inputs != known[0].inputs:
-            raise invalid("waves", f"channels of the same answers {known[0].inputs[:8]}", channel.inputs[:8])
-    shares = np.asarray(sizes, dtype=np.float64) / sum(sizes)
-    outputs = tuple((wave, label) for wave, channel in enumerate(known, 1) for label in channel.outputs)
-    matrix = np.hstack([share * channel.matrix for share, channel in zip(shares, known, strict=True)])
-    return Channel(matrix, known[0].inputs, outputs)
+    wave_channels = [as_channel(channel) for channel in channels]
+    if not wave_channels or len(sizes) != len(wave_channels) or not min(sizes) >= 0 or not sum(sizes) > 0:
+        raise invalid("waves", "one or more, each with a size that is not negative", Phrase(f"{len(wave_channels)}"))
+    for channel in wave_channels[1:]:
+        if channel.inputs != wave_channels[0].inputs:
+            raise invalid("waves", f"channels of the same answers {wave_channels[0].inputs[:8]}", channel.inputs[:8])
+    wave_fractions = np.asarray(sizes, dtype=np.float64) / sum(sizes)
+    outputs = tuple((wave, label) for wave, channel in enumerate(wave_channels, 1) for label in channel.outputs)
+    matrix = np.hstack(
+        [fraction * channel.matrix for fraction, channel in zip(wave_fractions, wave_channels, strict=True)]
+    )
+    return Channel(matrix, wave_channels[0].inputs, outputs)
 
 
 def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimator | None = None) -> Estimate:
-    """The `Estimate` from several waves or random groups of simple samples of one population [Rao, chapter 5].
+    """Estimate from several waves or random groups of one population [Rao, chapter 5].
 
-    waves : pairs of reports (or counts) and the channel that they went through, which may depend on the reports of
-        earlier waves.
+    waves : pairs of reports (or counts) and their channel, which may depend on the reports of earlier waves. The
+        samples are simple random samples.
 
-    All reports count as those of one channel whose output is the wave with the report, so that each wave has the weight
-    that its information deserves. `InvalidInput` for channels with different answers, and for samples with a design
-    (average their estimates instead).
+    All reports count as those of one channel whose output is the wave with the report. So each wave is weighted by its
+    information. `InvalidInput` for channels with different answers, and for samples with a design (average their
+    estimates instead).
 
     >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
     Estimate of 2 proportions from 300 reports, generalised least squares
@@ -176,25 +182,30 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
     pooled = estimate(CountTable.from_counts(counts, channel.outputs), channel, estimator)
     # The loadings are shifted to have the same mean in every wave, so that their variance is for waves of fixed sizes.
     # The shifts average to zero over the waves, so the loadings remain a left inverse, and the estimate is the same.
-    law = pooled.table.frequencies if pooled.fitted is None else pooled.fitted
+    report_distribution = pooled.table.frequencies if pooled.fitted is None else pooled.fitted
     wave = np.repeat(np.arange(len(tables)), [len(table.totals) for table in tables])
-    share = np.asarray(np.bincount(wave, law), dtype=np.float64)
-    part = np.asarray([np.bincount(wave, law * row, len(share)) for row in pooled.loadings], dtype=np.float64)
-    shifts = np.where(share > 0, quotient(part, share) - part.sum(axis=1, keepdims=True), 0.0)
+    wave_fractions = np.asarray(np.bincount(wave, report_distribution), dtype=np.float64)
+    wave_means = np.asarray(
+        [np.bincount(wave, report_distribution * row, len(wave_fractions)) for row in pooled.loadings], dtype=np.float64
+    )
+    shifts = np.where(
+        wave_fractions > 0, quotient(wave_means, wave_fractions) - wave_means.sum(axis=1, keepdims=True), 0.0
+    )
     return replace(pooled, loadings=pooled.loadings - shifts[:, wave])
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What the reports of one booklet tell of r quantities, which are weights (r, k) of its k answers, the `contrasts`.
+    """The reports of one booklet, and r quantities about its k answers: weights (r, k), the `contrasts`.
 
-    at : (n,) each respondent's report, as a position among the outputs of `channel`; -1 for none. Counts (m,) of the
-        outputs may stand for it. pilot : (k,) the expected shares of the answers.
+    positions : (n,) each respondent's report, as a position among the outputs of `channel`; -1 for none. Counts (m,) of
+        the outputs may replace it.
+    pilot : (k,) the expected proportions of the answers.
     """
 
     name: str
     channel: Channel
-    at: npt.NDArray[np.intp]
+    positions: npt.NDArray[np.intp]
     contrasts: Array
     pilot: Array
 
@@ -203,51 +214,63 @@ def estimate_booklets(
     sources: Sequence[Source],
     labels: tuple[Label, ...],
     design: SampleDesign | None = None,
-    counted: bool = False,
+    from_counts: bool = False,
     anytime: bool = False,
 ) -> Estimate:
-    """The estimate of r quantities, named `labels`, from the reports of one booklet or more.
+    """Estimate r quantities, named `labels`, from the reports of one or more booklets.
 
-    design : of the sample of all respondents, those without a report included; None for a simple sample.
-    counted : whether the sources have counts. anytime : as for `estimate`, about shares.
+    design : the design of all respondents, including those without a report; None for a simple random sample.
+    from_counts : True if the sources have counts.
+    anytime : as for `estimate`, about proportions.
 
     The reports of all booklets count as those of one channel whose output is the booklet together with the report.
-    `NotIdentifiable` if no booklet with reports tells a quantity, `InvalidInput` if nobody has a report.
+    `NotIdentifiable` if no booklet with reports identifies a quantity, `InvalidInput` without any report.
     """
     outputs = tuple((source.name, label) for source in sources for label in source.channel.outputs)
     ends = np.cumsum([source.channel.shape[1] for source in sources])
-    reports = np.full(0 if counted else len(sources[0].at), -1)
+    reports = np.full(0 if from_counts else len(sources[0].positions), -1)
     for end, source in zip(ends, sources, strict=True):
-        if not counted:
-            reports[source.at >= 0] = source.at[source.at >= 0] + end - source.channel.shape[1]
+        if not from_counts:
+            reports[source.positions >= 0] = source.positions[source.positions >= 0] + end - source.channel.shape[1]
     counts = (
-        np.hstack([source.at for source in sources])
-        if counted
+        np.hstack([source.positions for source in sources])
+        if from_counts
         else np.bincount(reports[reports >= 0], minlength=ends[-1])
     )
     if not counts.any():
         raise invalid("reports", "at least one that is not empty", "none")
-    # What the table is of: its outputs are those of every booklet, and its answers are nobody's.
+    # A channel only for the table's sake: its outputs are those of every booklet, and its answers have no meaning.
     channel = Channel(np.full((2, len(outputs)), 1 / len(outputs)), (0, 1), outputs)
     table: CountTable | SampledReports = CountTable.from_counts(counts, outputs)
     if design is not None:
         table = SampledReports(np.maximum(reports, 0), channel, design).where(reports >= 0)
     parts = zip(sources, np.split(table.frequencies, ends[:-1]), np.split(counts, ends[:-1]), strict=True)
     estimates = []
-    for source, law, own in parts:
-        share = float(law.sum())
-        loadings, variances = loadings_of(source, law / share if share else law, int(own.sum()))
-        estimates.append((loadings @ law / share if share else 0 * variances, loadings, variances, share))
-    precision = np.array([share / variances for _, _, variances, share in estimates])
-    if not (told := precision.sum(axis=0) > 0).all():
+    for source, booklet_frequencies, booklet_counts in parts:
+        report_fraction = float(booklet_frequencies.sum())
+        loadings, variances = loadings_of(
+            source,
+            booklet_frequencies / report_fraction if report_fraction else booklet_frequencies,
+            int(booklet_counts.sum()),
+        )
+        estimates.append(
+            (
+                loadings @ booklet_frequencies / report_fraction if report_fraction else 0 * variances,
+                loadings,
+                variances,
+                report_fraction,
+            )
+        )
+    precision = np.array([report_fraction / variances for _, _, variances, report_fraction in estimates])
+    if not (is_identified := precision.sum(axis=0) > 0).all():
         expected = "reports: expected a booklet whose reports tell of"
-        raise NotIdentifiable(f"{expected} {labels[int(np.argmin(told))]!r}, got none", sources[0].contrasts)
+        raise NotIdentifiable(f"{expected} {labels[int(np.argmin(is_identified))]!r}, got none", sources[0].contrasts)
     weights = precision / precision.sum(axis=0)
-    values = np.sum([weight * own for weight, (own, *_) in zip(weights, estimates, strict=True)], axis=0)
-    # Linearised about the booklets' shares of the reports, which are random.
+    values = np.sum([weight * booklet for weight, (booklet, *_) in zip(weights, estimates, strict=True)], axis=0)
+    # Linearized about the booklets' proportions of the reports, which are random.
     combined = [
-        weight[:, None] / share * (loading - own[:, None]) if share else 0 * loading
-        for weight, (own, loading, _, share) in zip(weights, estimates, strict=True)
+        weight[:, None] / report_fraction * (loading - booklet[:, None]) if report_fraction else 0 * loading
+        for weight, (booklet, loading, _, report_fraction) in zip(weights, estimates, strict=True)
     ]
     name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
     bets = bets_of(table, [loadings_of(booklet, booklet.pilot, 0) for booklet in sources]) if anytime else None
@@ -259,18 +282,20 @@ def estimate_booklets(
 
 
 def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Array]:
-    """Loadings (r, m) of what the n reports of a booklet tell, and the variance (r,) of one report about each quantity.
+    """Return loadings (r, m) for n reports of a booklet, and the variance (r,) of one report.
 
-    frequencies : (m,) of its reports. Where it does not tell a quantity the loadings are 0 and the variance is inf.
+    frequencies : (m,) of its reports.
+
+    Where the booklet does not identify a quantity, the loadings are 0 and the variance is inf.
     """
     channel, r = source.channel, len(source.contrasts)
-    both, identified = efficient_contrasts(
+    all_loadings, identified = efficient_contrasts(
         channel, source.pilot, np.vstack([source.contrasts, np.eye(channel.shape[0])])
     )
-    loadings, cells = both[:r], both[r:]
+    loadings, answer_loadings = all_loadings[:r], all_loadings[r:]
     if n and channel.shape[0] != channel.shape[1] and identified.all():
         # The loadings of least variance at a first estimate, as for a single question.
-        loadings = efficient_contrasts(channel, pilot_of(cells, frequencies, n), source.contrasts)[0]
-    law, told = channel.push(source.pilot), identified[:r]
-    variances = np.maximum(loadings**2 @ law - (loadings @ law) ** 2, 1e-300)
-    return np.where(told[:, None], loadings, 0.0), np.where(told, variances, np.inf)
+        loadings = efficient_contrasts(channel, pilot_of(answer_loadings, frequencies, n), source.contrasts)[0]
+    report_distribution, is_identified = channel.push(source.pilot), identified[:r]
+    variances = np.maximum(loadings**2 @ report_distribution - (loadings @ report_distribution) ** 2, 1e-300)
+    return np.where(is_identified[:, None], loadings, 0.0), np.where(is_identified, variances, np.inf)

@@ -1,4 +1,4 @@
-"""Moments of an estimate that is linear in the reports -> the ends of its intervals, one by one or simultaneous."""
+"""Moments of an estimate that is linear in the reports -> the ends of its intervals, separate or simultaneous."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ __all__ = ["Binomial", "Bonferroni", "Simultaneous", "Wald", "check_level", "two
 class Moments:
     """The moments that an interval for t = l . f needs. Arrays have shape (..., r), except the covariance.
 
-    centre : the unbiased estimate t. variance : per-report variance of l. size : the effective number of reports, so
-        that variance / size is the sampling variance of t.
-    low, span : a report of two kinds, with the loadings `low` and `low + span`, whose mean, variance and third moment
-        are those of l.
-    covariance : a function that gives the covariance of the estimates (r, r), up to a factor.
-    mean : what the estimate is on average under the distribution that gives the variance.
-    degrees : degrees of freedom of the variance; inf for a simple sample, and 0 where nothing shows how large it is.
-    reach : the least and the largest value that reports could give the estimate, (r,) each.
-    redraw : for a simple sample, a function that simulates a given number of surveys like this one.
+    centre : the unbiased estimate t.
+    variance : per-report variance of l.
+    size : the effective number of reports, so that variance / size is the sampling variance of t.
+    low, span : a two-valued report, with the loadings `low` and `low + span`, whose mean, variance and third moment are
+        those of l.
+    covariance : a function that returns the covariance of the estimates (r, r), up to a factor.
+    mean : the mean of the estimate under the distribution that gives the variance.
+    degrees : degrees of freedom of the variance; inf for a simple random sample, and 0 where the data do not show it.
+    reach : the smallest and the largest value that reports could give the estimate, (r,) each.
+    redraw : for a simple random sample, a function that simulates a given number of surveys like this one.
     """
 
     centre: Array
@@ -50,7 +51,7 @@ class Moments:
 
     @cached_property
     def correlation(self) -> Array:
-        """(r, r) correlation of the estimates, computed on first use, since only simultaneous methods need it."""
+        """Correlation (r, r) of the estimates, computed on first use, since only simultaneous methods need it."""
         return correlation(self.covariance())
 
 
@@ -61,61 +62,67 @@ def moments(
     n: float,
     fitted: Array | None = None,
     base: float = 1.0,
-    law: Array | None = None,
+    positive_distribution: Array | None = None,
 ) -> Moments:
-    """The moments of loadings (r, m) under frequencies (..., m) of n reports.
+    """Compute the moments of loadings (r, m) under frequencies (..., m) of n reports.
 
     sampling : the covariance of the estimates if the sample is not simple, else None.
-    fitted : (m,) the distribution of the reports that fits them, which gives the variance; else the frequencies.
-    base : the share of the reports that the estimates are about: for a ratio the estimate below the line. All moments
-        are then those of the loadings among these reports, so that a ratio has the interval of its group.
-    law : (m,) a distribution near the reports' that has all reports which may occur; else the one of the variance.
+    fitted : (m,) the distribution of the reports that fits them, which gives the variance; by default the frequencies.
+    base : the proportion of the reports that the estimates are about: for a ratio the estimate of its denominator. All
+        moments are then those of the loadings among these reports, so that a ratio has the interval of its group.
+    positive_distribution : (m,) a nearby distribution where every possible report has positive probability; by default
+        the one of the variance.
     """
     centre = frequencies @ loadings.T
     mean, variance, _ = _central(loadings, frequencies if fitted is None else fitted)
     size = np.full(centre.shape, float(n))
     if sampling is not None:
-        drawn = np.diag(sampling.covariance)
-        # Even if all reports are the same, the estimate has an error in a finite population: the channel's randomness.
-        size = np.where((drawn > 0) & (variance > 0), quotient(variance, drawn), size)
+        sampling_variances = np.diag(sampling.covariance)
+        # Even if all reports are equal, the estimate has an error in a finite population: the channel's randomness.
+        size = np.where((sampling_variances > 0) & (variance > 0), quotient(variance, sampling_variances), size)
     typical = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0) if fitted is None else fitted
 
     def spread() -> Array:
         return report_covariance(loadings, typical) if sampling is None else sampling.covariance
 
     def redraw(count: int) -> Moments:
-        drawn = np.random.default_rng(20).multinomial(int(n), typical / typical.sum(), size=count)
-        return moments(drawn / n, loadings, None, n, fitted, base, law)
+        sampling_variances = np.random.default_rng(20).multinomial(int(n), typical / typical.sum(), size=count)
+        return moments(sampling_variances / n, loadings, None, n, fitted, base, positive_distribution)
 
-    nearby = law if law is not None else frequencies if fitted is None else fitted
-    middle, own, third = _central(loadings, nearby)
-    low, span = _two_loadings(middle, base * own, base * quotient(third, own))
-    least, most = loadings.min(axis=1), loadings.max(axis=1)
-    # Where all reports are the same, nothing is known of the others but the loadings that there are.
-    low, span = np.where(own > 0, low, middle - base * (middle - least)), np.where(own > 0, span, base * (most - least))
+    nearby_distribution = (
+        positive_distribution if positive_distribution is not None else frequencies if fitted is None else fitted
+    )
+    mean_loading, nearby_variance, third = _central(loadings, nearby_distribution)
+    low, span = _two_loadings(mean_loading, base * nearby_variance, base * quotient(third, nearby_variance))
+    lowest, highest = loadings.min(axis=1), loadings.max(axis=1)
+    # Where all reports are equal, nothing is known about other reports except their possible loadings.
+    low, span = (
+        np.where(nearby_variance > 0, low, mean_loading - base * (mean_loading - lowest)),
+        np.where(nearby_variance > 0, span, base * (highest - lowest)),
+    )
     degrees, simulate = (math.inf, redraw) if sampling is None else (sampling.degrees, None)
     outputs = loadings.shape[1]
-    reach = middle - base * (middle - least), middle + base * (most - middle)
+    reach = mean_loading - base * (mean_loading - lowest), mean_loading + base * (highest - mean_loading)
     return Moments(centre, base * variance, base * size, low, span, outputs, spread, mean, reach, degrees, simulate)
 
 
-def _central(loadings: Array, law: Array) -> tuple[Array, Array, Array]:
-    """The mean, the variance and the third central moment of loadings (r, m) under laws (..., m)."""
-    mean, second = law @ loadings.T, law @ (loadings**2).T
+def _central(loadings: Array, distribution: Array) -> tuple[Array, Array, Array]:
+    """The mean, the variance and the third central moment of loadings (r, m) under distributions (..., m)."""
+    mean, second = distribution @ loadings.T, distribution @ (loadings**2).T
     variance = np.maximum(second - mean**2, 0.0)
     variance = np.where(variance <= 1e-14 * second, 0.0, variance)
-    return mean, variance, law @ (loadings**3).T - 3 * mean * second + 2 * mean**3
+    return mean, variance, distribution @ (loadings**3).T - 3 * mean * second + 2 * mean**3
 
 
 def _two_loadings(mean: Array, variance: Array, slope: Array) -> tuple[Array, Array]:
     """The lower of two loadings with these moments, and the distance to the other; slope : third moment / variance."""
     root = np.sqrt(slope**2 + 4 * variance)
-    far = (root + np.abs(slope)) / 2
-    return mean - np.where(slope > 0, quotient(variance, far), far), root
+    far_distance = (root + np.abs(slope)) / 2
+    return mean - np.where(slope > 0, quotient(variance, far_distance), far_distance), root
 
 
 def correlation(covariance: Array) -> Array:
-    """The correlation matrix of a covariance matrix; zero where there is no variance."""
+    """Compute the correlation matrix of a covariance matrix; zero where a variance is zero."""
     scale = np.sqrt(quotient(np.ones(len(covariance)), np.diag(covariance)))
     return np.asarray(np.clip(covariance * np.outer(scale, scale), -1, 1))
 
@@ -125,7 +132,7 @@ class IntervalMethod(Protocol):
 
     @property
     def level(self) -> float:
-        """Confidence level in (0, 1): of each interval, or of all together for a simultaneous method."""
+        """Confidence level in (0, 1): of each interval, or of all jointly for a simultaneous method."""
         ...
 
     @property
@@ -134,7 +141,7 @@ class IntervalMethod(Protocol):
         ...
 
     def limits(self, m: Moments) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
+        """Compute the lower and upper ends, shape (..., r)."""
         ...
 
 
@@ -149,7 +156,10 @@ class _OneByOne(ABC):
         check_level(self.level)
 
     def limits(self, m: Moments) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r); without degrees of freedom the ends of what reports could give."""
+        """Compute the lower and upper ends, shape (..., r).
+
+        Without degrees of freedom they are the ends of the range that reports could give.
+        """
         return self._ends(m, two_sided(self.level, m.degrees))
 
     def _ends(self, m: Moments, critical: float) -> tuple[Array, Array]:
@@ -163,7 +173,7 @@ class _OneByOne(ABC):
 
 
 class Wald(_OneByOne):
-    """t +- z sqrt(variance / n). These intervals are too short if an estimate rests on few reports: take `Binomial`.
+    """t +- z sqrt(variance / n). The intervals are too short if an estimate rests on few reports; then use `Binomial`.
 
     >>> from ldpopt_survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -178,17 +188,17 @@ class Wald(_OneByOne):
         return m.centre - half, m.centre + half
 
     def pivot(self, m: Moments, truth: Array) -> Array:
-        """The critical value at which the interval just reaches `truth`, shape (..., r)."""
-        return _standardised(m.centre - truth, m.variance / m.size)
+        """Compute the critical value of the interval that just reaches `truth`, shape (..., r)."""
+        return _standardized(m.centre - truth, m.variance / m.size)
 
 
 class Binomial(_OneByOne):
-    """The interval of a binomial count of reports, carried through the channel, for any contrast and any channel [BCD].
+    """The interval of a binomial count of reports, mapped through the channel, for any contrast and any channel [BCD].
 
-    The loadings of one report have a mean, a variance and a third moment. A report of two kinds with the same three
-    makes n reports a binomial count, whose interval is taken: three quarters of the way from Jeffreys' to Clopper and
-    Pearson's. It covers about as often as it says from 20 reports on, however rare an answer is. Under randomized
-    response, and for any report of two kinds, nothing is approximated.
+    The loadings of one report have a mean, a variance and a third moment. A two-valued report with the same three
+    moments makes n reports a binomial count. The interval of that count is three quarters of the way from Jeffreys' to
+    Clopper and Pearson's. Its coverage is close to its level from 20 reports on, however rare an answer is. Under
+    randomized response, and for any two-valued report, nothing is approximated.
 
     >>> from ldpopt_survey import estimate
     >>> made = estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]])
@@ -203,68 +213,89 @@ class Binomial(_OneByOne):
 
         tail, count = max(float(ndtr(-critical)), 1e-300), _count(m)
         ends = []
-        for counted in (count, m.size - count):  # the upper end is the lower one of the other kind of report
-            share = betaincinv(np.maximum(counted + 1 - OWN, 1e-300), m.size - counted + OWN, tail)
-            ends.append(np.where(counted > 0, share, 0.0))
+        for tail_count in (count, m.size - count):  # the upper end is the lower one of the other kind of report
+            probability = betaincinv(
+                np.maximum(tail_count + 1 - COUNT_TAIL_FRACTION, 1e-300),
+                m.size - tail_count + COUNT_TAIL_FRACTION,
+                tail,
+            )
+            ends.append(np.where(tail_count > 0, probability, 0.0))
         lower, upper = m.low + m.span * ends[0], m.low + m.span * (1 - ends[1])
         return np.minimum(lower, m.centre), np.maximum(upper, m.centre)
 
     def pivot(self, m: Moments, truth: Array) -> Array:
-        """The critical value at which the interval just reaches `truth`, shape (..., r)."""
+        """Compute the critical value of the interval that just reaches `truth`, shape (..., r)."""
         from scipy.special import betainc, ndtri
 
-        away, count = truth - m.centre, _count(m)
-        share = np.clip(quotient(truth - m.low, m.span), 0.0, 1.0)
-        counted, share = np.where(away > 0, m.size - count, count), np.where(away > 0, 1 - share, share)
-        tail = np.where(counted > 0, betainc(np.maximum(counted + 1 - OWN, 1e-300), m.size - counted + OWN, share), 1.0)
-        return np.where(np.abs(away) <= 1e-12, 0.0, np.maximum(-ndtri(tail), 0.0))
+        deviation, count = truth - m.centre, _count(m)
+        probability = np.clip(quotient(truth - m.low, m.span), 0.0, 1.0)
+        tail_count, probability = (
+            np.where(deviation > 0, m.size - count, count),
+            np.where(deviation > 0, 1 - probability, probability),
+        )
+        tail = np.where(
+            tail_count > 0,
+            betainc(
+                np.maximum(tail_count + 1 - COUNT_TAIL_FRACTION, 1e-300),
+                m.size - tail_count + COUNT_TAIL_FRACTION,
+                probability,
+            ),
+            1.0,
+        )
+        return np.where(np.abs(deviation) <= 1e-12, 0.0, np.maximum(-ndtri(tail), 0.0))
 
 
-OWN = 0.75
-"""The part of a count's own chance in each tail: 1/2 is Jeffreys' interval, 1 Clopper and Pearson's.
+COUNT_TAIL_FRACTION = 0.75
+"""The fraction of the count's own probability that each tail includes: 1/2 is Jeffreys' interval, 1 Clopper-Pearson's.
 
-With 3/4 the chance of 20 trials or more is covered in 93.5 % of all cases at nearly every chance, and in 95.3 to 96.7 %
-on average; with 1/2 in as few as 88 %."""
+With 3/4 the coverage for 20 trials or more is 93.5 % at nearly every probability, and 95.3 to 96.7 % on average; with
+1/2 it falls to 88 %."""
 
 
 FEW_REPORTS = 10
-"""Where fewer reports are of one of two kinds, whole numbers of them make intervals cover in 91 to 99 % for 95 %."""
+"""With fewer reports of one of two kinds, their discreteness makes the coverage of a 95 % interval 91 to 99 %."""
 
 
-def told_by_few(m: Moments) -> Array:
-    """(..., r) whether an interval rests on fewer than `FEW_REPORTS` of one kind."""
+def rests_on_few_reports(m: Moments) -> Array:
+    """Return True (..., r) if an interval rests on fewer than `FEW_REPORTS` of one kind."""
     count = _count(m)
     return np.asarray(np.minimum(count, m.size - count) < FEW_REPORTS - 1e-6)
 
 
 def _count(m: Moments) -> Array:
-    """How many reports of the upper of the two kinds have the mean that was seen."""
+    """The number of reports of the upper of the two kinds, given the observed mean."""
     return m.size * np.clip(quotient(m.centre - m.low, m.span), 0.0, 1.0)
 
 
-def _standardised(distance: Array, variance: Array) -> Array:
+def _standardized(distance: Array, variance: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.abs(distance) <= 1e-12, 0.0, np.abs(distance) / np.sqrt(np.maximum(variance, 0.0)))
 
 
 def two_sided(level: float, degrees: float = math.inf) -> float:
-    """The two-sided critical value of the normal law, or of Student's with `degrees` of freedom; inf with none."""
+    """Compute the two-sided critical value of the normal or Student's distribution.
+
+    degrees : degrees of freedom: inf for the normal distribution. With none the value is inf.
+    """
     tail = (1 - level) / 2
     if degrees <= 0:
         return math.inf
     return -float(ndtri(tail) if math.isinf(degrees) else stdtrit(degrees, tail))
 
 
-def check_level(level: Any, what: str = "confidence level") -> float:
-    """A confidence level, a power or a share as a float strictly between 0 and 1."""
-    checked = number(level, what, "a number between 0 and 1")
-    if not 0 < checked < 1:
-        raise invalid(what, "a number between 0 and 1", checked)
-    return checked
+def check_level(level: Any, name: str = "confidence level") -> float:
+    """Check a confidence level, a power or a proportion: a number strictly between 0 and 1.
+
+    It is returned as a float.
+    """
+    value = number(level, name, "a number between 0 and 1")
+    if not 0 < value < 1:
+        raise invalid(name, "a number between 0 and 1", value)
+    return value
 
 
 SIMULATED_OUTPUTS = 1000
-"""The most outputs for which simultaneous intervals simulate surveys. With more, the normal law is accurate enough."""
+"""The most outputs for which simultaneous intervals simulate surveys. Beyond, the normal approximation is accurate."""
 
 
 @dataclass(frozen=True)
@@ -283,7 +314,7 @@ class _AllAtOnce(ABC):
         return f"{self.kind} {self.base.name}"
 
     def limits(self, m: Moments) -> tuple[Array, Array]:
-        """Lower and upper ends, shape (..., r)."""
+        """Compute the lower and upper ends, shape (..., r)."""
         return self.base._ends(m, self._critical(m) if m.degrees else math.inf)
 
     @abstractmethod
@@ -294,7 +325,7 @@ class _AllAtOnce(ABC):
 class Simultaneous(_AllAtOnce):
     """All intervals cover at once with probability `base.level`, and they are as narrow as this allows.
 
-    The critical value is a quantile of the largest standardised error over 16,384 surveys (fewer from 128 outputs on)
+    The critical value is a quantile of the largest standardized error over 16,384 surveys (fewer from 128 outputs on)
     that are simulated from the estimate. The same random numbers are used each time. Simulation allows for skewness,
     which a normal distribution does not have. For complex samples, more than 1000 outputs and perfectly correlated
     estimates, the quantile is that of the largest |Z| of a normal vector with the estimates' correlation [HBW].
@@ -311,11 +342,11 @@ class Simultaneous(_AllAtOnce):
         correlation = m.correlation
         if m.redraw is None or m.outputs > SIMULATED_OUTPUTS or np.abs(correlation).min() >= 1 - 1e-9:
             return max_normal_quantile(correlation, self.level, m.degrees)
-        drawn = m.redraw(min(2**14, max(2**12, 2**21 // m.outputs)))
+        simulated = m.redraw(min(2**14, max(2**12, 2**21 // m.outputs)))
         truth = m.mean.reshape(-1, m.mean.shape[-1]).mean(axis=0)
-        largest = self.base.pivot(drawn, truth).max(axis=-1)
+        largest_errors = self.base.pivot(simulated, truth).max(axis=-1)
         # With a few respondents an interval may not reach the truth at any critical value; 40 stands for infinity.
-        return min(float(np.quantile(largest, self.level, method="inverted_cdf")), 40.0)
+        return min(float(np.quantile(largest_errors, self.level, method="inverted_cdf")), 40.0)
 
 
 class Bonferroni(_AllAtOnce):
@@ -334,9 +365,10 @@ class Bonferroni(_AllAtOnce):
 
 
 def max_normal_quantile(correlation: Array, level: float, degrees: float = math.inf) -> float:
-    """The c with Pr(max_j |Z_j| <= c) = level, Z normal with this correlation (Student's t with `degrees`).
+    """Compute the c with Pr(max_j |Z_j| <= c) = level, Z normal with this correlation.
 
-    It uses 2^15 scrambled Sobol points (2^13 beyond 64 variables), always the same; the level is right to about 0.001.
+    With finite `degrees` Z has Student's t distribution. The function uses 2^15 scrambled Sobol points (2^13 beyond 64
+    variables), always the same; the level is accurate to about 0.001.
     """
     check_level(level)
     return _max_quantile(np.round(correlation, 12).tobytes(), len(correlation), level, degrees)
@@ -348,8 +380,8 @@ def _max_quantile(raw: bytes, size: int, level: float, degrees: float) -> float:
 
     correlation = np.frombuffer(raw).reshape(size, size)
     values, vectors = np.linalg.eigh(correlation)
-    kept = values > 1e-9 * max(1.0, float(values[-1]))
-    factor = vectors[:, kept] * np.sqrt(values[kept])
+    is_positive = values > 1e-9 * max(1.0, float(values[-1]))
+    factor = vectors[:, is_positive] * np.sqrt(values[is_positive])
     rank = factor.shape[1]
     if rank <= 1:
         return two_sided(level, degrees)

@@ -1,4 +1,4 @@
-"""Frequencies of reports -> the maximum-likelihood shares, by an interior-point method, with a proven gap.
+"""Frequencies of reports -> the maximum-likelihood proportions, by an interior-point method, with a proven gap.
 
 The parametric bootstrap simulates surveys from an estimate, and estimates each again.
 """
@@ -19,18 +19,18 @@ from ldpopt_survey.estimate.linear import Estimator, GeneralizedLeastSquares, ef
 from ldpopt_survey.estimate.results import Estimated, Intervals, simplex_projection
 from ldpopt_survey.estimate.sampled import as_table
 
-ENTRIES = 1 << 22
-"""The most entries of the arrays of a Newton step that are in memory at once."""
+MAX_NEWTON_ENTRIES = 1 << 22
+"""The largest number of array entries of a Newton step in memory at once."""
 
-BOUNDARY = 1e-9
+BOUNDARY_PROPORTION = 1e-9
 """Proportions below this count as zero: the estimate lies on the boundary of the simplex."""
 
 
 @dataclass(frozen=True)
 class Maximum:
-    """The distribution p (k,) that maximises the log-likelihood n sum_y f_y log (p Q)_y, in nats.
+    """The distribution p (k,) that maximizes the log-likelihood n sum_y f_y log (p Q)_y, in nats.
 
-    gap : an upper bound, in nats, on how far the maximum is above `log_likelihood`.
+    gap : an upper bound, in nats, on the difference between the maximum and `log_likelihood`.
     """
 
     p: Array
@@ -42,10 +42,10 @@ class Maximum:
 class MaximumLikelihood:
     """The maximum-likelihood estimate on the simplex [DLR], [VR].
 
-    It maximises the concave function l(p) = sum_y c_y log (p Q)_y over the distributions p. Since p . grad l(p) = n at
-    every p, l(p*) - l(p) <= max_x grad_x l(p) - n, which `Maximum.gap` reports.
+    It maximizes the concave function l(p) = sum_y c_y log (p Q)_y over the distributions p. Since p . grad l(p) = n at
+    every p, l(p*) - l(p) <= max_x grad_x l(p) - n. `Maximum.gap` reports this bound.
 
-    tolerance : the gap, in nats a respondent, at which the search stops. Raises `SolverError` if it is not reached.
+    tolerance : the final gap of the search, in nats per respondent. Raises `SolverError` if it is not reached.
 
     >>> from ldpopt_survey import estimate
     >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]], MaximumLikelihood()).values.round(4)
@@ -56,12 +56,12 @@ class MaximumLikelihood:
     name = "maximum likelihood"
 
     def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
-        """Proportions (k,) and the efficient left inverse at them (k, m)."""
+        """Fit the proportions (k,) and the efficient left inverse at them (k, m)."""
         p = self.maximum(frequencies, channel).p
         return p, efficient_loadings(channel, p)
 
     def maximum(self, frequencies: Array, channel: Channel, n: float = 1.0) -> Maximum:
-        """The maximum for frequencies (m,) of `n` reports, with its gap."""
+        """Find the maximum for frequencies (m,) of `n` reports, with its gap."""
         require_identifiable(channel)
         q = channel.matrix
         impossible = np.flatnonzero((frequencies > 0) & (q.max(axis=0) == 0))
@@ -75,29 +75,32 @@ class MaximumLikelihood:
                 f"maximum likelihood: stopped {best_gap:.2g} nats a respondent from the maximum; "
                 "the channel is nearly non-identifiable, or the tolerance is below rounding"
             )
-        used = frequencies > 0
-        value = float(n * (frequencies[used] @ np.log(best @ q[:, used])))
+        occurs = frequencies > 0
+        value = float(n * (frequencies[occurs] @ np.log(best @ q[:, occurs])))
         return Maximum(best, value, max(best_gap, 0.0) * n)
 
 
-def maxima(frequencies: Array, q: Array, tolerance: float, rounds: int = 100) -> tuple[Array, Array]:
-    """Maximum likelihood for every row of `frequencies`, (r, m): proportions (r, k) and gaps, in nats a respondent.
+def maxima(frequencies: Array, q: Array, tolerance: float, max_steps: int = 100) -> tuple[Array, Array]:
+    """Maximize the likelihood for every row of `frequencies`, (r, m).
 
-    Primal-dual Newton for min sum x - sum f log(x Q) over x >= 0, whose solution sums to 1 by itself. A row stops when
-    its gap is at most `tolerance`, or after `rounds`.
+    The result has the proportions (r, k) and the gaps, in nats per respondent. The method is primal-dual Newton for min
+    sum x - sum f log(x Q) over x >= 0, whose solution sums to 1 without a constraint. A row stops when its gap is at
+    most `tolerance`, or after `max_steps`.
     """
-    step = max(1, ENTRIES // q.size)
-    parts = [_maxima(frequencies[row : row + step], q, tolerance, rounds) for row in range(0, len(frequencies), step)]
+    step = max(1, MAX_NEWTON_ENTRIES // q.size)
+    parts = [
+        _maxima(frequencies[row : row + step], q, tolerance, max_steps) for row in range(0, len(frequencies), step)
+    ]
     return np.concatenate([p for p, _ in parts]), np.concatenate([gap for _, gap in parts])
 
 
-def _maxima(frequencies: Array, q: Array, tolerance: float, rounds: int) -> tuple[Array, Array]:
+def _maxima(frequencies: Array, q: Array, tolerance: float, max_steps: int) -> tuple[Array, Array]:
     k = len(q)
     best = np.full((len(frequencies), k), 1 / k)
     best_gap = _gradient(best, frequencies, q)[1].max(axis=1) - 1
     x, f, rows = best.copy(), frequencies, np.arange(len(frequencies))
     slack = np.maximum(1 - _gradient(x, f, q)[1], 0.1)
-    for _ in range(rounds):
+    for _ in range(max_steps):
         root, g = _gradient(x, f, q)
         residual = 1 - g - slack
         close = np.abs(residual).max(axis=1) < 1e-3
@@ -113,23 +116,23 @@ def _maxima(frequencies: Array, q: Array, tolerance: float, rounds: int) -> tupl
         x, slack = x + size * dx, slack + size * ds
         candidate = np.where((x > slack) | (goal >= 1e-10), x, 0.0)
         candidate = candidate / candidate.sum(axis=1, keepdims=True)
-        possible = ((candidate @ q > 0) | (f == 0)).all(axis=1)
-        gap = np.where(possible, _gradient(candidate, f, q)[1].max(axis=1) - 1, np.inf)
-        better = gap < best_gap[rows]
-        best[rows[better]], best_gap[rows[better]] = candidate[better], gap[better]
+        is_possible = ((candidate @ q > 0) | (f == 0)).all(axis=1)
+        gap = np.where(is_possible, _gradient(candidate, f, q)[1].max(axis=1) - 1, np.inf)
+        is_better = gap < best_gap[rows]
+        best[rows[is_better]], best_gap[rows[is_better]] = candidate[is_better], gap[is_better]
         # One step more than the tolerance needs, since Newton's last step gains the most digits.
-        busy = ~possible | (best_gap[rows] > tolerance) | (target >= 1e-3 * tolerance)
-        if not busy.any():
+        is_unfinished = ~is_possible | (best_gap[rows] > tolerance) | (target >= 1e-3 * tolerance)
+        if not is_unfinished.any():
             break
-        x, slack, f, rows = x[busy], slack[busy], f[busy], rows[busy]
+        x, slack, f, rows = x[is_unfinished], slack[is_unfinished], f[is_unfinished], rows[is_unfinished]
     return best, best_gap
 
 
 def _gradient(p: Array, f: Array, q: Array) -> tuple[Array, Array]:
-    """sqrt(f) / (p Q), and d/dp of sum f log(p Q), row by row. Outputs that were not seen count as zero."""
-    seen = (f > 0) & (p @ q > 0)
-    marginal = np.where(seen, p @ q, 1.0)
-    return np.where(seen, np.sqrt(f) / marginal, 0.0), np.asarray(np.where(seen, f / marginal, 0.0) @ q.T)
+    """sqrt(f) / (p Q), and d/dp of sum f log(p Q), row by row. Outputs that did not occur count as zero."""
+    occurs = (f > 0) & (p @ q > 0)
+    marginal = np.where(occurs, p @ q, 1.0)
+    return np.where(occurs, np.sqrt(f) / marginal, 0.0), np.asarray(np.where(occurs, f / marginal, 0.0) @ q.T)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,11 +146,11 @@ class Bootstrap(Estimated):
 
     @property
     def covariance(self) -> Array:
-        """(k, k) covariance of the draws."""
+        """Covariance (k, k) of the draws."""
         return np.atleast_2d(np.cov(self.draws, rowvar=False))
 
     def intervals(self, level: float = 0.95) -> Intervals:
-        """Percentile intervals: the middle `level` of the draws."""
+        """Compute percentile intervals: the middle `level` of the draws."""
         check_level(level)
         tail = (1 - level) / 2
         lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
@@ -166,10 +169,10 @@ class Bootstrap(Estimated):
 def parametric_bootstrap(
     data: Any, channel: ChannelLike, rng: Rng = None, replications: int = 2000, estimator: Estimator | None = None
 ) -> Bootstrap:
-    """Simulate `replications` surveys of the same size from the estimate, and estimate each [Efron].
+    """Simulate `replications` surveys of the same size, and estimate each [Efron].
 
-    The estimate is first projected on the simplex (made non-negative with sum 1). A table with weights, strata or
-    clusters is `InvalidInput`, since linearisation gives its variance (`Estimate.covariance`).
+    The surveys are simulated from the estimate, projected on the simplex (nonnegative with sum 1). A table with
+    weights, strata or clusters is `InvalidInput`, since linearization gives its variance (`Estimate.covariance`).
 
     >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng=5, estimator=MaximumLikelihood())
     >>> b.standard_errors.round(3)
@@ -188,7 +191,7 @@ def parametric_bootstrap(
 
 
 def fit_many(frequencies: Array, channel: Channel, estimator: Estimator, n: float = math.inf) -> Array:
-    """The estimates (r, k) for `frequencies` (r, m), computed together if the estimator allows it."""
+    """Fit the estimates (r, k) for `frequencies` (r, m), in one batch if possible."""
     if isinstance(estimator, MaximumLikelihood):
         return maxima(frequencies, channel.matrix, estimator.tolerance)[0]
     if channel.shape[0] == channel.shape[1]:

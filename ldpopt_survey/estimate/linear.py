@@ -1,4 +1,7 @@
-"""Frequencies of reports -> linear estimates of shares: every unbiased one is a left inverse of the channel [Rao]."""
+"""Frequencies of reports -> linear estimates of proportions.
+
+Every unbiased linear estimate is a left inverse of the channel [Rao].
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ __all__ = [
 
 
 class NotIdentifiable(InvalidInput):
-    """The reports do not determine what was asked for; `contrasts` are weighted sums that they do determine.
+    """The reports do not determine the requested quantity; `contrasts` are weighted sums that they do determine.
 
     >>> from ldpopt_survey import estimate
     >>> estimate([45, 55], [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
@@ -42,7 +45,7 @@ class NotIdentifiable(InvalidInput):
 
 
 class Estimator(Protocol):
-    """A rule that `estimate` can use: it gives values, and the loadings (weights) of the outputs in them."""
+    """A rule that `estimate` can use: it returns values, and the loadings (weights) of the outputs in them."""
 
     @property
     def name(self) -> str:
@@ -50,14 +53,17 @@ class Estimator(Protocol):
         ...
 
     def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
-        """The proportions (k,) from n reports, and the left inverse of Q^T (k, m) that describes their error."""
+        """Fit the proportions (k,) to n reports, and return the left inverse of Q^T (k, m).
+
+        The left inverse describes the error of the proportions.
+        """
         ...
 
 
 def fisher_information(channel: ChannelLike, p: ArrayLike) -> Array:
-    """J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k) [Rao, chapter 5].
+    """Compute J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k).
 
-    p : distribution, shape (k,). Outputs that never occur under p are left out.
+    p : distribution, shape (k,). Outputs that never occur under p are left out [Rao, chapter 5].
 
     >>> fisher_information([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
     array([[1.36, 0.64],
@@ -65,14 +71,15 @@ def fisher_information(channel: ChannelLike, p: ArrayLike) -> Array:
     """
     channel = as_channel(channel)
     q, m = channel.matrix, channel.push(distribution(p, "p", size=channel.shape[0], labels=channel.inputs))
-    used = m > 0
-    return np.asarray((q[:, used] / m[used]) @ q[:, used].T)
+    is_possible = m > 0
+    return np.asarray((q[:, is_possible] / m[is_possible]) @ q[:, is_possible].T)
 
 
 def asymptotic_covariance(channel: ChannelLike, p: ArrayLike, n: int = 1) -> Array:
-    """(J^-1 - p p^T) / n, the covariance of the efficient estimate of p from n reports, shape (k, k) [Rao, chapter 5].
+    """Compute (J^-1 - p p^T) / n, the covariance of the efficient estimate of p, shape (k, k).
 
-    For a square channel it is the exact covariance of the unbiased estimate, for every p.
+    The estimate is from n reports [Rao, chapter 5]. For a square channel it is the exact covariance of the unbiased
+    estimate, for every p.
 
     >>> warner = [[0.8, 0.2], [0.2, 0.8]]
     >>> round(float(asymptotic_covariance(warner, [0.3, 0.7], 100)[0, 0]), 10)  # (.3*.7 + .8*.2/.6**2)/100
@@ -83,22 +90,28 @@ def asymptotic_covariance(channel: ChannelLike, p: ArrayLike, n: int = 1) -> Arr
     return report_covariance(efficient_loadings(channel, p), channel.push(p)) / positive_integer(n, "n")
 
 
-def centred(loadings: Array, frequencies: Array) -> Array:
-    """The loadings (r, m) minus their means under `frequencies` (m,): the influence of one report on each estimate."""
+def centered(loadings: Array, frequencies: Array) -> Array:
+    """Subtract the means under `frequencies` (m,) from the loadings (r, m).
+
+    The result is the influence of one report on each estimate.
+    """
     return np.asarray(loadings - (loadings @ frequencies)[:, None])
 
 
 def report_covariance(loadings: Array, frequencies: Array) -> Array:
-    """l diag(f) l^T - t t^T, t = l f, of one report, (r, r). The means are taken off first, so no digits cancel."""
-    away = centred(loadings, frequencies)
-    return np.asarray((away * frequencies) @ away.T)
+    """Compute l diag(f) l^T - t t^T, t = l f, of one report, (r, r).
+
+    The means are subtracted first, so no digits cancel.
+    """
+    deviations = centered(loadings, frequencies)
+    return np.asarray((deviations * frequencies) @ deviations.T)
 
 
 def estimable_contrasts(channel: ChannelLike) -> Array:
-    """A basis, shape (rank, k), of the contrasts a . p (weighted sums of proportions) that the reports determine.
+    """Find a basis, shape (rank, k), of the contrasts a . p that the reports determine.
 
-    a . p is a linear function of the distribution of the reports exactly if Q v = a for some v [Rao, chapter 4]. The
-    basis comes from elimination, so many entries are zero.
+    A contrast is a weighted sum of proportions. It is a linear function of the distribution of the reports exactly if Q
+    v = a for some v [Rao, chapter 4]. The basis comes from elimination, so many entries are zero.
 
     >>> estimable_contrasts([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
     array([[1., 1., 0.],
@@ -113,8 +126,8 @@ def estimable_contrasts(channel: ChannelLike) -> Array:
             continue
         rows[[row, pivot]] = rows[[pivot, row]]
         rows[row] /= rows[row, column]
-        others = np.arange(len(rows)) != row
-        rows[others] -= rows[others, column][:, None] * rows[row]
+        other_rows = np.arange(len(rows)) != row
+        rows[other_rows] -= rows[other_rows, column][:, None] * rows[row]
         row += 1
         if row == len(rows):
             break
@@ -123,7 +136,10 @@ def estimable_contrasts(channel: ChannelLike) -> Array:
 
 
 def require_identifiable(channel: Channel) -> Array | None:
-    """Raise `NotIdentifiable` unless Q has rank k. The result is the inverse of a square Q that is clearly regular."""
+    """Raise `NotIdentifiable` unless Q has rank k.
+
+    The result is the inverse of a square Q that is clearly regular, else None.
+    """
     q = channel.matrix
     if q.shape[0] == q.shape[1] and channel.inverse is not None:
         return channel.inverse
@@ -138,23 +154,23 @@ def require_identifiable(channel: Channel) -> Array | None:
     rank = int(np.sum(s > threshold))
     if rank == len(q):
         return None
-    contrasts, shown = _known_contrasts(channel)
+    contrasts, description = _estimable_contrasts_text(channel)
     raise NotIdentifiable(
         f"channel: expected rank {len(q)}, so that every proportion is identifiable, got rank {rank}; "
-        f"what can be estimated: {shown} (see estimate_contrasts)",
+        f"what can be estimated: {description} (see estimate_contrasts)",
         contrasts,
     )
 
 
-def _known_contrasts(channel: Channel) -> tuple[Array, str]:
+def _estimable_contrasts_text(channel: Channel) -> tuple[Array, str]:
     """The contrasts that the reports determine, and the first of them in words."""
     contrasts = estimable_contrasts(channel)
-    shown = "; ".join(contrast_name(row, channel.inputs) for row in contrasts[:6])
-    return contrasts, shown + (f"; and {len(contrasts) - 6} more" if len(contrasts) > 6 else "")
+    description = "; ".join(contrast_name(row, channel.inputs) for row in contrasts[:6])
+    return contrasts, description + (f"; and {len(contrasts) - 6} more" if len(contrasts) > 6 else "")
 
 
 def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
-    """A contrast in words, such as 'p(a) - 0.5 p(c)'."""
+    """Write a contrast in words, such as 'p(a) - 0.5 p(c)'."""
     text = ""
     for weight, label in zip(row, labels, strict=True):
         if weight:
@@ -165,24 +181,28 @@ def contrast_name(row: Array, labels: tuple[Any, ...]) -> str:
 
 
 def contrast_loadings(channel: Channel, contrasts: Array) -> Array:
-    """Loadings b, shape (r, m), of smallest norm with Q b = a for every contrast a. They are unbiased for every p."""
+    """Find loadings b, shape (r, m), of smallest norm with Q b = a for every contrast a.
+
+    They are unbiased for every p. `NotIdentifiable` if there are none.
+    """
     s, threshold = _singular(channel.matrix)
     inverse = np.linalg.pinv(channel.matrix, rcond=threshold / s[0])
     loadings, identified = _identified(channel, np.asarray((inverse @ contrasts.T).T), contrasts, 1e-9)
     if not identified.all():
-        known, shown = _known_contrasts(channel)
+        known_contrasts, description = _estimable_contrasts_text(channel)
         name = contrast_name(contrasts[int(np.argmin(identified))], channel.inputs)
         raise NotIdentifiable(
-            f"contrast: expected a combination of {shown}, got {name}, which no function of the reports estimates "
-            "without bias", known,
+            f"contrast: expected a combination of {description}, got {name}, which no function of the reports "
+            "estimates without bias", known_contrasts,
         )  # fmt: skip
     return loadings
 
 
 def efficient_contrasts(channel: Channel, p: Array, contrasts: Array) -> tuple[Array, Array]:
-    """Loadings (r, m) that estimate contrasts (r, k) of all distributions without bias, with the least variance at p.
+    """Find loadings (r, m) that estimate contrasts (r, k) of all distributions without bias.
 
-    With them the mask (r,) of the contrasts that the channel identifies; the loadings of others mean nothing.
+    They have the least variance at p. The second result is the mask (r,) of the contrasts that the channel identifies;
+    the loadings of others have no meaning.
     """
     q = channel.matrix
     m = np.maximum(p @ q, 1e-9 * q.mean(axis=0))
@@ -197,89 +217,97 @@ def _identified(channel: Channel, loadings: Array, contrasts: Array, tolerance: 
 
 
 def contrast_variances(channel: Channel, p: Array, contrasts: Array) -> Array:
-    """(r,) the variance, of one report at p, of the efficient estimate of each contrast; inf where there is none."""
+    """Compute the variance (r,), per report at p, of the efficient estimate of each contrast.
+
+    It is inf for a contrast that is not identified.
+    """
     loadings, identified = efficient_contrasts(channel, p, contrasts)
-    law = channel.push(p)
-    return np.where(identified, loadings**2 @ law - (loadings @ law) ** 2, np.inf)
+    report_distribution = channel.push(p)
+    return np.where(identified, loadings**2 @ report_distribution - (loadings @ report_distribution) ** 2, np.inf)
 
 
 _NORMAL_95 = 1.959963984540054
 MAX_LOADINGS = 10**8
-"""The most numbers that are formed to say whether a table is estimable."""
+"""The largest number of loadings that are computed to decide whether a table is estimable."""
 
-WIDEST = 0.5
-"""The half-width of a 95 % interval beyond which a share counts as not estimable: it would exclude hardly anything."""
+MAX_HALF_WIDTH = 0.5
+"""The half-width of a 95 % interval beyond which a proportion counts as not estimable: it would exclude very little."""
 
-RARE = 0.2
-"""The largest sum of |a report's part|^3 over variance^1.5 and sqrt(n) of a contrast that counts as estimable.
+MAX_LYAPUNOV_RATIO = 0.2
+"""The largest Lyapunov ratio E|influence|^3 / (variance^1.5 sqrt(n)) of a contrast that counts as estimable.
 
-A contrast that rests on a report of probability q has about 1/sqrt(n q), so that it needs 25 of them: with few, that
-report may well not come, and the error that would be printed is that of other reports. At 0.31 intervals that say 95 %
-covered 91 % (experiments/surveys/coverage/tables.py)."""
+For a contrast that rests on a report of probability q the ratio is about 1/sqrt(n q), so that it needs 25 of them. With
+fewer, that report may not occur, and the printed error would be that of other reports. At 0.31 the coverage of 95 %
+intervals was 91 % (experiments/surveys/coverage/tables.py)."""
 
 
 def estimable(
     channel: Channel | Sequence[Channel], p: Array | Sequence[Array], contrasts: Array | Sequence[Array], n: float
 ) -> npt.NDArray[np.bool_]:
-    """Return True for each contrast (r, k) that n reports of answers with the distribution p tell: see `is_told`.
+    """Return True for each contrast (r, k) of which n reports give a useful interval: see `are_estimable`.
 
-    Of several channels with a report each, whose answers are taken as independent, the contrasts are all products.
+    The answers have the distribution p. For several channels with a report each, whose answers are taken as
+    independent, the contrasts are all products.
 
     >>> traces = Channel(np.array([[0.6, 0.4 - 1e-9, 1e-9], [0.4, 0.6, 0.0], [0.4 - 1e-9, 0.6, 1e-9]]))
     >>> estimable(traces, np.full(3, 1 / 3), np.eye(3)[1:], 1e4)
     array([False, False])
     """
-    return is_told(*contrast_moments(channel, p, contrasts), n)
+    return are_estimable(*contrast_moments(channel, p, contrasts), n)
 
 
 def contrast_moments(
     channel: Channel | Sequence[Channel], p: Array | Sequence[Array], contrasts: Array | Sequence[Array]
 ) -> tuple[npt.NDArray[np.bool_], Array, Array]:
-    """Compute, for each contrast, whether reports identify it, and two moments of the estimate from one report.
+    """Compute which contrasts the reports identify, and two moments of their estimates.
 
-    Returns three arrays (r,): identified; the variance; the third absolute central moment. Arguments as for
-    `estimable`.
+    The three arrays (r,) are: identified; the variance of the estimate from one report; its third absolute central
+    moment. Arguments as for `estimable`.
     """
-    several = [(channel, p, contrasts)] if isinstance(channel, Channel) else zip(channel, p, contrasts, strict=True)
-    known, law, loadings = np.ones(1, dtype=bool), np.ones(1), np.ones((1, 1))
-    for each, given, rows in several:
-        found, identified = efficient_contrasts(each, np.asarray(given), np.asarray(rows))
-        known = np.outer(known, identified).ravel()
-        if len(found) * len(loadings) * found.shape[1] * loadings.shape[1] > MAX_LOADINGS:
+    questions = [(channel, p, contrasts)] if isinstance(channel, Channel) else zip(channel, p, contrasts, strict=True)
+    is_identified, report_distribution, loadings = np.ones(1, dtype=bool), np.ones(1), np.ones((1, 1))
+    for question_channel, pilot, rows in questions:
+        question_loadings, identified = efficient_contrasts(question_channel, np.asarray(pilot), np.asarray(rows))
+        is_identified = np.outer(is_identified, identified).ravel()
+        if len(question_loadings) * len(loadings) * question_loadings.shape[1] * loadings.shape[1] > MAX_LOADINGS:
             raise invalid("table", "fewer answers and reports of the questions together", Phrase("too many"))
-        law, loadings = np.outer(law, each.push(np.asarray(given))).ravel(), np.asarray(np.kron(loadings, found))
-    away = np.abs(centred(loadings, law))
-    return np.asarray(known > 0, dtype=np.bool_), np.asarray(away**2 @ law), np.asarray(away**3 @ law)
+        report_distribution = np.outer(report_distribution, question_channel.push(np.asarray(pilot))).ravel()
+        loadings = np.asarray(np.kron(loadings, question_loadings))
+    deviations = np.abs(centered(loadings, report_distribution))
+    variances, third_moments = deviations**2 @ report_distribution, deviations**3 @ report_distribution
+    return np.asarray(is_identified > 0, dtype=np.bool_), np.asarray(variances), np.asarray(third_moments)
 
 
-def is_told(
+def are_estimable(
     identified: npt.NDArray[np.bool_], variances: Array, third_moments: Array, n: float
 ) -> npt.NDArray[np.bool_]:
-    """Return True for each estimate that n reports determine: by its variance, and not by a rank.
+    """Return True for each estimate that n reports determine, by its variance and not by a rank.
 
-    The reports identify it, its 95 % interval is narrower than `WIDEST` to each side, and it does not rest on reports
-    so rare that an interval from the normal distribution would be wrong (`RARE`) [Lyapunov's ratio].
+    The reports must identify it, and its 95 % interval must have a half-width of at most `MAX_HALF_WIDTH`. The normal
+    approximation of the interval must be accurate, so it must not rest on very rare reports (`MAX_LYAPUNOV_RATIO`)
+    [Lyapunov's ratio].
     """
-    narrow = _NORMAL_95 * np.sqrt(variances / n) <= WIDEST
-    common = third_moments <= RARE * math.sqrt(n) * variances**1.5
-    return np.asarray(identified & narrow & common, dtype=np.bool_)
+    is_narrow = _NORMAL_95 * np.sqrt(variances / n) <= MAX_HALF_WIDTH
+    rests_on_common_reports = third_moments <= MAX_LYAPUNOV_RATIO * math.sqrt(n) * variances**1.5
+    return np.asarray(identified & is_narrow & rests_on_common_reports, dtype=np.bool_)
 
 
 def efficient_loadings(channel: Channel, p: Array) -> Array:
-    """The generalised-least-squares left inverse L = J^-1 Q D^-1, D = diag(p Q), at p; shape (k, m).
+    """Compute the generalized-least-squares left inverse L = J^-1 Q D^-1, shape (k, m).
 
-    L Q^T = I, so L f is unbiased for every p, with the least variance at p. Outputs of probability 0 get a small one.
+    D = diag(p Q). L Q^T = I, so L f is unbiased for every p, with the least variance at p. Outputs of probability 0
+    count as having a small one.
     """
     q = channel.matrix
     if len(q) == q.shape[1]:
         return np.asarray(np.linalg.inv(q).T)
     m = np.maximum(p @ q, 1e-9 * q.mean(axis=0))
-    used = m > 0
+    is_possible = m > 0
     loadings = np.zeros(q.shape)
-    root = np.sqrt(m[used])
+    root = np.sqrt(m[is_possible])
     # J^-1 Q D^-1 from a QR factorisation, which does not square the condition number.
-    basis, triangle = np.linalg.qr((q[:, used] / root).T)
-    loadings[:, used] = np.linalg.solve(triangle, basis.T) / root
+    basis, triangle = np.linalg.qr((q[:, is_possible] / root).T)
+    loadings[:, is_possible] = np.linalg.solve(triangle, basis.T) / root
     return loadings
 
 
@@ -290,26 +318,26 @@ def _singular(q: Array) -> tuple[Array, float]:
 
 
 def pilot_of(loadings: Array, frequencies: Array, n: float) -> Array:
-    """A pilot from a first estimate by loadings (k, m) of n reports: projected, and mixed with even shares.
+    """Estimate a pilot by loadings (k, m) of n reports: projected, and mixed with the uniform.
 
-    The mixture is that of k respondents more in each of k categories, as sure as these reports are, and at least a
-    hundredth. Otherwise the loadings would follow the scatter of few reports, with bias and errors stated too small.
+    The mixture is that of k more respondents in each of k categories, as precise as these reports, and at least a
+    hundredth. Without it the loadings would follow the scatter of few reports, with bias and understated errors.
     """
     first, k = loadings @ frequencies, len(loadings)
-    spread = float((loadings**2 @ frequencies - first**2).sum())
-    told = n * min(1.0, (1 - 1 / k) / spread) if spread > 0 else n
-    share = max(0.01, k * k / (told + k * k)) if math.isfinite(n) else 0.01
-    return np.asarray((1 - share) * simplex_projection(first) + share / k)
+    total_variance = float((loadings**2 @ frequencies - first**2).sum())
+    equivalent_n = n * min(1.0, (1 - 1 / k) / total_variance) if total_variance > 0 else n
+    uniform_weight = max(0.01, k * k / (equivalent_n + k * k)) if math.isfinite(n) else 0.01
+    return np.asarray((1 - uniform_weight) * simplex_projection(first) + uniform_weight / k)
 
 
 @dataclass(frozen=True)
 class GeneralizedLeastSquares:
     """The unbiased linear estimate that has the least variance at a pilot, a guess of the true distribution.
 
-    at : the pilot, shape (k,). Without one, a first estimate uses the uniform distribution as its pilot, and a second
-        the first one, projected and mixed with the uniform distribution as if each of the k categories had k
-        respondents more. The result is asymptotically efficient and unbiased up to O(1/n). For a square channel the
-        pilot does not matter.
+    pilot : shape (k,). Without one, a first estimate uses the uniform distribution as its pilot. A second estimate uses
+        the first one, projected and mixed with the uniform distribution as if each of the k categories had k more
+        respondents. The result is asymptotically efficient and unbiased up to O(1/n). For a square channel the pilot
+        does not matter.
 
     Estimates may be negative. Projection is a separate step (`simplex_projection`, `norm_sub`).
 
@@ -318,24 +346,24 @@ class GeneralizedLeastSquares:
     array([-0.1667,  1.1667])
     """
 
-    at: tuple[float, ...] | None = None
+    pilot: tuple[float, ...] | None = None
     name = "generalised least squares"
 
     def __post_init__(self) -> None:
-        if self.at is not None:
-            object.__setattr__(self, "at", tuple(distribution(self.at, "pilot").tolist()))
+        if self.pilot is not None:
+            object.__setattr__(self, "pilot", tuple(distribution(self.pilot, "pilot").tolist()))
 
     def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
-        """Proportions (k,) and the left inverse used (k, m)."""
+        """Fit the proportions (k,), and return the left inverse used (k, m)."""
         inverse = require_identifiable(channel)
         if inverse is not None:
-            if self.at is not None:
-                distribution(self.at, "pilot", size=len(inverse))
+            if self.pilot is not None:
+                distribution(self.pilot, "pilot", size=len(inverse))
             return inverse.T @ frequencies, inverse.T
         k = channel.shape[0]
-        p = np.full(k, 1 / k) if self.at is None else distribution(self.at, "pilot", size=k)
+        p = np.full(k, 1 / k) if self.pilot is None else distribution(self.pilot, "pilot", size=k)
         loadings = efficient_loadings(channel, p)
-        if self.at is None and k != channel.shape[1]:
+        if self.pilot is None and k != channel.shape[1]:
             loadings = efficient_loadings(channel, pilot_of(loadings, frequencies, n))
         return loadings @ frequencies, loadings
 
@@ -352,7 +380,7 @@ class LeastSquares:
     name = "least squares"
 
     def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
-        """Proportions (k,) and the pseudo-inverse (k, m)."""
+        """Fit the proportions (k,), and return the pseudo-inverse (k, m)."""
         require_identifiable(channel)
         loadings = np.asarray(np.linalg.pinv(channel.matrix.T))
         return loadings @ frequencies, loadings
@@ -375,10 +403,10 @@ class LeftInverse(ByValue):
         object.__setattr__(self, "matrix", finite_array(self.matrix, "left inverse", 2))
 
     def fit(self, frequencies: Array, channel: Channel, n: float = math.inf) -> tuple[Array, Array]:
-        """Proportions (k,) and the given matrix (k, m)."""
+        """Fit the proportions (k,), and return the given matrix (k, m)."""
         if self.matrix.shape != channel.shape:
             raise invalid("left inverse", f"shape {channel.shape}", f"shape {self.matrix.shape}")
-        off = float(np.abs(self.matrix @ channel.matrix.T - np.eye(channel.shape[0])).max())
-        if off > 1e-9 * (1 + float(np.abs(self.matrix).max())):
-            raise invalid("left inverse", "L Q^T = I within 1e-09", f"off by {off:.3g}")
+        error = float(np.abs(self.matrix @ channel.matrix.T - np.eye(channel.shape[0])).max())
+        if error > 1e-9 * (1 + float(np.abs(self.matrix).max())):
+            raise invalid("left inverse", "L Q^T = I within 1e-09", f"off by {error:.3g}")
         return self.matrix @ frequencies, self.matrix

@@ -1,8 +1,8 @@
-"""Cheaters, who do not follow the instructions: their share, the shares of the answers among the others, and tests.
+"""Non-compliant respondents ("cheaters"): their proportion, the proportions of answers among the others, and tests.
 
-A respondent who cheats always gives the report that looks safest, whatever the channel says. The model treats cheating
-as one more answer, whose row of the channel always gives that report. The share of cheaters is then estimated like the
-share of any answer, as long as the reports identify it. The reports of one channel never do. The reports of two random
+A respondent who cheats always gives the report that looks safest, regardless of the channel. The model treats cheating
+as one more answer, whose row of the channel always gives that report. The proportion of cheaters is then estimated like
+that of any answer, as long as the reports identify it. The reports of one channel never do. The reports of two random
 groups with different channels do, and so do the reports of a question that is asked twice.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, unit_interval
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.estimate import Estimate
@@ -30,16 +30,18 @@ from ldpopt_survey.estimate.sampled import as_table
 from ldpopt_survey.hypothesis_tests import TestResult
 
 CHEATS = "does not comply"
-"""The name of the answer that stands for people who do not follow the instructions."""
+"""The answer that represents people who do not follow the instructions."""
 
 
 def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = ("no", "yes")) -> Channel:
-    """The channel of directed answers: told to say yes with probability `yes`, no with `no`, else the truth.
+    """Build the channel of directed answers: a forced "yes", a forced "no", or the truth.
+
+    yes, no : the probabilities of the two forced answers.
 
     In the cheating detection model a group has `no` = 0 [CDM]; in its symmetric form both are positive [CDMsym]. In the
     stochastic lie detector, 1 - `yes` is the probability that people without the trait say no [SLD]. With `no` = 0 a
-    "no" gives an answer away, so there is no local privacy. `InvalidInput` for probabilities outside [0, 1], or with a
-    sum above 1.
+    "no" discloses the answer, so the channel has no local privacy. `InvalidInput` for probabilities outside [0, 1], or
+    with a sum above 1.
 
     >>> directed_answers(0.3).matrix
     array([[0.7, 0.3],
@@ -52,9 +54,9 @@ def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = 
 
 
 def repeated(channel: ChannelLike, times: int = 2) -> Channel:
-    """The channel of the same question asked several times with fresh randomness; reports are tuples [Kuk].
+    """Build the channel of one question asked several times with fresh randomness [Kuk].
 
-    The epsilon (nats) is `times` that of one report. `InvalidInput` for fewer than two times.
+    Reports are tuples. The epsilon (nats) is `times` that of one report. `InvalidInput` for fewer than two times.
 
     >>> repeated([[0.8, 0.2], [0.2, 0.8]]).matrix.round(2)
     array([[0.64, 0.16, 0.16, 0.04],
@@ -72,7 +74,10 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
 
 
 def with_cheaters(channel: ChannelLike, report: Label = None, law: ArrayLike | None = None) -> Channel:
-    """The channel with one more answer, `CHEATS`, whose report is always `report`, or has the distribution `law`, (m,).
+    """Add an answer, `CHEATS`, to the channel.
+
+    report : the report that cheaters always give.
+    law : (m,) the distribution of their reports instead.
 
     `InvalidInput` for a report that the channel does not give.
 
@@ -98,10 +103,10 @@ def with_cheaters(channel: ChannelLike, report: Label = None, law: ArrayLike | N
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compliance(Result):
-    """Shares of the answers and of cheaters, estimated when some respondents may not follow the instructions.
+    """Proportions of the answers and of cheaters, estimated when some respondents may not follow the instructions.
 
-    estimate : the `Estimate` of shares that sum to 1: for each answer the share of people who comply and have this
-        answer, and for `CHEATS` the share of those who do not comply.
+    estimate : the `Estimate` of proportions that sum to 1. For each answer it is the proportion of people who comply
+        and have this answer. For `CHEATS` it is the proportion of people who do not comply.
     honest : the pooled channel of all groups, without cheaters.
     """
 
@@ -113,19 +118,20 @@ class Compliance(Result):
 
     @property
     def cheaters(self) -> Estimate:
-        """The share of people who do not comply, with its error. The estimate may be negative."""
+        """The proportion of people who do not comply, with its error. The estimate may be negative."""
         return self.estimate.contrast([float(label == CHEATS) for label in self.estimate.labels], (CHEATS,))
 
     def among_compliers(self, answer: Label) -> Ratio:
-        """The share of an answer among the people who comply."""
+        """Estimate the proportion of an answer among the people who comply."""
         row, cheats = self._rows(answer)
-        return Ratio.of(self.estimate, row, 1 - cheats, f"{answer} among those who comply")
+        return Ratio.from_contrasts(self.estimate, row, 1 - cheats, f"{answer} among those who comply")
 
     def bounds(self, answer: Label, level: float = 0.95) -> tuple[float, float]:
-        """Bounds on the share of an answer in the whole population, for any number of cheaters with this answer.
+        """Bound the proportion of an answer in the whole population, for any answers of cheaters.
 
-        They are the lower limit of the share if no cheater has the answer, and the upper one if all have it, cut to [0,
-        1]. In either case they have at least `level` confidence [CDM; ImbensManski].
+        The lower bound is the lower limit of the proportion if no cheater has the answer, and the upper bound the upper
+        limit if all have it. Both are cut to [0, 1]. In either case they have at least `level` confidence [CDM;
+        ImbensManski].
         """
         row, cheats = self._rows(answer)
         low = self.estimate.contrast(row).intervals(Binomial(level)).clip().lower[0]
@@ -133,22 +139,27 @@ class Compliance(Result):
         return float(low), float(max(high, low))
 
     def if_cheaters_have(self, answer: Label) -> tuple[Estimate, Ratio]:
-        """The share of an answer if every cheater has it, and the share of honest people among those with the answer.
+        """Estimate the proportion of an answer if every cheater has it, and the honest part.
 
-        These are pi and t of the stochastic lie detector [SLD], where only people with the trait have a reason to lie.
+        The second result is the proportion of honest people among those with the answer. The two are pi and t of the
+        stochastic lie detector [SLD], where only people with the trait have a reason to lie.
         """
         row, cheats = self._rows(answer)
         share = self.estimate.contrast(row + cheats, (f"p({answer}) with all cheaters",))
-        return share, Ratio.of(self.estimate, row, row + cheats, f"honest, of those with {answer}")
+        return share, Ratio.from_contrasts(self.estimate, row, row + cheats, f"honest, of those with {answer}")
 
     def test(self) -> TestResult:
-        """Likelihood-ratio test of "nobody cheats" against "some cheat as in the model".
+        """Test "nobody cheats" against "some cheat as in the model" by the likelihood ratio.
 
-        A share cannot be below zero. So without cheaters the statistic is 0 in half of the surveys, and chi-squared
-        with one degree of freedom in the other half [SelfLiang].
+        A proportion cannot be below zero. So without cheaters the statistic is 0 in half of the surveys, and
+        chi-squared with one degree of freedom in the other half [SelfLiang].
         """
-        with_them, without = self._largest(self.estimate.channel), self._largest(self.honest)
-        statistic = max(0.0, 2 * (with_them - without)) if with_them > -math.inf else math.nan
+        with_cheaters_value, without_cheaters_value = self._largest(self.estimate.channel), self._largest(self.honest)
+        statistic = (
+            max(0.0, 2 * (with_cheaters_value - without_cheaters_value))
+            if with_cheaters_value > -math.inf
+            else math.nan
+        )
         p = 1.0 if statistic <= 1e-9 else float(chdtrc(1, statistic)) / 2
         return TestResult("nobody cheats", statistic, 1, p)
 
@@ -160,24 +171,24 @@ class Compliance(Result):
         return MaximumLikelihood(1e-11).maximum(f, Channel(matrix), float(self.estimate.n)).log_likelihood
 
     def all_comply(self) -> TestResult:
-        """Likelihood-ratio test of "all comply" against any deviation that the reports can show.
+        """Test "all comply" against any deviation that the reports can show, by likelihood ratio.
 
-        It uses the degrees of freedom that the reports have beyond the shares. Without any the p-value is 1.
+        The test uses the degrees of freedom that the reports have beyond the proportions. Without any the p-value is 1.
         """
         f, n = self.estimate.table.frequencies, self.estimate.n
         waves = [label[0] if isinstance(label, tuple) else 1 for label in self.honest.outputs]
         degrees = len(waves) - len(set(waves)) - (np.linalg.matrix_rank(self.honest.matrix) - 1)
-        used = f > 0
-        free = float(n * np.sum(f[used] * np.log(f[used])))
-        statistic = max(0.0, 2 * (free - self._largest(self.honest)))
+        occurs = f > 0
+        saturated_value = float(n * np.sum(f[occurs] * np.log(f[occurs])))
+        statistic = max(0.0, 2 * (saturated_value - self._largest(self.honest)))
         p = float(chdtrc(degrees, statistic)) if degrees > 0 else 1.0
         return TestResult("everybody complies", statistic, int(degrees), p)
 
     def _rows(self, answer: Label) -> tuple[Array, Array]:
-        """The weights of the share of an answer, and of the share of cheaters."""
+        """The weights of the proportion of an answer, and of the proportion of cheaters."""
         if answer not in self.estimate.labels or answer == CHEATS:
             raise invalid("answer", f"one of {self.estimate.labels[:-1][:8]}", answer)
-        row, cheats = ([float(label == wanted) for label in self.estimate.labels] for wanted in (answer, CHEATS))
+        row, cheats = ([float(label == target) for label in self.estimate.labels] for target in (answer, CHEATS))
         return np.array(row), np.array(cheats)
 
     def __repr__(self) -> str:
@@ -186,7 +197,7 @@ class Compliance(Result):
 
 @dataclass(frozen=True, eq=False)
 class Ratio(Result):
-    """A ratio of two estimated shares, with its standard error and Fieller's confidence interval [Fieller].
+    """A ratio of two estimated proportions, with its standard error and Fieller's confidence interval [Fieller].
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
     >>> estimate_compliance(groups, "no").among_compliers("yes")
@@ -202,27 +213,33 @@ class Ratio(Result):
     degrees: float
 
     @classmethod
-    def of(cls, estimate: Estimate, above: Array, below: Array, name: str) -> Ratio:
-        """The ratio of two contrasts of an estimate; `InvalidInput` unless the denominator `below` is positive."""
-        rows = np.stack([above, below])
-        both = estimate.contrast(rows)
-        (a, b), c = both.values, both.covariance
+    def from_contrasts(cls, estimate: Estimate, numerator: Array, denominator: Array, name: str) -> Ratio:
+        """Estimate the ratio of two contrasts of an estimate.
+
+        `InvalidInput` unless the denominator is positive.
+        """
+        rows = np.stack([numerator, denominator])
+        terms = estimate.contrast(rows)
+        (a, b), c = terms.values, terms.covariance
         if not b > 0:
             raise invalid("ratio", "a positive estimate below", float(b), name)
         variance = (c[0, 0] - 2 * a / b * c[0, 1] + (a / b) ** 2 * c[1, 1]) / b**2
         return cls(name, float(a / b), math.sqrt(max(variance, 0.0)), float(a), float(b),
-                   (float(c[0, 0]), float(c[0, 1]), float(c[1, 1])), both.degrees)  # fmt: skip
+                   (float(c[0, 0]), float(c[0, 1]), float(c[1, 1])), terms.degrees)  # fmt: skip
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The r in [0, 1] with |a - r b| at most the critical value times its error; it may be all of [0, 1]."""
+        """Find the r in [0, 1] with |a - r b| at most the critical value times its error.
+
+        The interval may be all of [0, 1].
+        """
         check_level(level)
         z2 = two_sided(level, self.degrees) ** 2
         (aa, ab, bb), n, d = self.covariance, self.numerator, self.denominator
-        square, half, rest = d * d - z2 * bb, n * d - z2 * ab, n * n - z2 * aa
-        root = half * half - square * rest
-        if not square > 0 or not root >= 0:
+        square, half, constant = d * d - z2 * bb, n * d - z2 * ab, n * n - z2 * aa
+        discriminant = half * half - square * constant
+        if not square > 0 or not discriminant >= 0:
             return 0.0, 1.0
-        ends = sorted((half + sign * math.sqrt(root)) / square for sign in (-1, 1))
+        ends = sorted((half + sign * math.sqrt(discriminant)) / square for sign in (-1, 1))
         return min(max(ends[0], 0.0), 1.0), min(max(ends[1], 0.0), 1.0)
 
     def __repr__(self) -> str:
@@ -236,13 +253,20 @@ def estimate_compliance(
     law: ArrayLike | None = None,
     estimator: Estimator | None = None,
 ) -> Compliance:
-    """Estimate the shares of the answers and of those who do not comply [CDM; SLD].
+    """Estimate the proportions of the answers and of people who do not comply [CDM; SLD].
 
+    Parameters
+    ----------
     groups : a pair (reports or counts, channel) for each random group of one sample; or one pair with the channel of a
         `repeated` question.
     report, law : the report of cheaters, or its distribution, in every group, as in `with_cheaters`.
+    estimator : as in `estimate`.
 
-    Raises `NotIdentifiable` if the channels cannot separate cheaters from an honest answer, as one group that is asked
+    Returns
+    -------
+    Compliance : the proportions, with bounds and tests.
+
+    Raises `NotIdentifiable` if the channels cannot separate cheaters from an honest answer. One group that is asked
     once never can.
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
@@ -253,33 +277,39 @@ def estimate_compliance(
     0.5
     """
     if not groups:
-        raise invalid("groups", "at least one", Phrase("none"))
-    cheating = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
-    estimated = estimate_waves(cheating, estimator)
-    sizes = [as_table(data, channel).n for data, channel in cheating]
+        raise InvalidInput("groups: no groups given; pass at least one pair (reports or counts, channel)")
+    groups_with_cheaters = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
+    estimated = estimate_waves(groups_with_cheaters, estimator)
+    sizes = [as_table(data, channel).n for data, channel in groups_with_cheaters]
     return Compliance(estimated, pooled_channel([channel for _, channel in groups], sizes))
 
 
 def compliance_groups(
     epsilon: float, pilot: ArrayLike = (0.7, 0.2, 0.1), labels: tuple[Label, Label] = ("no", "yes")
 ) -> list[tuple[float, Channel]]:
-    """Two random groups within epsilon (nats) that identify cheaters who say `no`: shares of the sample and channels.
+    """Design two random groups within epsilon (nats) that identify cheaters who say `no`.
 
-    pilot : (3,) the expected shares of no, yes and cheaters. The groups answer by randomized response and its reverse
-        (the extended crosswise design [HHM]), with the shares that minimise the sum of the variances.
+    pilot : (3,) the expected proportions of no, yes and cheaters.
+
+    The result has the fractions of the sample and the channels. The groups answer by randomized response and its
+    reverse (the extended crosswise design [HHM]), with the fractions that minimize the sum of the variances.
 
     >>> [(round(share, 2), channel.matrix.round(3).tolist()) for share, channel in compliance_groups(1.0)]
     [(0.49, [[0.731, 0.269], [0.269, 0.731]]), (0.51, [[0.269, 0.731], [0.731, 0.269]])]
     """
     from scipy.optimize import minimize_scalar
 
-    keep = 1 / (1 + math.exp(-positive_epsilon(epsilon)))
+    truth_probability = 1 / (1 + math.exp(-positive_epsilon(epsilon)))
     p = distribution(pilot, "pilot", size=3)
-    direct, reverse = (Channel([[a, 1 - a], [1 - a, a]], labels, labels) for a in (keep, 1 - keep))
-    both = [Channel(with_cheaters(q, labels[0]).matrix) for q in (direct, reverse)]
+    direct, reverse = (
+        Channel([[a, 1 - a], [1 - a, a]], labels, labels) for a in (truth_probability, 1 - truth_probability)
+    )
+    channels_with_cheaters = [Channel(with_cheaters(q, labels[0]).matrix) for q in (direct, reverse)]
 
-    def variance(share: float) -> float:
-        return float(np.trace(asymptotic_covariance(pooled_channel(both, [share, 1 - share]), p)))
+    def variance(fraction: float) -> float:
+        return float(
+            np.trace(asymptotic_covariance(pooled_channel(channels_with_cheaters, [fraction, 1 - fraction]), p))
+        )
 
-    share = float(minimize_scalar(variance, bounds=(0.02, 0.98), method="bounded").x)
-    return [(share, direct), (1 - share, reverse)]
+    fraction = float(minimize_scalar(variance, bounds=(0.02, 0.98), method="bounded").x)
+    return [(fraction, direct), (1 - fraction, reverse)]

@@ -1,4 +1,4 @@
-"""Estimated shares -> means, quantiles and totals of numbers or bins, and shares among the people who answered."""
+"""Estimated proportions -> means, quantiles, totals, and proportions among people who answered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ldpopt.channel import Label
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.distribution import Array, finite_array, number
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.estimate import Estimate
@@ -25,47 +25,48 @@ _ONE = re.compile(rf"\s*({_NUMBER})\s*")
 _BELOW = re.compile(rf"\s*(?:under|below|less than|<)\s*({_NUMBER})\s*")
 _ABOVE = re.compile(rf"\s*(?:(?:≥|>=)\s*({_NUMBER})|({_NUMBER})\s*(?:\+|(?:and|or)\s+(?:more|older|over|above)))\s*")
 
-STEPS = 64
+POINTS_PER_BIN = 64
 """Points within a bin at which the ends of a quantile's interval are searched."""
 
 
 def bin_edges(labels: Sequence[Label]) -> Array:
-    """Lower and upper ends (k, 2) of labels such as 7, "7", "10-19", "[10, 20)" or "10 to 19"; a number is both ends.
+    """Parse the lower and upper ends (k, 2) of labels such as 7, "10-19", "[10, 20)".
 
-    The first bin may be open below ("under 20"), and the last one above ("80 and more", "80+"): that end is infinite.
-    Bins of whole numbers with a gap of 1 (10-19, 20-29) are extended to meet half-way, so that nothing lies between.
-    `InvalidInput` for other labels, for bins that overlap, and for bins that are not in increasing order.
+    A number is both ends. The first bin may be open below ("under 20"), and the last one above ("80 and more", "80+"):
+    that end is infinite. Bins of integers with a gap of 1 (10-19, 20-29) are extended to meet half-way, so that nothing
+    lies between them. `InvalidInput` for other labels, for bins that overlap, and for bins that are not in increasing
+    order.
     """
     edges = np.array([_ends(label) for label in labels])
-    wide = edges[:, 1] > edges[:, 0]
-    if wide.any() and not wide.all():
-        raise invalid("categories", "numbers alone, or bins alone", Phrase("some of each"))
-    closed = int(edges[0, 0] == -math.inf)  # where the bins begin that are closed below
-    gaps = edges[closed + 1 :, 0] - edges[closed:-1, 1]
-    if wide.all() and len(gaps) and (gaps == 1).all():
-        edges[closed:] += [-0.5, 0.5]
-        edges[:closed, 1] -= 0.5
+    is_bin = edges[:, 1] > edges[:, 0]
+    if is_bin.any() and not is_bin.all():
+        raise InvalidInput("categories: numbers cannot be combined with bins; use numbers only, or bins only")
+    first_closed = int(edges[0, 0] == -math.inf)  # where the bins begin that are closed below
+    gaps = edges[first_closed + 1 :, 0] - edges[first_closed:-1, 1]
+    if is_bin.all() and len(gaps) and (gaps == 1).all():
+        edges[first_closed:] += [-0.5, 0.5]
+        edges[:first_closed, 1] -= 0.5
     if (edges[:, 1] < edges[:, 0]).any() or (edges[1:, 0] < edges[:-1, 1]).any() or (np.diff(edges[:, 0]) <= 0).any():
-        raise invalid("categories", "bins in increasing order that do not overlap", Phrase("others"))
+        raise InvalidInput("categories: the bins must be in increasing order and must not overlap")
     return edges
 
 
 def _ends(label: Label) -> tuple[float, float]:
     """The lower and the upper end of one label."""
     text = "" if isinstance(label, (bool, tuple)) else str(label)
-    if below := _BELOW.fullmatch(text):
-        return -math.inf, float(below.group(1))
+    if open_below := _BELOW.fullmatch(text):
+        return -math.inf, float(open_below.group(1))
     if closed := _ONE.fullmatch(text) or _BIN.fullmatch(text):
         return float(closed.group(1)), float(closed.group(closed.lastindex or 1))
-    if above := _ABOVE.fullmatch(text):
-        return float(above.group(1) or above.group(2)), math.inf
+    if open_above := _ABOVE.fullmatch(text):
+        return float(open_above.group(1) or open_above.group(2)), math.inf
     raise invalid("categories", "numbers, or bins such as 10-19, [10, 20), under 20 or 80 and more", label)
 
 
 def scores_of(labels: Sequence[Label]) -> Array:
-    """The number that each category counts as in a mean, shape (k,): its own number, or the middle of its bin.
+    """Compute the score of each category in a mean, shape (k,): its number or bin midpoint.
 
-    `InvalidInput` where a bin is open at one end, and for labels that `bin_edges` does not know.
+    `InvalidInput` where a bin is open at one end, and for labels that `bin_edges` cannot parse.
     """
     edges = bin_edges(labels)
     if (unbounded := np.flatnonzero(~np.isfinite(edges).all(axis=1))).size:
@@ -76,9 +77,9 @@ def scores_of(labels: Sequence[Label]) -> Array:
 
 
 def mean(estimate: Estimate, scores: ArrayLike | None = None, label: str = "mean") -> Estimate:
-    """The mean of the answers, from their estimated shares [Rao, chapter 4].
+    """Estimate the mean of the answers from their estimated proportions [Rao, chapter 4].
 
-    scores : (k,) the number that each category counts as; by default its own number, or the middle of its bin.
+    scores : (k,) the number for each category; by default its own number, or the middle of its bin.
 
     Raises `InvalidInput` for another number of scores.
 
@@ -93,9 +94,10 @@ def mean(estimate: Estimate, scores: ArrayLike | None = None, label: str = "mean
 
 
 def population_total(estimate: Estimate, size: float) -> Estimate:
-    """How many people in a population of `size` have each answer; for an estimate by `mean`, the total [SSW].
+    """Estimate the number of people with each answer in a population of `size` [SSW].
 
-    The intervals take the size as known. Raises `InvalidInput` unless it is positive.
+    For an estimate by `mean` the result is the total. The intervals take the size as known. Raises `InvalidInput`
+    unless it is positive.
 
     >>> from ldpopt_survey import estimate
     >>> population_total(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), 9000).values.round()
@@ -109,7 +111,7 @@ def population_total(estimate: Estimate, size: float) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Quantile(Result):
-    """The number below which a `share` of the answers lies, with an interval.
+    """The number below which a proportion `share` of the answers lies, with an interval.
 
     >>> from ldpopt_survey import estimate
     >>> quantile(estimate({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]]), 0.5)
@@ -123,7 +125,7 @@ class Quantile(Result):
     level: float
 
     def intervals(self) -> Intervals:
-        """The interval as `Intervals`, which estimates also give."""
+        """Return the interval as `Intervals`, as for estimates."""
         ends = np.array([self.lower]), np.array([self.upper])
         return Intervals((f"{self.share:g} quantile",), *ends, self.level, "Woodruff")
 
@@ -135,15 +137,15 @@ class Quantile(Result):
 def quantile(
     estimate: Estimate, share: float, edges: ArrayLike | None = None, method: IntervalMethod | None = None
 ) -> Quantile:
-    """A quantile of the answers, with its interval by Woodruff's method [Woodruff].
+    """Estimate a quantile of the answers, with its interval by Woodruff's method [Woodruff].
 
-    share : the share of answers below the quantile, in (0, 1).
+    share : the proportion of answers below the quantile, in (0, 1).
     edges : (k, 2) lower and upper ends of the categories' bins, equal for single numbers; from the labels by default.
 
-    Answers are taken to be spread evenly within a bin; a quantile in a bin without an end is infinite. Let F(t) be the
-    share of answers up to t. The interval of the quantile holds every t for which the interval of F(t) contains
-    `share`, so both cover the truth equally often.
-    Raises `InvalidInput` for a share outside (0, 1), and for bins that do not fit.
+    Answers are taken as uniform within a bin; a quantile in a bin without an end is infinite. Let F(t) be the
+    proportion of answers up to t. The interval of the quantile holds every t for which the interval of F(t) contains
+    `share`, so both cover the truth equally often. Raises `InvalidInput` for a share outside (0, 1), and for bins that
+    do not fit.
 
     >>> from ldpopt_survey import estimate
     >>> quantile(estimate([300, 300, 400], np.eye(3)), 0.5, [[0, 10], [10, 20], [20, 40]])
@@ -154,12 +156,12 @@ def quantile(
     ends = bin_edges(estimate.labels) if edges is None else np.asarray(edges, dtype=float)
     k = len(estimate.labels)
     if ends.shape != (k, 2) or not (ends[:, 1] >= ends[:, 0]).all() or not (ends[1:, 0] >= ends[:-1, 1]).all():
-        raise invalid("edges", f"lower and upper ends of {k} bins in order, shape ({k}, 2)", Phrase("others"))
+        raise invalid("edges", f"lower and upper ends of {k} bins in order, shape ({k}, 2)", f"shape {ends.shape}")
     points = ends[:, 0]
-    single = bool((points == ends[:, 1]).all())
+    are_numbers = bool((points == ends[:, 1]).all())
     rows = np.tril(np.ones((k, k)))[:-1]  # F is 1 at the last number
-    if not single:
-        parts = np.linspace(0.0, 1.0, STEPS + 1)
+    if not are_numbers:
+        parts = np.linspace(0.0, 1.0, POINTS_PER_BIN + 1)
         rows = (np.tril(np.ones((k, k)), -1)[:, None] + parts[:, None] * np.eye(k)[:, None]).reshape(-1, k)
         low, high = ends[:, :1], ends[:, 1:]
         with np.errstate(invalid="ignore"):  # all of a bin without an end lies at that end, but for the other one
@@ -170,7 +172,7 @@ def quantile(
         return Quantile(share, only := float(points[0]), only, only, method.level)
     curve = estimate.contrast(rows, tuple(range(len(rows))))
     limits = curve.intervals(method)
-    if single:
+    if are_numbers:
         value, lower = (float(points[_first(f >= share)]) for f in (curve.values + 1e-12, limits.upper))
         upper = float(points[len(rows) - _first(limits.lower[::-1] < share)])
     else:
@@ -180,12 +182,12 @@ def quantile(
 
 
 def _first(reached: npt.NDArray[np.bool_]) -> int:
-    """The first place at which something holds; their number if there is none."""
+    """The first index of a true value; the number of values if there is none."""
     return int(np.argmax(np.append(reached, True)))
 
 
 def _crossing(points: Array, curve: Array, share: float) -> float:
-    """The number at which a curve first reaches a share, by interpolation, or an end of the range if it never does."""
+    """The number where a curve first reaches a proportion, by interpolation, or an end of the range otherwise."""
     first = _first(curve >= share)
     if first in (0, len(points)) or curve[first] == curve[first - 1]:
         return float(points[min(first, len(points) - 1)])
@@ -196,12 +198,12 @@ def _crossing(points: Array, curve: Array, share: float) -> float:
 
 
 def among_answered(estimate: Estimate, *missing: Label) -> Estimate:
-    """The shares p_x / (1 - p_missing) of the other categories, a ratio linearised at the estimate [SSW, section 5.6].
+    """Estimate the proportions p_x / (1 - p_missing) of the other categories.
 
-    missing : the labels of the categories that stand for "no answer", or for "not applicable".
+    missing : the labels of the categories for "no answer" or "not applicable".
 
-    Raises `InvalidInput` if one is no category, if there are fewer than two others, or if the estimated share of
-    people who answered is not positive.
+    The ratio is linearized at the estimate [SSW, section 5.6]. Raises `InvalidInput` if a label is not among the
+    categories, if fewer than two others remain, or if the estimated proportion of people who answered is not positive.
 
     >>> from ldpopt_survey import estimate
     >>> channel = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
@@ -213,5 +215,5 @@ def among_answered(estimate: Estimate, *missing: Label) -> Estimate:
     if not set(missing) <= set(estimate.labels) or len(labels) < 2:
         expected = f"some of the categories {estimate.labels[:8]}, all but two at the most"
         raise invalid("missing", expected, Phrase(", ".join(map(str, missing))))
-    others = np.eye(len(estimate.labels))[[estimate.labels.index(label) for label in labels]]
-    return estimate.ratio(others, others.sum(axis=0), labels, "among those who answered")
+    selectors = np.eye(len(estimate.labels))[[estimate.labels.index(label) for label in labels]]
+    return estimate.ratio(selectors, selectors.sum(axis=0), labels, "among those who answered")

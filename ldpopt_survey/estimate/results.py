@@ -1,4 +1,4 @@
-"""Estimated quantities as results: intervals in tables, text and pictures, and distributions made from estimates."""
+"""Estimated quantities as results: intervals in tables, text and plots, and distributions made from estimates."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class Intervals(Pictured):
 
     @property
     def interval(self) -> str:
-        """What one of them is called."""
+        """The name of one of the intervals."""
         return self.method if self.method.endswith("sequence") else f"{self.method} interval"
 
     def as_text(self, digits: int = 6) -> list[str]:
-        """Every interval as text, such as "[0.100000, 0.200000]"."""
+        """Format every interval as text, such as "[0.100000, 0.200000]"."""
         return [f"[{low:.{digits}f}, {high:.{digits}f}]" for low, high in zip(self.lower, self.upper, strict=True)]
 
     def contains(self, values: ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether each of `values` lies inside its interval."""
-        given = np.asarray(values, dtype=np.float64)
-        return np.asarray((self.lower <= given) & (given <= self.upper))
+        """Return True for each of `values` that lies inside its interval."""
+        candidates = np.asarray(values, dtype=np.float64)
+        return np.asarray((self.lower <= candidates) & (candidates <= self.upper))
 
     def clip(self, low: float = 0.0, high: float = 1.0) -> Intervals:
-        """The parts inside [low, high]; for quantities known to lie there this loses no coverage.
+        """Clip the intervals to [low, high]; this loses no coverage for quantities within.
 
-        An interval wholly outside becomes the nearer end alone.
+        An interval completely outside becomes the nearer end alone.
         """
         ends = np.clip(self.lower, low, high), np.clip(self.upper, low, high)
         return Intervals(self.labels, *ends, self.level, f"{self.method}, clipped")
@@ -83,7 +83,7 @@ class Intervals(Pictured):
 
 
 class Estimated(Pictured):
-    """What results with several estimated quantities share: errors, a picture, and a table with intervals."""
+    """A base of results with several estimated quantities: errors, a plot, and a table with intervals."""
 
     _picture, _heads = "shares", 1
     _label = "category"
@@ -108,29 +108,45 @@ class Estimated(Pictured):
 
     def _table(self: Any, columns: Mapping[str, Any], limits: Intervals) -> dict[str, list[Any]]:
         """The columns of a table: the labels, `columns` by heading, and the limits."""
-        shown = {**columns, "lower": limits.lower, "upper": limits.upper}
-        return {self._label: list(self.labels)} | {head: np.ravel(column).tolist() for head, column in shown.items()}
+        all_columns = {**columns, "lower": limits.lower, "upper": limits.upper}
+        return {self._label: list(self.labels)} | {
+            head: np.ravel(column).tolist() for head, column in all_columns.items()
+        }
 
 
 def text_table(
     labels: Sequence[Label], columns: Mapping[str, tuple[str, Any]], limits: Intervals, head: str, digits: int = 6
 ) -> list[str]:
-    """The lines of a table of estimates: the format and the values of every column, and the limits under `head`."""
+    """Format the lines of a table of estimates, with the limits under `head`.
+
+    columns : by heading the format and the values of each column.
+    """
     names = [str(label) for label in labels]
-    wide = max(8, *map(len, names))
-    cells = [[form.format(value) for value in values] for form, values in columns.values()]
+    label_width = max(8, *map(len, names))
+    cells = [[value_format.format(value) for value in values] for value_format, values in columns.values()]
     heads = (f"{name:>{len(column[0])}}" for name, column in zip(columns, cells, strict=True))
     rows = zip(names, *cells, limits.as_text(digits), strict=True)
-    return ["  ".join([" " * wide, *heads, head]), *("  ".join([f"{row[0]:{wide}}", *row[1:]]) for row in rows)]
+    return [
+        "  ".join([" " * label_width, *heads, head]),
+        *("  ".join([f"{row[0]:{label_width}}", *row[1:]]) for row in rows),
+    ]
 
 
-def quotient(above: Array, below: Array) -> Array:
-    """`above` / `below`; zero where `below` is not positive."""
-    return np.divide(above, below, out=np.zeros(np.broadcast_shapes(above.shape, below.shape)), where=below > 0)
+def quotient(numerator: Array, denominator: Array) -> Array:
+    """Compute `numerator` / `denominator`; zero where `denominator` is not positive."""
+    return np.divide(
+        numerator,
+        denominator,
+        out=np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape)),
+        where=denominator > 0,
+    )
 
 
 def p_values_of(statistics: Array, degrees: float) -> Array:
-    """Two-sided p-values of standardised statistics: normal, or Student's with `degrees` of freedom; 1 with none."""
+    """Compute two-sided p-values of standardized statistics.
+
+    They are normal, or Student's with `degrees` of freedom; 1 with none.
+    """
     size = np.abs(statistics)
     if degrees <= 0:
         return np.ones_like(size)
@@ -138,7 +154,9 @@ def p_values_of(statistics: Array, degrees: float) -> Array:
 
 
 def simplex_projection(p: ArrayLike) -> Array:
-    """The distribution nearest to `p` in Euclidean distance; (k,), or (..., k) row by row [DSSC].
+    """Project `p` on the nearest distribution in Euclidean distance.
+
+    p : (k,), or (..., k) row by row [DSSC].
 
     It is max(p - tau, 0), with the tau that makes the sum 1.
 
@@ -146,18 +164,20 @@ def simplex_projection(p: ArrayLike) -> Array:
     array([0.6, 0.4, 0. ])
     """
     rows = _rows(p)
-    down = -np.sort(-rows, axis=-1)
+    descending = -np.sort(-rows, axis=-1)
     k = rows.shape[-1]
-    excess = (np.cumsum(down, axis=-1) - 1) / np.arange(1, k + 1)
-    last = np.sum(down > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
-    return _normalised(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
+    excess = (np.cumsum(descending, axis=-1) - 1) / np.arange(1, k + 1)
+    last = np.sum(descending > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
+    return _normalized(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
 
 
 def norm_sub(p: ArrayLike) -> Array:
-    """Norm-sub: set negative entries to 0 and shift the positive ones equally, until the entries are a distribution.
+    """Set negative entries to 0 and shift the positive ones equally (norm-sub).
 
-    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry. If it sums to 1 or
-    more, the result is the simplex projection, which for a smaller sum would lift all entries.
+    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry.
+
+    This is repeated until the entries are a distribution. If a row sums to 1 or more, the result is the simplex
+    projection. For a smaller sum the simplex projection would lift all entries.
 
     >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
     (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
@@ -169,15 +189,15 @@ def norm_sub(p: ArrayLike) -> Array:
     while True:
         count = positive.sum(axis=-1, keepdims=True)
         shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
-        kept = positive & (rows + shift > 0)
-        if np.array_equal(kept, positive):
-            return _normalised(np.where(positive, rows + shift, 0.0))
-        positive = kept
+        still_positive = positive & (rows + shift > 0)
+        if np.array_equal(still_positive, positive):
+            return _normalized(np.where(positive, rows + shift, 0.0))
+        positive = still_positive
 
 
 @dataclass(frozen=True, eq=False)
 class Projection(Result):
-    """A distribution made from an unbiased estimate by a named step. It is no longer unbiased and has no intervals.
+    """A distribution made from an unbiased estimate by a named step. It is not unbiased, and has no intervals.
 
     >>> from ldpopt_survey import estimate, simplex_projection
     >>> estimate({0: 10, 1: 90}, [[0.8, 0.2], [0.2, 0.8]]).project(simplex_projection).values
@@ -197,5 +217,5 @@ def _rows(p: ArrayLike) -> Array:
     return array
 
 
-def _normalised(rows: Array) -> Array:
+def _normalized(rows: Array) -> Array:
     return np.asarray(rows / rows.sum(axis=-1, keepdims=True))

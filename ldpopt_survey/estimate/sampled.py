@@ -1,4 +1,4 @@
-"""Reports with the design that drew their respondents -> sampling variances by linearisation or replication."""
+"""Reports with the design of their sample -> sampling variances by linearization or replication."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import ByValue
-from ldpopt_survey.estimate.counts import CountTable, known, places, positions, report_column
+from ldpopt_survey.estimate.counts import CountTable, are_reports, find_positions, positions, report_column
 from ldpopt_survey.estimate.linear import (
     NotIdentifiable,
-    centred,
+    centered,
     efficient_loadings,
     report_covariance,
     require_identifiable,
@@ -36,14 +36,14 @@ Mask = npt.NDArray[np.bool_]
 class SampledReports(ByValue):
     """The reports of a sample, or of a group in it, with the design of the whole sample; accepted like a `CountTable`.
 
-    at : (n,) every respondent's report, as a position among the outputs of `channel`.
+    positions : (n,) every respondent's report, as a position among the outputs of `channel`.
     design : the `SampleDesign` of all n respondents.
-    inside : (n,) mask of the group to estimate; None for everybody. Respondents outside the group stay in the design
-        and have no share in the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
-    booklets : where the outputs are those of several booklets side by side, for each its channel's matrix (k, m) and
-        what each of its answers counts in r quantities, (r, k); by default `channel` alone.
-    combined : then the loadings (r, m) of all outputs, whose mean is, for every respondent, what the answers count in
-        the quantities, whatever booklet was drawn.
+    in_group : (n,) mask of the group to estimate; None for all. Respondents outside the group remain in the design
+        without contributing to the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
+    booklets : if the outputs are those of several booklets side by side, each booklet's channel matrix (k, m) and the
+        weights of its answers in r quantities, (r, k). By default `channel` alone.
+    combined : with booklets, the loadings (r, m) of all outputs. For every respondent and booklet, their mean is the
+        weight of the true answers in the quantities.
 
     >>> from ldpopt_survey import SampleDesign, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -52,10 +52,10 @@ class SampledReports(ByValue):
     (array([-0.0556,  1.0556]), array([0.0833, 0.9167]))
     """
 
-    at: npt.NDArray[np.intp]
+    positions: npt.NDArray[np.intp]
     channel: Channel
     design: SampleDesign
-    inside: Mask | None = None
+    in_group: Mask | None = None
     booklets: tuple[tuple[Array, Array], ...] = ()
     combined: Array | None = None
 
@@ -63,22 +63,25 @@ class SampledReports(ByValue):
 
     @classmethod
     def of(cls, reports: Any, channel: ChannelLike, design: SampleDesign) -> SampledReports:
-        """The reports (n,) of a channel, from a column or a frame; `InvalidInput` for another number of them."""
-        known = as_channel(channel)
-        places = positions(report_column(reports, channel), known.outputs)
-        if len(places) != design.n:
-            raise invalid("reports", f"{design.n}, one a respondent of the design", len(places))
-        return cls(places, known, design)
+        """Build from the reports (n,) of a channel, a column or a frame.
 
-    def where(self, inside: ArrayLike) -> SampledReports:
-        """The reports of the respondents in a mask (n,), within the group that was chosen before, if any."""
-        mask = np.asarray(inside)
+        `InvalidInput` unless there is one report per respondent of the design.
+        """
+        question_channel = as_channel(channel)
+        report_positions = positions(report_column(reports, channel), question_channel.outputs)
+        if len(report_positions) != design.n:
+            raise invalid("reports", f"{design.n}, one a respondent of the design", len(report_positions))
+        return cls(report_positions, question_channel, design)
+
+    def where(self, in_group: ArrayLike) -> SampledReports:
+        """Select the respondents in a mask (n,), within the previous group, if any."""
+        mask = np.asarray(in_group)
         if mask.shape != (self.design.n,) or mask.dtype != bool:
             raise invalid("inside", f"{self.design.n} truth values", Phrase(f"{mask.dtype} of shape {mask.shape}"))
-        mask = mask if self.inside is None else mask & self.inside
+        mask = mask if self.in_group is None else mask & self.in_group
         if not (mask & self.design.weighted).any():
-            raise invalid("group", "at least one respondent with a positive weight", Phrase("none"))
-        return replace(self, inside=mask)
+            raise InvalidInput("group: no respondent of the group has a positive weight")
+        return replace(self, in_group=mask)
 
     @property
     def outputs(self) -> tuple[Label, ...]:
@@ -87,8 +90,8 @@ class SampledReports(ByValue):
 
     @property
     def mask(self) -> Mask:
-        """(n,) the respondents in the group who have a positive weight."""
-        return self.design.weighted if self.inside is None else self.inside & self.design.weighted
+        """Mask (n,) of the respondents in the group who have a positive weight."""
+        return self.design.weighted if self.in_group is None else self.in_group & self.design.weighted
 
     @property
     def n(self) -> int:
@@ -97,8 +100,8 @@ class SampledReports(ByValue):
 
     @property
     def totals(self) -> npt.NDArray[np.int64]:
-        """(m,) number of respondents for each output."""
-        return np.bincount(self.at[self.mask], minlength=len(self.outputs))
+        """Number (m,) of respondents for each output."""
+        return np.bincount(self.positions[self.mask], minlength=len(self.outputs))
 
     @property
     def total_weight(self) -> float:
@@ -107,10 +110,10 @@ class SampledReports(ByValue):
 
     @property
     def equal_n(self) -> float:
-        """Kish's number of respondents of equal weights who would tell as much as the group's [Kish]."""
-        own = self.design.weights[self.mask]
-        own = own / own.max()
-        return float(own.sum() ** 2 / (own @ own))
+        """Kish's effective sample size: the number of respondents of equal weights with the same precision [Kish]."""
+        relative_weights = self.design.weights[self.mask]
+        relative_weights = relative_weights / relative_weights.max()
+        return float(relative_weights.sum() ** 2 / (relative_weights @ relative_weights))
 
     @cached_property
     def degrees(self) -> float:
@@ -119,14 +122,14 @@ class SampledReports(ByValue):
 
     @cached_property
     def frequencies(self) -> Array:
-        """(m,) weighted share of every output."""
-        sums = np.bincount(self.at[self.mask], self.design.weights[self.mask], len(self.outputs))
+        """Weighted proportion (m,) of every output."""
+        sums = np.bincount(self.positions[self.mask], self.design.weights[self.mask], len(self.outputs))
         return np.asarray(sums / sums.sum())
 
     def frequencies_under(self, weights: Array) -> Array:
-        """(R, m) weighted shares under replicate weights (R, n)."""
+        """Compute the weighted proportions (R, m) under replicate weights (R, n)."""
         w = weights * self.mask
-        sums = np.stack([w[:, self.at == y].sum(axis=1) for y in range(len(self.outputs))], axis=1)
+        sums = np.stack([w[:, self.positions == y].sum(axis=1) for y in range(len(self.outputs))], axis=1)
         total = sums.sum(axis=1, keepdims=True)
         if not self.degrees:  # a group inside one unit has no estimate without it, and always the same with it
             sums, total = np.where(total > 0, sums, self.frequencies), np.where(total > 0, total, 1.0)
@@ -144,71 +147,76 @@ Part = tuple[SampledReports, Array]
 
 
 def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
-    """Covariance of the sum of l_i f_i over parts (groups or questions) of one design and the same respondents.
+    """Compute the covariance of the sum of l_i f_i over parts of one design.
 
-    A respondent's influence is the sum over the parts of (l_i at the report - l_i f_i) / W_i. No variance is less than
-    that of the channels' randomness alone, and the degrees of freedom are those of the respondents with a share in some
-    estimate: 0 if some group is inside one primary unit of each stratum.
+    The parts are groups or questions of the same respondents. A respondent's influence is the sum over the parts of
+    (l_i at the report - l_i f_i) / W_i. No variance is less than that of the channels' randomness alone. The degrees of
+    freedom are those of the respondents who contribute to some estimate: 0 if some group is inside one primary unit of
+    each stratum.
     """
     design = parts[0][0].design
     noise = _noise(parts)
-    every = [_scores(*part) for part in parts]
-    scores = np.abs(every).max(axis=(0, 2))
-    anyone = scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
-    degrees = design.degrees_within(anyone) if all(reports.degrees for reports, _ in parts) else 0.0
+    score_parts = [_scores(*part) for part in parts]
+    scores = np.abs(score_parts).max(axis=(0, 2))
+    contributes = (
+        scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
+    )
+    degrees = design.degrees_within(contributes) if all(reports.degrees for reports, _ in parts) else 0.0
     if design.method.replicates:
 
         def statistic(weights: Array) -> Array:
             estimates = [reports.frequencies_under(weights) @ loadings.T for reports, loadings in parts]
             return np.asarray(np.sum(estimates, axis=0))
 
-        sampling = design.replicate(statistic, noise, anyone)
+        sampling = design.replicate(statistic, noise, contributes)
         degrees = degrees if math.isinf(degrees) else min(degrees, sampling.degrees)
     else:
-        sampling = design.total_variance(np.sum(every, axis=0), noise)
+        sampling = design.total_variance(np.sum(score_parts, axis=0), noise)
     return SamplingVariance(sampling.covariance, degrees)
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
-    influence = centred(loadings, reports.frequencies) / reports.total_weight
-    return np.asarray(influence.T[reports.at] * reports.mask[:, None])
+    influence = centered(loadings, reports.frequencies) / reports.total_weight
+    return np.asarray(influence.T[reports.positions] * reports.mask[:, None])
 
 
 def _noise(parts: Sequence[Part]) -> Array:
-    """The variance that the channels' randomness adds: the sum of w_i^2 Cov(score_i | answer_i).
+    """The variance from the channels' randomness: the sum of w_i^2 Cov(score_i | answer_i).
 
-    It is averaged over answers whose reports are those of every stratum, (H, r, r), or of all, (r, r), if the design
-    needs no more.
+    It is averaged over answers that would give the reports of every stratum, (H, r, r). The reports of the whole sample
+    are enough, (r, r), if the design does not need strata.
     """
     design, r = parts[0][0].design, parts[0][1].shape[0]
     by_stratum = design.needs_noise
     stratum = design.unit_stratum[design.unit] if by_stratum else np.zeros(design.n, dtype=np.intp)
     noise = np.zeros((len(design.units) if by_stratum else 1, r, r))
-    top = design.weights.max()  # so that no square is too large or too small, whatever the unit of the weights
-    squares = (design.weights / top) ** 2
+    largest_weight = design.weights.max()  # in any unit of the weights, no square overflows or underflows
+    squares = (design.weights / largest_weight) ** 2
     questions: dict[int, list[Part]] = {}
     for part in parts:
-        questions.setdefault(id(part[0].at), []).append(part)
-    for same in questions.values():
-        reports = same[0][0]
-        patterns = np.array([each.mask for each, _ in same])
+        questions.setdefault(id(part[0].positions), []).append(part)
+    for question_parts in questions.values():
+        reports = question_parts[0][0]
+        patterns = np.array([table.mask for table, _ in question_parts])
         for pattern in np.unique(patterns, axis=1).T:
             if not pattern.any():
                 continue
-            who = np.all(patterns == pattern[:, None], axis=0)
-            used = [part for part, uses in zip(same, pattern, strict=True) if uses]
-            loadings = np.sum([each / (group.total_weight / top) for group, each in used], axis=0)
+            members = np.all(patterns == pattern[:, None], axis=0)
+            group_parts = [part for part, uses in zip(question_parts, pattern, strict=True) if uses]
+            loadings = np.sum([rows / (group.total_weight / largest_weight) for group, rows in group_parts], axis=0)
             m = loadings.shape[1]
-            cells = np.bincount(stratum[who] * m + reports.at[who], squares[who], len(noise) * m)
-            sums = np.asarray(cells, dtype=np.float64).reshape(-1, m)
-            noise += _within(reports, loadings, sums)
+            squares_by_report = np.bincount(
+                stratum[members] * m + reports.positions[members], squares[members], len(noise) * m
+            )
+            sums = np.asarray(squares_by_report, dtype=np.float64).reshape(-1, m)
+            noise += _channel_variance(reports, loadings, sums)
     return noise if by_stratum else np.asarray(noise[0])
 
 
-def _within(reports: SampledReports, loadings: Array, sums: Array) -> Array:
-    """(H, r, r) the sum over reports of Cov(loadings | answers), for weights `sums` (H, m) of the reports.
+def _channel_variance(reports: SampledReports, loadings: Array, sums: Array) -> Array:
+    """The sum over reports (H, r, r) of Cov(loadings | answers), for weights `sums` (H, m) of the reports.
 
-    Given the answers the report is random, and with several booklets also which of them was drawn.
+    Given the answers the report is random, and with several booklets also the choice of the booklet.
     """
     parts = [(reports.channel.matrix, reports.channel.matrix @ loadings.T)]
     if reports.combined is not None:
@@ -220,12 +228,14 @@ def _within(reports: SampledReports, loadings: Array, sums: Array) -> Array:
     for q, means in parts:
         block = sums[:, start : (start := start + q.shape[1])]
         total = block.sum(axis=1)
-        some = np.flatnonzero(total > 0)
-        answers = _answers(q, block[some] / total[some, None]) * total[some, None]
-        for place, weights in zip(some, answers, strict=True):
-            if len(parts) == 1:  # the reports that these answers give, which are not always those that were seen
-                noise[place] = loadings * (weights @ q) @ loadings.T
-            noise[place] -= means.T * weights @ means
+        occupied = np.flatnonzero(total > 0)
+        answers = _answers(q, block[occupied] / total[occupied, None]) * total[occupied, None]
+        for row_index, weights in zip(occupied, answers, strict=True):
+            if (
+                len(parts) == 1
+            ):  # the distribution of reports under these answers, which may differ from the observed one
+                noise[row_index] = loadings * (weights @ q) @ loadings.T
+            noise[row_index] -= means.T * weights @ means
     if len(parts) == 1:
         return noise
     # The difference of two estimates may have negative eigenvalues.
@@ -234,13 +244,13 @@ def _within(reports: SampledReports, loadings: Array, sums: Array) -> Array:
 
 
 def _answers(q: Array, laws: Array) -> Array:
-    """Answers (H, k) whose reports are about as often as `laws` (H, m) say, also where these leave a choice."""
+    """Answers (H, k) whose reports have about the distributions `laws` (H, m), also where these leave a choice."""
     channel = Channel(q / q.sum(axis=1, keepdims=True))
     try:
         require_identifiable(channel)
     except NotIdentifiable:
         answers = np.full((len(laws), len(q)), 1 / len(q))
-        for _ in range(200):  # steps of expectation and maximisation
+        for _ in range(200):  # steps of expectation and maximization
             answers = answers * (laws / np.maximum(answers @ q, 1e-300) @ q.T)
             answers /= np.maximum(answers.sum(axis=1, keepdims=True), 1e-300)
         return answers
@@ -248,27 +258,32 @@ def _answers(q: Array, laws: Array) -> Array:
 
 
 Table = CountTable | SampledReports
-"""Reports for estimates: counted, or of single respondents with their design."""
+"""Reports for estimates: counts, or the reports of single respondents with their design."""
 
 
 def as_tables(data: Sequence[Any], channels: Sequence[ChannelLike]) -> tuple[Table, ...]:
-    """The tables of several data, by `as_table`. If one array can only be counts, so are all that could be either."""
+    """Convert several data to tables, by `as_table`.
+
+    If one array can only be counts, all that could be either are counts.
+    """
     counts = False
-    for given, channel in zip(data, channels, strict=True):
-        if isinstance(given, (list, tuple, np.ndarray)):
-            outputs, array = as_channel(channel).outputs, np.asarray(given)
-            full = array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs)
-            counts |= full and not known(array, outputs)
-    return tuple(as_table(given, channel, counts) for given, channel in zip(data, channels, strict=True))
+    for item, channel in zip(data, channels, strict=True):
+        if isinstance(item, (list, tuple, np.ndarray)):
+            outputs, array = as_channel(channel).outputs, np.asarray(item)
+            has_all_outputs = array.ndim == 1 and array.dtype.kind in "iuf" and len(array) == len(outputs)
+            counts |= has_all_outputs and not are_reports(array, outputs)
+    return tuple(as_table(item, channel, counts) for item, channel in zip(data, channels, strict=True))
 
 
 def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
-    """The count table of `data`: a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
+    """Convert `data` to a count table.
+
+    data : a table, counts by label, an array of m counts, or reports, perhaps in a data frame.
+    counts : True if an array that could be either is counts.
 
     A numeric array of m entries is taken as counts, and anything else as reports. An array that could be either is
-    `InvalidInput` unless `counts` says that it is counts, and so is one of fewer numbers, which are hardly the reports
-    of so few people: they may be counts of which some are missing. A pandas series, as from `value_counts`, is read by
-    its index.
+    `InvalidInput` unless `counts` is set. So is an array of fewer than m numbers: they may be counts of which some are
+    missing. A pandas series, as from `value_counts`, is read by its index.
     """
     if not isinstance(data, (CountTable, SampledReports, Mapping)):
         data = report_column(data, channel)
@@ -276,7 +291,7 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
     if isinstance(data, (CountTable, SampledReports)):
         if data.outputs == channel.outputs and not isinstance(data, SampledReports):
             return data
-        if places(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
+        if find_positions(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
             raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
         if isinstance(data, SampledReports):
             return replace(data, channel=channel)
@@ -288,26 +303,28 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
     array = np.asarray(data)
     if array.ndim == 0:
         raise invalid("data", "counts by label, an array of counts, or a column of reports", Phrase("one value"))
-    numeric, full = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
-    labelled = numeric and hasattr(data, "to_dict") and (full or getattr(data, "name", None) == "count")
-    if labelled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
+    is_numeric, has_all_outputs = array.ndim == 1 and array.dtype.kind in "iuf", len(array) == len(channel.outputs)
+    is_labeled = is_numeric and hasattr(data, "to_dict") and (has_all_outputs or getattr(data, "name", None) == "count")
+    if is_labeled and list(data.index) not in (list(channel.outputs), list(range(len(array)))):
         return CountTable.from_counts(data.to_dict(), channel.outputs)
-    if numeric and full:
-        if not counts and known(array, channel.outputs):
+    if is_numeric and has_all_outputs:
+        if not counts and are_reports(array, channel.outputs):
             expected = "CountTable.from_counts(...) or CountTable.from_reports(...)"
             raise invalid("data", expected, "an array that could be either counts or reports")
         return CountTable.from_counts(array, channel.outputs)
-    if numeric and array.dtype.kind != "b" and 0 < len(array) < len(channel.outputs):
+    if is_numeric and array.dtype.kind != "b" and 0 < len(array) < len(channel.outputs):
         expected = f"{len(channel.outputs)} counts, one for each output, or CountTable.from_reports(...) for reports"
         raise invalid("data", expected, Phrase(f"{len(array)} numbers, which could be either"))
     return CountTable.from_reports(data, channel)
 
 
 def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
-    """Covariance of sum_i l_i f_i, for tables with frequencies f_i and loadings l_i of shape (r, m_i).
+    """Compute the covariance of sum_i l_i f_i.
 
-    For a simple sample it is (l diag(f) l^T - t t^T) / n. For reports with a `SampleDesign` the design determines it.
-    Different designs are independent samples, with the smallest of their degrees of freedom.
+    parts : tables with frequencies f_i, and loadings l_i of shape (r, m_i).
+
+    For a simple random sample it is (l diag(f) l^T - t t^T) / n. For reports with a `SampleDesign` the design
+    determines it. Different designs are independent samples, with the smallest of their degrees of freedom.
     """
     designed: dict[int, list[Part]] = {}
     variances = []
@@ -316,6 +333,6 @@ def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
             designed.setdefault(id(table.design), []).append((table, loadings))
         else:
             variances.append(SamplingVariance(report_covariance(loadings, table.frequencies) / table.n, math.inf))
-    variances += [designed_variance(same) for same in designed.values()]
+    variances += [designed_variance(design_parts) for design_parts in designed.values()]
     covariance = np.sum([variance.covariance for variance in variances], axis=0)
     return SamplingVariance(covariance, min(variance.degrees for variance in variances))

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, invalid
 from ldpopt.values.distribution import Array, finite_array, positive_integer
 from ldpopt.values.labels import as_text
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.counts import CountTable, positions, report_column
-from ldpopt_survey.estimate.estimate import Estimate, estimate, fitted_law
+from ldpopt_survey.estimate.estimate import Estimate, estimate, fit_report_distribution
 from ldpopt_survey.estimate.linear import (
     Estimator,
     GeneralizedLeastSquares,
     asymptotic_covariance,
-    centred,
+    centered,
     efficient_loadings,
     pilot_of,
     report_covariance,
@@ -40,7 +40,7 @@ from ldpopt_survey.sample.design import SampleDesign
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TwoWayTable(Result):
-    """The joint proportions of the answers to two questions, each of which was privatized on its own.
+    """The joint proportions of the answers to two questions, privatized separately.
 
     joint : the `Estimate` over pairs of answers, row by row.
     row_channel, column_channel : the channels of the two questions, with k1 and k2 inputs.
@@ -52,7 +52,7 @@ class TwoWayTable(Result):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(number of row categories, number of column categories)."""
+        """Numbers of row categories and of column categories."""
         return self.row_channel.shape[0], self.column_channel.shape[0]
 
     @property
@@ -73,31 +73,38 @@ class TwoWayTable(Result):
         return self.joint.contrast(np.kron(np.ones(k1), np.eye(k2)), self.column_channel.inputs)
 
     def given_row(self, label: Label) -> Estimate:
-        """The proportions of the column question among those whose row answer is `label`, with linearised covariance.
+        """Estimate the proportions of the column question among people with row answer `label`.
 
-        `InvalidInput` if the estimated proportion of the row's answer is not positive.
+        The covariance is linearized. `InvalidInput` if the estimated proportion of the row's answer is not positive.
         """
-        return self._given("row", self.row_channel.inputs, label, self.column_channel.inputs)
+        return self._conditional("row", self.row_channel.inputs, label, self.column_channel.inputs)
 
     def given_column(self, label: Label) -> Estimate:
-        """The proportions of the row question among those whose column answer is `label`, as in `given_row`."""
-        return self._given("column", self.column_channel.inputs, label, self.row_channel.inputs)
+        """Estimate the proportions of the row question among people with column answer `label`.
 
-    def _given(self, what: str, among: tuple[Label, ...], label: Label, labels: tuple[Label, ...]) -> Estimate:
-        if label not in among:
-            raise invalid(what, f"one of {among[:8]}", label)
-        chosen, every = np.eye(len(among))[[among.index(label)]], np.eye(len(labels))
-        cells = np.asarray(np.kron(chosen, every) if what == "row" else np.kron(every, chosen), dtype=np.float64)
+        See `given_row`.
+        """
+        return self._conditional("column", self.column_channel.inputs, label, self.row_channel.inputs)
+
+    def _conditional(
+        self, side: str, conditions: tuple[Label, ...], label: Label, labels: tuple[Label, ...]
+    ) -> Estimate:
+        if label not in conditions:
+            raise invalid(side, f"one of {conditions[:8]}", label)
+        selector, identity = np.eye(len(conditions))[[conditions.index(label)]], np.eye(len(labels))
+        cells = np.asarray(
+            np.kron(selector, identity) if side == "row" else np.kron(identity, selector), dtype=np.float64
+        )
         return self.joint.ratio(cells, cells.sum(axis=0), labels)
 
     def independence(self) -> TestResult:
         """Test that the two answers are independent, on (k1 - 1)(k2 - 1) degrees of freedom.
 
-        A category in which no report can vary, such as a public value that nobody has, takes no part in it. The
-        statistic is n tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased
-        estimates, and V_A, V_B are the per-report covariances of its margins. For square channels this equals Pearson's
-        statistic of the table of reports; for others it leaves out variation that answers cannot cause. Complex samples
-        use the linearised variance of D and Hotelling's F.
+        A category in which no report can vary, such as a public value that nobody has, is left out. The statistic is n
+        tr(V_A^+ D V_B^+ D^T). D = L_A (F - f_A f_B^T) L_B^T is the interaction of the unbiased estimates, and V_A, V_B
+        are the per-report covariances of its margins. For square channels this equals Pearson's statistic of the table
+        of reports. For others it excludes variation that answers cannot cause. Complex samples use the linearized
+        variance of D and Hotelling's F.
         """
         if self.joint.channel.shape[0] != math.prod(self.shape):
             return self._independence_of_cells()
@@ -106,26 +113,26 @@ class TwoWayTable(Result):
         channels, margins = (self.row_channel, self.column_channel), (f.sum(axis=1), f.sum(axis=0))
         sides = (_side(channel, m, table.n) for channel, m in zip(channels, margins, strict=True))
         loadings, covariances = zip(*sides, strict=True)
-        inner = loadings[0] @ (f - np.outer(*margins)) @ loadings[1].T
+        interaction = loadings[0] @ (f - np.outer(*margins)) @ loadings[1].T
         if table.simple:
-            statistic, degrees = _form(inner, *covariances)
-            if inner.size and not degrees:
-                raise invalid("independence", "reports that vary for both questions", Phrase("others"))
+            statistic, degrees = _form(interaction, *covariances)
+            if interaction.size and not degrees:
+                raise InvalidInput("independence: all reports of one of the questions are equal, so there is no test")
             return chi_squared_result("independence", table.n * statistic, degrees)
-        influence = np.asarray(np.kron(*map(centred, loadings, margins)), dtype=np.float64)
+        influence = np.asarray(np.kron(*map(centered, loadings, margins)), dtype=np.float64)
         sampled = sampling_variance([(table, influence)])
-        return wald_result("independence", inner.ravel(), sampled.covariance, sampled.degrees)
+        return wald_result("independence", interaction.ravel(), sampled.covariance, sampled.degrees)
 
     def _independence_of_cells(self) -> TestResult:
-        """The test from the estimated cells and their linearised covariance, where both answers share a report."""
+        """The test from the estimated cells and their linearized covariance, if both answers share a report."""
         k1, k2 = self.shape
         rows, columns = self.proportions.sum(axis=1), self.proportions.sum(axis=0)
         slopes = np.eye(k1 * k2) - np.kron(np.eye(k1), np.outer(columns, np.ones(k2)))
         slopes -= np.kron(np.outer(rows, np.ones(k1)), np.eye(k2))
-        free = np.arange(k1 * k2).reshape(k1, k2)[:-1, :-1].ravel()
-        inner = (self.proportions - np.outer(rows, columns)).ravel()[free]
-        sampled = sampling_variance([(self.joint.table, slopes[free] @ self.joint.loadings)])
-        return wald_result("independence", inner, sampled.covariance, sampled.degrees)
+        free_cells = np.arange(k1 * k2).reshape(k1, k2)[:-1, :-1].ravel()
+        interaction = (self.proportions - np.outer(rows, columns)).ravel()[free_cells]
+        sampled = sampling_variance([(self.joint.table, slopes[free_cells] @ self.joint.loadings)])
+        return wald_result("independence", interaction, sampled.covariance, sampled.degrees)
 
     def __repr__(self) -> str:
         k1, k2 = self.shape
@@ -153,7 +160,7 @@ class ThreeWayTable(Result):
     joint : the `Estimate` over triples of answers, row by row, column by column, layer by layer.
     row_channel, column_channel, layer_channel : identities, whose inputs are the categories of each.
 
-    `Respondents.three_way` makes it from reports; its variances are those of the joint estimate [Rao].
+    `Respondents.three_way` computes it from reports; its variances are those of the joint estimate [Rao].
 
     >>> two, one = Channel([[0.8, 0.2], [0.2, 0.8]]), Channel(np.eye(2))
     >>> made = estimate([60, 20, 40, 80], two.product(one))
@@ -169,7 +176,7 @@ class ThreeWayTable(Result):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(number of row categories, number of column categories, number of layers)."""
+        """Numbers of row categories, of column categories and of layers."""
         return self.row_channel.shape[0], self.column_channel.shape[0], self.layer_channel.shape[0]
 
     @property
@@ -184,22 +191,22 @@ class ThreeWayTable(Result):
         return self.joint.contrast(np.kron(np.ones((1, k1 * k2)), np.eye(k3)), self.layer_channel.inputs)
 
     def layer(self, label: Label) -> TwoWayTable:
-        """The table of row and column among those in a layer, with linearised covariance.
+        """Return the two-way table of row and column within one layer.
 
-        `InvalidInput` if the estimated proportion of the layer is not positive.
+        Its covariance is linearized. `InvalidInput` if the estimated proportion of the layer is not positive.
         """
         if label not in self.layer_channel.inputs:
             raise invalid("layer", f"one of {self.layer_channel.inputs[:8]}", label)
         k1, k2, k3 = self.shape
-        chosen = np.eye(k3)[self.layer_channel.inputs.index(label)]
-        cells = np.asarray(np.kron(np.eye(k1 * k2), chosen), dtype=np.float64)
+        selector = np.eye(k3)[self.layer_channel.inputs.index(label)]
+        cells = np.asarray(np.kron(np.eye(k1 * k2), selector), dtype=np.float64)
         names = tuple(product(self.row_channel.inputs, self.column_channel.inputs))
         return TwoWayTable(
             self.joint.ratio(cells, cells.sum(axis=0), names, f"among {label}"), self.row_channel, self.column_channel
         )
 
     def collapsed(self) -> TwoWayTable:
-        """The table of row and column in all layers together."""
+        """Return the two-way table of row and column over all layers."""
         k1, k2, k3 = self.shape
         names = tuple(product(self.row_channel.inputs, self.column_channel.inputs))
         joint = self.joint.contrast(np.kron(np.eye(k1 * k2), np.ones(k3)), names)
@@ -212,15 +219,15 @@ class ThreeWayTable(Result):
     _heads = 3
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The three answers of every cell in columns of their own, and the cell's proportion."""
+        """The three answers of every cell in separate columns, and the cell's proportion."""
         cells = product(self.row_channel.inputs, self.column_channel.inputs, self.layer_channel.inputs)
         rows, columns, layers = zip(*cells, strict=True)
         return {"row": list(rows), "column": list(columns), "layer": list(layers), "share": self.joint.values.tolist()}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         *labels, (head, shares) = self._columns().items()
-        shown = [(name, [as_text(value) for value in values]) for name, values in labels]
-        return [*shown, (head, [f"{share:.4f}" for share in shares])]
+        label_columns = [(name, [as_text(value) for value in values]) for name, values in labels]
+        return [*label_columns, (head, [f"{share:.4f}" for share in shares])]
 
     def _title(self) -> str:
         return f"{self.joint.n} respondents"
@@ -230,15 +237,15 @@ def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
     values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
     loadings = efficient_loadings(channel, pilot_of(fit, frequencies, n))[:-1]
-    law = fitted_law(values, fit, channel, frequencies, n)
-    return loadings, report_covariance(loadings, frequencies if law is None else law)
+    fitted = fit_report_distribution(values, fit, channel, frequencies, n)
+    return loadings, report_covariance(loadings, frequencies if fitted is None else fitted)
 
 
-def _form(inner: Array, first: Array, second: Array) -> tuple[float, int]:
-    """tr(V_A^+ D V_B^+ D^T) and its degrees of freedom: one for each pair of directions in which both sides vary."""
-    if inner.size == 0:
+def _form(interaction: Array, first: Array, second: Array) -> tuple[float, int]:
+    """tr(V_A^+ D V_B^+ D^T) and its degrees of freedom: one per pair of directions that vary on both sides."""
+    if interaction.size == 0:
         return 0.0, 0
-    whitened = whitener(first).T @ inner @ whitener(second)
+    whitened = whitener(first).T @ interaction @ whitener(second)
     return float(np.sum(whitened**2)), whitened.size
 
 
@@ -249,16 +256,16 @@ def two_way(
     column_channel: ChannelLike,
     estimator: Estimator | None = None,
     sample: SampleDesign | None = None,
-    inside: Any = None,
+    in_group: Any = None,
 ) -> TwoWayTable:
-    """The joint distribution of two answers, from reports that were privatized independently of one another [Rao; SSW].
+    """Estimate the joint distribution of two answers that were privatized independently.
 
     row_reports, column_reports : n reports each, of the same respondents in the same order. For a column that was not
         privatized, the channel is the identity.
-    sample : how the n respondents were drawn; None for a simple sample.
-    inside : a mask (n,) of the group to estimate; None for everybody.
+    sample : the sample design of the n respondents; None for a simple random sample.
+    in_group : a mask (n,) of the group to estimate; None for all.
 
-    Raises `InvalidInput` for different lengths, and for reports that a channel does not give.
+    Sources: [Rao; SSW]. Raises `InvalidInput` for different lengths, and for reports that a channel does not give.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)
@@ -271,22 +278,24 @@ def two_way(
     b = positions(column_reports, column_channel.outputs)
     if len(a) != len(b):
         raise invalid("column reports", f"{len(a)} reports, as many as row reports", len(b))
-    both = row_channel.product(column_channel)
+    pair_channel = row_channel.product(column_channel)
     pairs = a * column_channel.shape[1] + b
     table: Table
     if sample is None:
-        pairs = pairs if inside is None else pairs[inside]
-        table = CountTable.from_counts(np.bincount(pairs, minlength=both.shape[1]), both.outputs)
+        pairs = pairs if in_group is None else pairs[in_group]
+        table = CountTable.from_counts(np.bincount(pairs, minlength=pair_channel.shape[1]), pair_channel.outputs)
     else:
-        table = SampledReports(pairs, both, sample)
-        table = table if inside is None else table.where(inside)
-    return TwoWayTable(estimate(table, both, estimator), row_channel, column_channel)
+        table = SampledReports(pairs, pair_channel, sample)
+        table = table if in_group is None else table.where(in_group)
+    return TwoWayTable(estimate(table, pair_channel, estimator), row_channel, column_channel)
 
 
 def two_way_from_counts(
     counts: Any, row_channel: ChannelLike, column_channel: ChannelLike, estimator: Estimator | None = None
 ) -> TwoWayTable:
-    """The joint distribution of two answers from an (m1, m2) table of counts of pairs of reports [Rao].
+    """Estimate the joint distribution of two answers from a table of counts [Rao].
+
+    counts : (m1, m2) counts of pairs of reports.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> two_way_from_counts([[40, 10], [10, 40]], q, q).independence().degrees
@@ -296,17 +305,19 @@ def two_way_from_counts(
     array = finite_array(counts, "counts", 2)
     if array.shape != (row_channel.shape[1], column_channel.shape[1]):
         raise invalid("counts", f"shape {(row_channel.shape[1], column_channel.shape[1])}", f"shape {array.shape}")
-    both = row_channel.product(column_channel)
-    table = CountTable.from_counts(array.ravel(), both.outputs)
-    return TwoWayTable(estimate(table, both, estimator), row_channel, column_channel)
+    pair_channel = row_channel.product(column_channel)
+    table = CountTable.from_counts(array.ravel(), pair_channel.outputs)
+    return TwoWayTable(estimate(table, pair_channel, estimator), row_channel, column_channel)
 
 
 def independence_power(
     joint: ArrayLike, row_channel: ChannelLike, column_channel: ChannelLike, n: int, level: float = 0.05
 ) -> Power:
-    """The probability that `TwoWayTable.independence` rejects at `level` when the truth is `joint`, shape (k1, k2).
+    """Compute the probability that `TwoWayTable.independence` rejects at `level`.
 
-    The statistic is then noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1 D^T), where D is the
+    joint : the true distribution of the pairs, shape (k1, k2).
+
+    The statistic is noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1 D^T), where D is the
     interaction of `joint`. Raises `InvalidInput` if `joint` is not a distribution of pairs of inputs.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -319,7 +330,7 @@ def independence_power(
         expected = f"a distribution of shape {(row_channel.shape[0], column_channel.shape[0])}"
         raise invalid("joint distribution", expected, f"shape {p.shape}, sum {p.sum()}")
     margins = p.sum(axis=1), p.sum(axis=0)
-    inner = (p - np.outer(*margins))[:-1, :-1]
+    interaction = (p - np.outer(*margins))[:-1, :-1]
     covariances = map(asymptotic_covariance, (row_channel, column_channel), margins)
-    statistic, degrees = _form(inner, *(covariance[:-1, :-1] for covariance in covariances))
+    statistic, degrees = _form(interaction, *(covariance[:-1, :-1] for covariance in covariances))
     return noncentral_power(level, degrees, positive_integer(n, "n") * statistic)

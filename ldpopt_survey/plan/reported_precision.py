@@ -13,7 +13,7 @@ from ldpopt.channel import Channel
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.intervals import two_sided
-from ldpopt_survey.estimate.linear import contrast_moments, estimable, is_told
+from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, estimable
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -53,7 +53,7 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
         fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
         if len(names) > 1:
-            all_determined = is_told(is_identified, variance, third, max(n * fraction, 1.0)).all()
+            all_determined = are_estimable(is_identified, variance, third, max(n * fraction, 1.0)).all()
             is_identified = np.full(len(is_identified), all_determined)
         precision = np.where(is_identified, fraction / np.maximum(variance, 1e-300), 0.0)
         precisions.append(precision)
@@ -63,7 +63,7 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     total = np.sum(precisions, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         combined, third = 1 / total, np.sum(third_moments, axis=0) / total**3
-        is_estimable = is_told(total > 0, combined, third, n) if len(names) == 1 else total > 0
+        is_estimable = are_estimable(total > 0, combined, third, n) if len(names) == 1 else total > 0
     return np.where(is_estimable, combined, np.inf)
 
 

@@ -1,4 +1,4 @@
-"""A formula and columns -> the regressors, one row for each combination of public values and private answers."""
+"""A formula and columns -> the regressors, one row per combination of public values and private answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Channel, Label
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.distribution import Array
 from ldpopt.values.labels import as_text
 from ldpopt_survey.estimate.counts import column as as_column
@@ -24,10 +24,10 @@ from ldpopt_survey.regress.formula import Formula
 Codes = npt.NDArray[np.intp]
 
 MAX_CELLS = 256
-"""The most combinations of private answers over which a likelihood is summed."""
+"""The largest number of combinations of private answers in the sum of a likelihood."""
 
 MAX_LEVELS = 100
-"""The most levels of a public predictor that is not a number."""
+"""The largest number of levels of a public predictor that is not numeric."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class Regressors:
 
     values : (u, z, d), the d regressors, called `names`, for each of u different rows of public values and each of z
         cells. A cell is a combination of answers to the private predictors.
-    public : (u, q), the public columns with a constant, from which the private predictors are modelled.
-    group : (n,), the public row of each respondent. levels : the reference level of each factor.
+    public : (u, q), the public columns with a constant, from which the private predictors are modeled.
+    group : (n,), the public row of each respondent.
+    levels : the reference level of each factor.
     """
 
     names: tuple[str, ...]
@@ -48,12 +49,16 @@ class Regressors:
 
     @property
     def private(self) -> bool:
-        """Whether some predictor is private."""
+        """True if some predictor is private."""
         return bool(self.values.shape[1] > 1)
 
 
 def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label]], n: int) -> Regressors:
-    """The design of `formula` from the public columns of `data` and the answers of its `private` predictors."""
+    """Build the design of `formula` from public columns and answers of private predictors.
+
+    data : the public columns.
+    private : the answers of each private predictor.
+    """
     cells = list(product(*(range(len(labels)) for labels in private.values())))
     if len(cells) > MAX_CELLS:
         raise invalid("private predictors", f"at most {MAX_CELLS} combinations of answers", len(cells))
@@ -63,41 +68,48 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
         if name in private:
             kinds[name] = _kinds(name, list(private[name]))
         else:
-            code, found = in_order(*public_column(data, name, n), declared(data, name))
+            code, levels = in_order(*public_column(data, name, n), declared(data, name))
             codes.append(code)
-            kinds[name] = _kinds(name, found)
+            kinds[name] = _kinds(name, levels)
     group, rows = np.zeros(n, dtype=np.intp), np.zeros((1, 0), dtype=np.intp)
     if codes:
         rows, group = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
         group = group.reshape(-1)
-    places = {name: place for place, name in enumerate(name for name in formula.columns if name not in private)}
+    place_of = {name: place for place, name in enumerate(name for name in formula.columns if name not in private)}
     answers = dict(zip(private, np.array(cells, dtype=np.intp).T, strict=True)) if private else {}
 
-    def columns(public: Codes, every: int) -> dict[str, Any]:
-        """The values of all columns for rows of public codes, each with `every` combination of private answers."""
-        repeated = np.repeat(public, every, axis=0)
+    def columns(public: Codes, repetitions: int) -> dict[str, Any]:
+        """Expand rows of public codes to columns of values, with each combination of private answers."""
+        repeated = np.repeat(public, repetitions, axis=0)
         combined = np.tile(np.arange(len(cells)), -(-len(repeated) // len(cells)))[: len(repeated)]
-        own = {name: repeated[:, place] for name, place in places.items()}
-        return {name: kinds[name].at(own[name] if name in own else answers[name][combined]) for name in formula.columns}
+        public_codes = {name: repeated[:, place] for name, place in place_of.items()}
+        return {
+            name: kinds[name].column(public_codes[name] if name in public_codes else answers[name][combined])
+            for name in formula.columns
+        }
 
-    made = formula.matrix(columns(rows, len(cells)), lambda: columns(rows[group], 1), frozenset(private))
-    values = made.values.reshape(len(rows), len(cells), -1)
+    model_matrix = formula.matrix(columns(rows, len(cells)), lambda: columns(rows[group], 1), frozenset(private))
+    values = model_matrix.values.reshape(len(rows), len(cells), -1)
     flat = values.reshape(-1, values.shape[-1])
     scale = np.abs(flat).max(axis=0)
     if (scale == 0).any() or np.linalg.matrix_rank(flat / scale) < flat.shape[1]:
         raise invalid("formula", "predictors of which none follows from the others", Phrase("collinear ones"))
-    public = _independent(made.public.reshape(len(rows), len(cells), -1)[:, 0]) if private else np.ones((len(rows), 1))
-    return Regressors(made.names, values, public, group, made.levels)
+    public = (
+        _independent(model_matrix.public.reshape(len(rows), len(cells), -1)[:, 0])
+        if private
+        else np.ones((len(rows), 1))
+    )
+    return Regressors(model_matrix.names, values, public, group, model_matrix.levels)
 
 
 def _independent(columns: Array) -> Array:
-    """The columns, each divided by its largest entry's order, without those that follow from earlier ones."""
-    kept: list[int] = []
+    """The columns, divided by their scale, without those that are linear combinations of earlier ones."""
+    independent: list[int] = []
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    for place in range(columns.shape[1]):
-        if np.linalg.matrix_rank(columns[:, [*kept, place]] / scale[[*kept, place]]) > len(kept):
-            kept.append(place)
-    return columns[:, kept]
+    for index in range(columns.shape[1]):
+        if np.linalg.matrix_rank(columns[:, [*independent, index]] / scale[[*independent, index]]) > len(independent):
+            independent.append(index)
+    return columns[:, independent]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +119,8 @@ class Kinds:
     values: Any
     factor: bool
 
-    def at(self, code: Codes) -> Any:
-        """The column (n,) whose values are those at the codes."""
+    def column(self, code: Codes) -> Any:
+        """Return the column (n,) whose values are those at the codes."""
         if not self.factor:
             return self.values[code]
         import pandas as pd
@@ -116,21 +128,24 @@ class Kinds:
         return pd.Categorical.from_codes(code, self.values)
 
 
-def _kinds(name: str, kinds: list[Any]) -> Kinds:
-    """The values of a variable: as numbers if they are numbers, and as levels if they are text or anything else."""
-    numbers = None if any(isinstance(kind, str) for kind in kinds) else numbers_of(kinds)
+def _kinds(name: str, entries: list[Any]) -> Kinds:
+    """The values of a variable: numbers if all are numbers, and otherwise levels."""
+    numbers = None if any(isinstance(entry, str) for entry in entries) else numbers_of(entries)
     if numbers is not None:
         return Kinds(numbers, False)
-    if len(kinds) < 2:
-        raise invalid(f"column {name!r}", "at least two different values", Phrase("one"))
-    if len(kinds) > MAX_LEVELS:
-        raise invalid(f"column {name!r}", f"numbers, or at most {MAX_LEVELS} levels", len(kinds))
-    texts = [as_text(kind) for kind in kinds]
-    return Kinds(texts if len(set(texts)) == len(texts) else [repr(kind) for kind in kinds], True)
+    if len(entries) < 2:
+        raise InvalidInput(f"column {name!r}: all values are equal; a predictor needs at least two different values")
+    if len(entries) > MAX_LEVELS:
+        raise invalid(f"column {name!r}", f"numbers, or at most {MAX_LEVELS} levels", len(entries))
+    texts = [as_text(entry) for entry in entries]
+    return Kinds(texts if len(set(texts)) == len(texts) else [repr(entry) for entry in entries], True)
 
 
 def private_predictors(formula: Formula, channels: Mapping[str, Channel]) -> dict[str, Channel]:
-    """The channels of the private predictors, in order. `NotIdentifiable` for one that does not determine answers."""
+    """Select the channels of the private predictors, in order.
+
+    `NotIdentifiable` for a channel that does not determine answers.
+    """
     private = {name: channels[name] for name in formula.columns if name in channels}
     for channel in private.values():
         require_identifiable(channel)
@@ -138,7 +153,10 @@ def private_predictors(formula: Formula, channels: Mapping[str, Channel]) -> dic
 
 
 def reports_together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
-    """The product of the predictors' channels (z, r), and the position of every respondent's reports in it (n,)."""
+    """Combine the predictors' channels to their product (z, r), and the reports likewise.
+
+    The second result is the position of every respondent's reports in it (n,).
+    """
     matrix: Array = np.ones((1, 1))
     reports: Codes = np.zeros(n, dtype=np.intp)
     for name, channel in private.items():
@@ -151,7 +169,10 @@ def reports_together(private: Mapping[str, Channel], data: Any, n: int) -> tuple
 
 
 def public_column(data: Any, name: str, n: int | None = None) -> tuple[Codes, list[Any]]:
-    """Codes and kinds of a public column, (n,), without missing values; else `InvalidInput`."""
+    """Return codes and distinct values of a public column, (n,).
+
+    Missing values are `InvalidInput`.
+    """
     if n is None:
         n = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
     try:
@@ -166,7 +187,7 @@ def public_column(data: Any, name: str, n: int | None = None) -> tuple[Codes, li
 
 
 def numbers_of(kinds: list[Any]) -> Array | None:
-    """The kinds as numbers, if all of them are; None for labels."""
+    """Convert the entries to numbers, if all of them are; None for labels."""
     if any(isinstance(kind, (bool, tuple)) or (isinstance(kind, str) and "_" in kind) for kind in kinds):
         return None
     with suppress(TypeError, ValueError):
@@ -176,27 +197,33 @@ def numbers_of(kinds: list[Any]) -> Array | None:
 
 
 def declared(data: Any, name: str) -> dict[Any, int]:
-    """The places of the categories in the order that a column of a data frame declares; empty if it declares none."""
+    """Return the ranks of the categories that a data-frame column declares; empty if none."""
     with suppress(Exception):
         return {kind: place for place, kind in enumerate(data[name].cat.categories)}
     return {}
 
 
 def in_order(code: Codes, kinds: list[Any], order: Mapping[Any, int] | None = None) -> tuple[Codes, list[Any]]:
-    """Codes and kinds with the kinds in order: the declared one, or numbers by their size and then text."""
+    """Sort the codes and distinct values: by the declared order, or numbers first.
+
+    Numbers are sorted by size, texts alphabetically.
+    """
     places = order or {}
-    sequence = sorted(range(len(kinds)), key=lambda at: (places.get(kinds[at], 0), numbers_first(kinds[at])))
+    sequence = sorted(range(len(kinds)), key=lambda index: (places.get(kinds[index], 0), numbers_first(kinds[index])))
     return np.argsort(sequence)[code], [kinds[place] for place in sequence]
 
 
 def numbers_first(kind: Any) -> tuple[bool, float, str]:
-    """A key for sorting: numbers by their size, then others as text."""
+    """Return a key for sorting: numbers by their size, then others as text."""
     number = numbers_of([kind])
     return number is None, 0.0 if number is None else float(number[0]), str(kind)
 
 
 def outcome_of(data: Any, name: str, channel: Channel | None) -> tuple[Channel, Any]:
-    """The channel of the outcome (the identity if it is public), and the position of every report among its outputs."""
+    """Return the channel of the outcome, and the position of every report among its outputs.
+
+    The channel is the identity if the outcome is public.
+    """
     if channel is not None:
         require_identifiable(channel)
         return channel, positions(data[name], channel.outputs)
@@ -207,7 +234,7 @@ def outcome_of(data: Any, name: str, channel: Channel | None) -> tuple[Channel, 
 
 
 def from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
-    """The rows of the channel and their labels, with the reference first."""
+    """Return the rows of the channel and their labels, with the reference first."""
     labels = answers.inputs
     first = [0] if reference is None else [x for x, label in enumerate(labels) if reference in (label, str(label))]
     if len(first) != 1:

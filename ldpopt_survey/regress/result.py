@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.channel import Label
-from ldpopt.errors import Phrase, SolverError, invalid
+from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt.values.results import ByValue
 from ldpopt_survey.estimate.intervals import two_sided
@@ -24,25 +24,29 @@ ESTIMANDS = {
     "likelihood": "those of the law of the answers if the formula is that law, and else to others than true answers "
     "would give, which depend on the channels",
 }
-"""What the coefficients of each method tend to."""
+"""The limit of the coefficients of each method."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Estimated):
     """A fitted regression. Its coefficients describe the true answers, not the reports.
 
-    formula : as it was given. kind : "logistic", "multinomial" or "linear".
-    names : the d regressors. equations : the e categories whose log-odds against `reference` are explained; for a
-        linear regression the outcome alone.
-    coefficients : (e, d). covariance : (e d, e d), in the order of the rows of `coefficients`.
-    n : number of respondents. degrees : degrees of freedom: for a simple sample n - d (linear) or inf (likelihood), for
-        a complex one units minus strata minus the slopes, 0 at least.
+    formula : the text of the formula.
+    kind : "logistic", "multinomial" or "linear".
+    names : the d regressors.
+    equations : the e categories whose log-odds against `reference` are explained; for a linear regression the outcome
+        alone.
+    coefficients : (e, d).
+    covariance : (e d, e d), in the order of the rows of `coefficients`.
+    n : number of respondents.
+    degrees : degrees of freedom: for a simple random sample n - d (linear) or inf (likelihood), for a complex one units
+        minus strata minus the slopes, 0 at least.
     log_likelihood : of the reports, in nats; None for a linear regression and a weighted sample.
     null_log_likelihood : the same for a model with an intercept alone (for a design that cannot express one, for equal
-        chances); None also for private predictors.
-    levels : the first level of each factor, with which the others are compared.
+        probabilities); None also for private predictors.
+    levels : the first level of each factor, the reference of the others.
     method : "likelihood" of the reports, "penalised likelihood" where it has no finite maximum, or "moments": the
-        equations for true answers, in unbiased indicators of them. `estimand` says what each tends to.
+        equations for true answers, in unbiased indicators of them. `estimand` states the limit of the coefficients.
 
     >>> from ldpopt_survey import logit_regression
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
@@ -73,26 +77,29 @@ class Regression(Estimated):
         return tuple(f"{equation}: {name}" for equation in self.equations for name in self.names)
 
     def without(self, labels: tuple[Label, ...]) -> Regression:
-        """The regression without the equations of some answers; `InvalidInput` if one is the reference."""
-        kept = [place for place, label in enumerate(self.equations) if label not in labels]
-        if self.reference in labels or not kept:
+        """Remove the equations of some answers; `InvalidInput` if one is the reference."""
+        equation_places = [place for place, label in enumerate(self.equations) if label not in labels]
+        if self.reference in labels or not equation_places:
             raise invalid("reference", "an answer that is not left out", self.reference)
-        places = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[kept].ravel()
-        equations = tuple(self.equations[place] for place in kept)
-        return replace(self, equations=equations, coefficients=self.coefficients[kept],
+        places = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[equation_places].ravel()
+        equations = tuple(self.equations[place] for place in equation_places)
+        return replace(self, equations=equations, coefficients=self.coefficients[equation_places],
                        covariance=self.covariance[np.ix_(places, places)])  # fmt: skip
 
     @property
     def estimand(self) -> str:
-        """What the coefficients tend to with more respondents, in words, by the method."""
+        """The limit of the coefficients for many respondents, in words, by the method."""
         return ESTIMANDS["moments" if self.method == "moments" else "likelihood"]
 
-    def compared(self, other: Regression) -> tuple[float, str]:
-        """The largest difference from another fit of the same formula, in standard errors of this one, and of what."""
+    def difference_from(self, other: Regression) -> tuple[float, str]:
+        """Find the largest difference from another fit, in standard errors of this one.
+
+        The second result is the name of that coefficient. `InvalidInput` for other coefficients.
+        """
         if other.labels != self.labels:
-            raise invalid("regression", "one with the same coefficients", Phrase("another"))
-        away = quotient(np.abs(self.values - other.values), self.standard_errors.ravel())
-        return float(away.max()), self.labels[int(np.argmax(away))]
+            raise InvalidInput("regression: the two fits have different coefficients and cannot be compared")
+        differences = quotient(np.abs(self.values - other.values), self.standard_errors.ravel())
+        return float(differences.max()), self.labels[int(np.argmax(differences))]
 
     @property
     def values(self) -> Array:
@@ -115,17 +122,20 @@ class Regression(Estimated):
         return p_values_of(self.statistics, self.degrees)
 
     def intervals(self, level: float = 0.95) -> Intervals:
-        """Wald intervals of the coefficients, in the order of `labels`."""
-        reach = two_sided(level, self.degrees) * self.standard_errors.ravel()
-        return Intervals(self.labels, self.values - reach, self.values + reach, level, "Wald")
+        """Compute Wald intervals of the coefficients, in the order of `labels`."""
+        half_widths = two_sided(level, self.degrees) * self.standard_errors.ravel()
+        return Intervals(self.labels, self.values - half_widths, self.values + half_widths, level, "Wald")
 
     def odds_ratios(self, level: float = 0.95) -> Intervals:
-        """Intervals of exp(coefficient): how the odds against the reference change."""
+        """Compute intervals of exp(coefficient): the change of the odds against the reference."""
         limits = self.intervals(level)
         return Intervals(limits.labels, np.exp(limits.lower), np.exp(limits.upper), level, "Wald, odds ratio")
 
     def predict(self, design: Any) -> Array:
-        """The expected outcome (n,) for rows of a design (n, d); for a logit the chances (n, e) of `equations`."""
+        """Compute the expected outcome (n,) for rows of a design (n, d).
+
+        For a logit the result has the probabilities (n, e) of `equations`.
+        """
         x = finite_array(design, "design", 2)
         if x.shape[1] != len(self.names):
             raise invalid("design", f"{len(self.names)} columns", x.shape[1])
@@ -136,21 +146,23 @@ class Regression(Estimated):
 
     def slopes(self) -> TestResult:
         """Test that all coefficients except the intercepts are zero, by Wald's statistic."""
-        kept = np.array([name != "Intercept" for _ in self.equations for name in self.names])
-        inside, error = self.covariance[np.ix_(kept, kept)], self.standard_errors.ravel()[kept]
+        is_slope = np.array([name != "Intercept" for _ in self.equations for name in self.names])
+        slope_covariance, error = self.covariance[np.ix_(is_slope, is_slope)], self.standard_errors.ravel()[is_slope]
         # In units of their errors, since regressors may have any units.
-        return wald_result("all slopes zero", self.values[kept] / error, inside / np.outer(error, error), self.degrees)
+        return wald_result(
+            "all slopes zero", self.values[is_slope] / error, slope_covariance / np.outer(error, error), self.degrees
+        )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """JSON-ready values."""
+        """Return JSON-ready values."""
         limits = self.intervals(level)
         head = {name: getattr(self, name) for name in ("formula", "kind", "method", "n", "reference")}
         arrays = {"coefficients": self.values, "standard_errors": self.standard_errors, "p_values": self.p_values,
                   "lower": limits.lower, "upper": limits.upper}  # fmt: skip
         degrees = None if math.isinf(self.degrees) else self.degrees
-        shown = {name: [value if math.isfinite(value) else None for value in array.ravel().tolist()]
+        columns = {name: [value if math.isfinite(value) else None for value in array.ravel().tolist()]
                  for name, array in arrays.items()}  # fmt: skip
-        return {**head, "labels": list(self.labels), **shown,
+        return {**head, "labels": list(self.labels), **columns,
                 "level": level, "degrees": degrees, "log_likelihood": self.log_likelihood}  # fmt: skip
 
     _picture, _label = "coefficients", "label"
@@ -172,9 +184,9 @@ class Regression(Estimated):
 
 @dataclass(frozen=True, eq=False)
 class Subsample(ByValue):
-    """A subgroup of the respondents of a design: `inside` is a mask (n,).
+    """A subgroup of the respondents of a design: `in_group` is a mask (n,).
 
-    The others stay in the design, which makes the variance of the subgroup right [SSW, section 5.8].
+    The others remain in the design, which makes the variance of the subgroup right [SSW, section 5.8].
 
     >>> from ldpopt_survey import SampleDesign
     >>> Subsample(SampleDesign(weights=[1.0, 3.0, 2.0]), np.array([True, False, True])).n
@@ -182,112 +194,124 @@ class Subsample(ByValue):
     """
 
     design: SampleDesign
-    inside: npt.NDArray[np.bool_]
+    in_group: npt.NDArray[np.bool_]
 
     @property
     def n(self) -> int:
         """The number of respondents in the subgroup."""
-        return int(self.inside.sum())
+        return int(self.in_group.sum())
 
     @property
     def weights(self) -> Array:
         """The weights of the subgroup."""
-        return np.asarray(self.design.weights[self.inside])
+        return np.asarray(self.design.weights[self.in_group])
 
     @property
     def stratum(self) -> npt.NDArray[np.intp]:
-        """(n,) the stratum of each of the subgroup, for a variance of the channel's own; one for all if none is needed.
+        """Stratum (n,) of each respondent in the subgroup, for the channel's part of a variance.
 
-        It is needed by stratum where a part of the population was drawn for certain.
+        It is 0 for all unless a part of the population was drawn with certainty.
         """
         design = self.design
-        every = design.unit_stratum[design.unit] if design.needs_noise else np.zeros(design.n, dtype=np.intp)
-        return np.asarray(every[self.inside], dtype=np.intp)
+        strata = design.unit_stratum[design.unit] if design.needs_noise else np.zeros(design.n, dtype=np.intp)
+        return np.asarray(strata[self.in_group], dtype=np.intp)
 
     @property
-    def top(self) -> float:
+    def largest_weight(self) -> float:
         """The largest weight."""
         return float(self.weights.max())
 
-    def summed(self, parts: Callable[[npt.NDArray[np.intp], Array], Array]) -> Array:
-        """The noise for `SampleDesign.total_variance`, from a function of respondents and squared weights.
+    def channel_noise(self, variance_of: Callable[[npt.NDArray[np.intp], Array], Array]) -> Array:
+        """Compute the noise for `SampleDesign.total_variance`.
 
-        The weights are divided by the largest one, `top`, so that no square is too large or too small.
+        variance_of : a function of respondents and their squared weights.
+
+        The weights are divided by the largest one, `largest_weight`, so that no square is too large or too small.
         """
-        strata, squares = self.stratum, (self.weights / self.top) ** 2
+        strata, squares = self.stratum, (self.weights / self.largest_weight) ** 2
         codes = range(len(self.design.units)) if self.design.needs_noise else range(1)
         rows = [np.flatnonzero((strata == code) & (squares > 0)) for code in codes]
-        noise = np.array([_positive(parts(who, squares[who])) for who in rows])
+        noise = np.array([_nearest_positive(variance_of(respondents, squares[respondents])) for respondents in rows])
         return noise if self.design.needs_noise else np.asarray(noise[0])
 
     def variance(
         self, scores: Array, noise: Array, statistic: Callable[[Array], Array], slopes: int
     ) -> SamplingVariance:
-        """The covariance of coefficients, and degrees of freedom as in R's `svyglm`: units less strata less slopes.
+        """Compute the covariance of coefficients, and degrees of freedom as in R's `svyglm`.
 
-        scores : (n, r) influence values of the subgroup. noise : from `summed`. statistic : a function from weights
-            (n,) of the subgroup to the coefficients (r,), for replicates. slopes : coefficients but the intercept.
+        The degrees are units less strata less slopes.
+
+        scores : (n, r) influence values of the subgroup.
+        noise : from `channel_noise`.
+        statistic : a function from weights (n,) of the subgroup to the coefficients (r,), for replicates.
+        slopes : the number of coefficients except the intercept.
         """
-        design, degrees = self.design, self.design.degrees(self.inside)
+        design, degrees = self.design, self.design.degrees(self.in_group)
 
         def refitted(weights: Array) -> Array:
-            inside = weights[:, self.inside]
-            if not inside.any(axis=1).all():
+            group_weights = weights[:, self.in_group]
+            if not group_weights.any(axis=1).all():
                 raise invalid(
                     "replicates", "somebody of the group in each (linearisation needs none)", Phrase("nobody")
                 )
             try:
-                return np.stack([statistic(row) for row in inside])
+                return np.stack([statistic(row) for row in group_weights])
             except SolverError:
                 expected = "finite coefficients under each (linearisation needs none)"
                 raise invalid("replicates", expected, Phrase("none under one")) from None
 
         if design.method.replicates and degrees:  # with no degrees, some replicate has nobody of the group
-            sampling = design.replicate(refitted, noise, self.inside)
+            sampling = design.replicate(refitted, noise, self.in_group)
             degrees = min(degrees, sampling.degrees)
         else:
-            every = np.zeros((design.n, scores.shape[1]))
-            every[self.inside] = scores
-            sampling = design.by(Linearization()).total_variance(every, noise)
-        known = math.isinf(design.degrees_within(self.inside))  # nothing but the channel is random
-        return SamplingVariance(sampling.covariance, math.inf if known else max(0.0, degrees - slopes))
+            all_scores = np.zeros((design.n, scores.shape[1]))
+            all_scores[self.in_group] = scores
+            sampling = design.with_method(Linearization()).total_variance(all_scores, noise)
+        is_known = math.isinf(design.degrees_within(self.in_group))  # nothing but the channel is random
+        return SamplingVariance(sampling.covariance, math.inf if is_known else max(0.0, degrees - slopes))
 
 
 Sample = SampleDesign | Subsample
 
 
 def as_subsample(sample: Sample | None, n: int) -> Subsample | None:
-    """The sample as a subgroup of a design, perhaps all of it. `InvalidInput` unless it has n respondents."""
+    """Convert the sample to a subgroup of a design, perhaps all of it.
+
+    `InvalidInput` unless it has n respondents.
+    """
     if sample is not None and sample.n != n:
         raise invalid("sample", f"{n} respondents", sample.n)
     return Subsample(sample, np.ones(n, dtype=bool)) if isinstance(sample, SampleDesign) else sample
 
 
-def _positive(matrix: Array) -> Array:
-    """The nearest matrix without negative eigenvalues, which rounding and chance may give."""
+def _nearest_positive(matrix: Array) -> Array:
+    """The nearest matrix without negative eigenvalues, which rounding and sampling may cause."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray(vectors * np.maximum(values, 0.0) @ vectors.T)
 
 
-FLAT = 1e-6
-"""The least information of a coefficient, in log-odds per root mean square of its regressor: errors of a thousand."""
+MIN_INFORMATION = 1e-6
+"""The smallest information of a coefficient per respondent, in squared units of the regressor's root mean square."""
 
 
-def require_finite(information: Array, scale: Array, weight: float, unfitted: str) -> None:
-    """`SolverError` where a coefficient of a logit could go on without end, since nothing holds it."""
-    held = np.linalg.eigvalsh(information / np.outer(scale, scale)).min() / weight
-    if not held > FLAT:
-        raise SolverError(unfitted)
+def require_finite(information: Array, scale: Array, weight: float, message: str) -> None:
+    """Raise `SolverError` if a coefficient of a logit has too little information to be finite."""
+    least_information = np.linalg.eigvalsh(information / np.outer(scale, scale)).min() / weight
+    if not least_information > MIN_INFORMATION:
+        raise SolverError(message)
 
 
 def softmax(odds: Array) -> Array:
-    """Probabilities from log-odds, along the last axis."""
+    """Compute probabilities from log-odds, along the last axis."""
     weights = np.exp(odds - odds.max(axis=-1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def inverse_of(information: Array) -> Array:
-    """The inverse of an information or moment matrix; `InvalidInput` if the reports do not tell coefficients apart."""
+    """Compute the inverse of an information or moment matrix.
+
+    `InvalidInput` if the reports do not distinguish the coefficients.
+    """
     scale = np.sqrt(np.abs(np.diag(information)))
     if not (scale > 0).all() or not np.linalg.cond(information / np.outer(scale, scale)) < 1e13:
         raise invalid("regression", "reports that tell the coefficients apart", Phrase("reports that do not"))

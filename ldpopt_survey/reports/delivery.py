@@ -49,7 +49,7 @@ def results(
     asked = Analysis() if analysis is None else analysis
     source: dict[str, Any] = {"plan": counts.plan, "reports": total(counts.sources)}
     source |= {name: getattr(counts, name) for name in ("simulation", "unlabelled")}
-    source |= {} if asked.plain else {"analysis": asked.to_dict()}
+    source |= {} if asked.is_default else {"analysis": asked.to_dict()}
     data = {name: {**_shown(estimated, asked.level), **source} for name, estimated in estimates.items()}
     for name, among in (answered or {}).items():
         data[name]["among_those_who_answered"] = _shown(among, asked.level)

@@ -29,7 +29,7 @@ from ldpopt_survey.plan.precision import HalfWidth
 from ldpopt_survey.plan.protocols import compare_protocols
 from ldpopt_survey.reports.page import interval_table, render
 from ldpopt_survey.reports.promises import promises_in_words, question_in_words, rounds_in_words
-from ldpopt_survey.sample.analysis import Analysis, Findings, alone
+from ldpopt_survey.sample.analysis import Analysis, Findings, has_own_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,9 +114,13 @@ def few_in_words(shares: Estimate) -> str:
             "All of them are of one primary unit (of each stratum), which does not show how units differ: the standard "
             "errors are those of the reports' randomness alone, and the intervals have all that reports could give."
         )
-    if not shares.few:
+    if not shares.few_report_labels:
         return ""
-    of = "this" if len(shares.few) == len(shares.labels) else ", ".join(map(as_text, shares.few))
+    of = (
+        "this"
+        if len(shares.few_report_labels) == len(shares.labels)
+        else ", ".join(map(as_text, shares.few_report_labels))
+    )
     return (
         f"Few reports tell of {of}: intervals of 95 % may cover in anything from 91 to 99 of 100 surveys there, by how "
         "the true share falls between whole numbers of reports."
@@ -144,7 +148,7 @@ def survey_report(
     marks = []  # what `ldpopt_survey.reports.verify_delivery` makes the page again from
     if counts is not None:
         marks = [("ldpopt-reports", f"{total(counts.sources)} {__version__}")]
-        marks += [] if asked.plain else [("ldpopt-analysis", json.dumps(asked.to_dict(), sort_keys=True))]
+        marks += [] if asked.is_default else [("ldpopt-analysis", json.dumps(asked.to_dict(), sort_keys=True))]
     page = _Page(asked, f"{100 * asked.level:g} %", counts, pictures)
     together = "all reports of a person" if plan.booklets else "all questions together"
     parts = [(q.name, str(len(q.categories)), q) for q in plan.questions] + [(together, "", plan)]
@@ -208,7 +212,7 @@ class _Page:
             "few": few_in_words(shares),
             "promise": question_in_words(plan, name),
             "booklets": []
-            if alone(plan, name) or part.measure == "mean"
+            if has_own_report(plan, name) or part.measure == "mean"
             else [
                 f"{holder.name} ({holder.channel.shape[0]} answers, {holder.channel.shape[1]} possible reports)"
                 for holder in asked
@@ -217,7 +221,7 @@ class _Page:
             "shape": (k, m),
             "channel": None if channel is None else _channel_in_words(channel),
             "drawn": b"" if channel is None else self.draw(plots.channel, channel),
-            "rivals": self.rivals(asked[0], shares) if alone(plan, name) else None,
+            "rivals": self.rivals(asked[0], shares) if has_own_report(plan, name) else None,
             "missing": missing,
             "answered": answered,
         }

@@ -1,1 +1,1 @@
-"""How respondents were drawn: weights, strata, clusters, finite populations, known margins, and the variances."""
+"""Sample designs: weights, strata, clusters, finite populations, known margins, and variances by replication."""

@@ -1,4 +1,4 @@
-"""Respondents with their reports and public columns, and analyses that need several columns together."""
+"""Respondents with their reports and public columns, and analyses of several columns together."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from ldpopt_survey.regress.regressors import (
     numbers_of,
 )
 from ldpopt_survey.regress.result import Regression, Sample, Subsample
-from ldpopt_survey.sample.analysis import Analysis, Selection, alone, untold
+from ldpopt_survey.sample.analysis import Analysis, Selection, has_own_report, no_joint_report
 from ldpopt_survey.sample.spec import MISSING, Condition, groups_of
 
 MAX_GROUPS = 100
-"""The most groups, or values of a public column in a table."""
+"""The largest number of groups, or of values of a public column in a table."""
 
 MAX_CELLS = 1000
-"""The most cells of a table of three."""
+"""The largest number of cells of a three-way table."""
 
 Differences = dict[tuple[str, str, str], Difference]
 
 
 @dataclass(frozen=True, eq=False)
 class Respondents(Selection):
-    """The reports and public columns (`rows`) of single respondents, and the settings of an analysis of them (`asked`).
+    """The reports and public columns (`rows`) of single respondents, and the settings of an `analysis` of them.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, Simulated, SurveySpec, make_plan
@@ -69,39 +69,46 @@ class Respondents(Selection):
         cls,
         plan: Plan,
         reports: str | Path | Sequence[str | Path],
-        asked: Analysis | None = None,
+        analysis: Analysis | None = None,
         names: Sequence[str] = (),
         unlabelled: bool = False,
     ) -> Respondents:
-        """Read reports with public columns: those among `names`, and those that the analysis needs."""
-        asked = Analysis() if asked is None else asked
+        """Read reports with public columns: those among `names`, and those of the analysis."""
+        analysis = Analysis() if analysis is None else analysis
         public = [name for name in names if name not in plan.answers]
-        return cls(plan, read_rows(plan, reports, [*asked.columns, *public], unlabelled), asked)
+        return cls(plan, read_rows(plan, reports, [*analysis.columns, *public], unlabelled), analysis)
 
     def two_way(self, row: str, column: str) -> TwoWayTable:
-        """The table of two questions, or of one and a public column, about those whose reports are not empty."""
+        """Estimate the table of two questions, or of one and a public column.
+
+        It is about respondents whose reports are not empty.
+        """
         table = self._two_way(row, column)
         sides = table.row_channel, table.column_channel
-        inside = [
-            np.array([label not in none for label in side.inputs])
-            for side, none in zip(sides, map(self._without, (row, column)), strict=True)
+        has_answer = [
+            np.array([label not in omitted for label in side.inputs])
+            for side, omitted in zip(sides, map(self._omitted_categories, (row, column)), strict=True)
         ]
-        if all(mask.all() for mask in inside):
+        if all(mask.all() for mask in has_answer):
             return table
-        cells = np.eye(len(table.joint.values))[np.outer(*inside).ravel()]
-        names = tuple(label for label, kept in zip(table.joint.labels, np.outer(*inside).ravel(), strict=True) if kept)
+        cells = np.eye(len(table.joint.values))[np.outer(*has_answer).ravel()]
+        names = tuple(
+            label for label, is_kept in zip(table.joint.labels, np.outer(*has_answer).ravel(), strict=True) if is_kept
+        )
         joint = table.joint.ratio(cells, cells.sum(axis=0), names, "among those who answered")
         first, second = (
-            Channel(np.eye(mask.sum()), tuple(label for label, kept in zip(side.inputs, mask, strict=True) if kept))
-            for side, mask in zip(sides, inside, strict=True)
+            Channel(
+                np.eye(mask.sum()), tuple(label for label, is_kept in zip(side.inputs, mask, strict=True) if is_kept)
+            )
+            for side, mask in zip(sides, has_answer, strict=True)
         )
         return TwoWayTable(joint, first, second)
 
     def three_way(self, row: str, column: str, layer: str) -> ThreeWayTable:
-        """The table of three questions or public columns, one question at least, by the layers of the last.
+        """Estimate the table of three questions or public columns, by layers of the last.
 
-        It is about those whose reports are not empty. `InvalidInput` for names that are not different, more than
-        `MAX_CELLS` cells, and questions that no booklet asks together.
+        At least one is a question. The table is about respondents whose reports are not empty. `InvalidInput` for names
+        that are not different, more than `MAX_CELLS` cells, and questions that no booklet asks together.
         """
         names = (row, column, layer)
         if len(set(names)) < 3:
@@ -109,43 +116,46 @@ class Respondents(Selection):
         self._require_shares("table", names)
         questions = [name for name in names if name in self.plan.answers]
         if not questions:
-            raise invalid("table", f"at least one question among {', '.join(self.plan.answers)}", Phrase("none"))
+            raise InvalidInput(f"table: no question given; name at least one of {', '.join(self.plan.answers)}")
         sides = [self._categories(name) for name in names]
         if (cells := math.prod(map(len, sides))) > MAX_CELLS:
             raise invalid("table", f"at most {MAX_CELLS} cells", cells)
         joint = self._joint(names, questions)
-        inside = [np.array([label not in self._without(name) for label in side])
+        has_answer = [np.array([label not in self._omitted_categories(name) for label in side])
                   for name, side in zip(names, sides, strict=True)]  # fmt: skip
-        if not all(mask.all() for mask in inside):
-            kept = functools.reduce(np.logical_and.outer, inside).ravel()
-            chosen = np.eye(len(kept))[kept]
-            labels = tuple(label for label, some in zip(joint.labels, kept, strict=True) if some)
-            joint = joint.ratio(chosen, chosen.sum(axis=0), labels, "among those who answered")
-            sides = [tuple(label for label, some in zip(side, mask, strict=True) if some)
-                     for side, mask in zip(sides, inside, strict=True)]  # fmt: skip
+        if not all(mask.all() for mask in has_answer):
+            is_kept = functools.reduce(np.logical_and.outer, has_answer).ravel()
+            cells_kept = np.eye(len(is_kept))[is_kept]
+            labels = tuple(label for label, is_chosen in zip(joint.labels, is_kept, strict=True) if is_chosen)
+            joint = joint.ratio(cells_kept, cells_kept.sum(axis=0), labels, "among those who answered")
+            sides = [tuple(label for label, is_chosen in zip(side, mask, strict=True) if is_chosen)
+                     for side, mask in zip(sides, has_answer, strict=True)]  # fmt: skip
         first, second, third = (Channel(np.eye(len(side)), side) for side in sides)
         return ThreeWayTable(joint, first, second, third)
 
     def independence_by(self, row: str, column: str, layer: str) -> dict[Label, TestResult | str]:
-        """For each value of a public column, the test that two answers are independent there, or why there is none.
+        """Test in each layer of a public column that two answers are independent.
 
-        Nothing for a private `layer`, of which nobody is known to be in a layer.
+        A layer without a test has the reason as text. The result is empty for a private `layer`, whose values are
+        unknown.
         """
         if layer in self.plan.answers:
             return {}
         tests: dict[Label, TestResult | str] = {}
         for label in self._side(layer)[1].inputs:
-            here = Condition(layer, "=", "" if label == MISSING else str(label))
-            people = replace(self, asked=replace(self.asked, where=(*self.asked.where, here)))
+            layer_condition = Condition(layer, "=", "" if label == MISSING else str(label))
+            layer_respondents = replace(
+                self, analysis=replace(self.analysis, where=(*self.analysis.where, layer_condition))
+            )
             try:
-                tests[label] = people.two_way(row, column).independence()
+                tests[label] = layer_respondents.two_way(row, column).independence()
             except InvalidInput as error:
                 tests[label] = str(error)
         return tests
 
-    def _without(self, name: str) -> tuple[Label, ...]:
-        """The categories of a question that are left out, since the analysis is about those who answered."""
-        return non_answers(self.plan.part(name)) if self.asked.answered and name in self.plan.answers else ()
+    def _omitted_categories(self, name: str) -> tuple[Label, ...]:
+        """The categories of a question that are left out, since the analysis is about people who answered."""
+        return non_answers(self.plan.part(name)) if self.analysis.answered and name in self.plan.answers else ()
 
     def _two_way(self, row: str, column: str) -> TwoWayTable:
         """The table of all categories."""
@@ -156,24 +166,26 @@ class Respondents(Selection):
         if not questions:
             expected = f"at least one question among {', '.join(self.plan.answers)}"
             raise invalid("table", expected, Phrase(f"{row}, {column}"))
-        drawn = [question for name in questions for question in self.plan.answers[name] if question.probability < 1]
-        if not all(alone(self.plan, name) for name in questions) or len(set(drawn)) > 1:
+        subsampled = [
+            question for name in questions for question in self.plan.answers[name] if question.probability < 1
+        ]
+        if not all(has_own_report(self.plan, name) for name in questions) or len(set(subsampled)) > 1:
             return self._from_booklets(row, column, questions)
         (a, first), (b, second) = (self._side(name) for name in (row, column))
-        who = self.answered(*questions)
+        respondents = self.answered(*questions)
         if len(questions) == 2 and not is_table_estimable(self.plan, (row, column), float(self.rows.n)):
-            raise untold("table", questions, self.plan)
-        return two_way(a, b, first, second, sample=self.design, inside=None if who.all() else who)
+            raise no_joint_report("table", questions, self.plan)
+        return two_way(a, b, first, second, sample=self.design, in_group=None if respondents.all() else respondents)
 
     def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:
-        """The table from the booklets that ask both questions, or one of them beside a public column."""
+        """The table from the booklets that ask both questions, or one of them with a public column."""
         joint = self._joint((row, column), questions)
         first, second = (Channel(np.eye(len(side)), side) for side in map(self._categories, (row, column)))
         return TwoWayTable(joint, first, second)
 
     def _joint(self, names: tuple[str, ...], questions: list[str]) -> Estimate:
-        """The shares of all combinations of answers and public values, from the booklets that ask the questions."""
-        sources = self.sources(tuple(questions), self.meant)
+        """The proportions of all combinations of answers and public values, from booklets with the questions."""
+        sources = self.sources(tuple(questions), self.included)
         order = [*questions, *(name for name in names if name not in questions)]
         for name in order[len(questions) :]:
             codes, side = self._side(name)
@@ -182,7 +194,7 @@ class Respondents(Selection):
                 replace(
                     source,
                     channel=source.channel.product(Channel(public, labels)),
-                    at=np.where(source.at >= 0, source.at * len(labels) + codes, -1),
+                    positions=np.where(source.positions >= 0, source.positions * len(labels) + codes, -1),
                     contrasts=np.asarray(np.kron(source.contrasts, public), dtype=np.float64),
                     pilot=np.kron(source.pilot, np.full(len(labels), 1 / len(labels))),
                 )
@@ -190,16 +202,16 @@ class Respondents(Selection):
             ]
         sides = {name: self._categories(name) for name in names}
         cells = np.arange(math.prod(map(len, sides.values()))).reshape([len(sides[name]) for name in order])
-        turned = cells.transpose([order.index(name) for name in names]).ravel()
-        sources = [replace(source, contrasts=source.contrasts[turned]) for source in sources]
+        cell_order = cells.transpose([order.index(name) for name in names]).ravel()
+        sources = [replace(source, contrasts=source.contrasts[cell_order]) for source in sources]
         return estimate_booklets(sources, tuple(product(*sides.values())), self.design)
 
-    def _require_shares(self, what: str, names: Sequence[str]) -> None:
-        """`InvalidInput` for a question whose mean is estimated, where the shares of answers are needed."""
+    def _require_shares(self, purpose: str, names: Sequence[str]) -> None:
+        """Raise `InvalidInput` for a question whose mean is estimated, where proportions of answers are needed."""
         for name in names:
             if name in self.plan.answers and self.plan.part(name).measure == "mean":
                 expected = "questions whose shares are estimated (a mean: --by, or the outcome of regress --linear)"
-                raise invalid(what, expected, name)
+                raise invalid(purpose, expected, name)
 
     def _categories(self, name: str) -> tuple[Label, ...]:
         if name not in self.plan.answers:
@@ -207,13 +219,13 @@ class Respondents(Selection):
         return self.plan.part(name).measured
 
     def _side(self, name: str) -> tuple[npt.NDArray[np.intp], Channel]:
-        """The positions of the reports and the channel of a question, or of a public column."""
+        """The positions of the reports, and the channel, of a question or a public column."""
         if name in self.rows.reports:
             channel = self.plan.question(name).report_channel
             return np.maximum(self.rows.reports[name], 0), Channel(channel.matrix, channel.inputs)
         if name not in self.rows.columns:
             raise invalid("column", f"a question or one of {', '.join(self.rows.columns) or 'no public columns'}", name)
-        texts = groups_of(self.rows.columns, [name])  # a missing value counts as a value of its own
+        texts = groups_of(self.rows.columns, [name])  # a missing value counts as a separate value
         codes, labels = in_order(*factor(texts, len(texts), f"column {name!r}"))
         if not 2 <= len(labels) <= MAX_GROUPS:
             raise invalid(f"column {name!r}", f"2 to {MAX_GROUPS} different values", len(labels))
@@ -222,16 +234,19 @@ class Respondents(Selection):
     def compare(
         self, by: str, questions: Sequence[str] = (), against: str | None = None
     ) -> tuple[Differences, dict[str, TestResult]]:
-        """The differences of the groups of a public column from one of them, and a test that all agree, by question.
+        """Compare the groups of a public column with one of them, and test that all are equal.
 
-        against : the group with which the others are compared; the first by default. The test is for independence of
-            answer and group, and is left out where there is none. `InvalidInput` for fewer than two groups, or an
-            unknown group.
+        by : the public column.
+        questions : by default all whose proportions are estimated.
+        against : the group with which the others are compared; the first by default.
+
+        The result has the differences, and for each question a test of independence of answer and group, where there is
+        one. `InvalidInput` for fewer than two groups, or an unknown group.
         """
         if by in self.plan.answers:
             raise invalid("groups", "a public column (two questions make a table)", by)
         groups = groups_of(self.rows.columns, [by])
-        names = sorted(set(groups[self.meant].tolist()), key=numbers_first)
+        names = sorted(set(groups[self.included].tolist()), key=numbers_first)
         if not 2 <= len(names) <= MAX_GROUPS:
             raise invalid(f"column {by!r}", f"2 to {MAX_GROUPS} groups", len(names))
         base = names[0] if against is None else against
@@ -244,172 +259,202 @@ class Respondents(Selection):
         for question in [self.plan.part(name).name for name in questions] or shares:
             estimates = {name: self.estimate(question, groups == name) for name in names}
             base_estimate = estimates.pop(base)
-            differences |= {(question, name, base): difference(own, base_estimate) for name, own in estimates.items()}
+            differences |= {
+                (question, name, base): difference(group_estimate, base_estimate)
+                for name, group_estimate in estimates.items()
+            }
             with suppress(InvalidInput):  # too few units for a test, or reports that do not vary
                 tests[question] = self.two_way(question, by).independence()
         return differences, tests
 
     def logit(self, formula: str, reference: Label = None) -> Regression:
-        """Logistic or multinomial regression for the respondents of the analysis.
+        """Fit a logistic or multinomial regression for the respondents of the analysis.
 
-        It is by moments (`logit_by_moments`), which are right for any law of the outcome. Where no finite coefficients
-        solve their equations it is `logit_by_likelihood`, and `Regression.method` says so. If no booklet asks the
-        questions together, `InvalidInput` says what plan would serve.
+        The fit is by moments (`logit_by_moments`), which are consistent for any distribution of the outcome. Where no
+        finite coefficients solve their equations it is `logit_by_likelihood`, as `Regression.method` states. If no
+        booklet asks the questions together, `InvalidInput` names a plan that would.
         """
         try:
             return self.logit_by_moments(formula, reference)
         except SolverError:
-            if self._separate(formula) is None or self._is_narrowed(formula, logit=True):
+            if self._separate_data(formula) is None or self._is_narrowed(formula, logit=True):
                 raise
             return self.logit_by_likelihood(formula, reference)
 
     def logit_by_moments(self, formula: str, reference: Label = None) -> Regression:
-        """The regression by the function `logit_by_moments`, or by `moment_regression` over all booklets."""
-        outcome = self._regressed(formula)
+        """Fit by the function `logit_by_moments`, or by `moment_regression` over all booklets."""
+        outcome = self._checked_outcome(formula)
         return self._by_moments(formula, True, reference=reference).without(outcome)
 
     def logit_by_likelihood(self, formula: str, reference: Label = None) -> Regression:
-        """The regression by `logit_regression`: shorter intervals, which hold where the formula is the law.
+        """Fit by `logit_regression`: shorter intervals, valid if the formula is correct.
 
-        Else the coefficients depend on the channels. `InvalidInput` for questions that share a report.
+        The formula is correct if it is the true distribution of the outcome. Otherwise the coefficients depend on the
+        channels. `InvalidInput` for questions that share a report.
         """
-        outcome = self._regressed(formula)
-        if lacking := [name for name in self._asked_in(formula)[:-1] if self._without(name)]:
-            own = "predictors without a category of missing answers (by moments they may have one)"
-            raise invalid("likelihood", own, lacking[0])
-        if (separate := self._separate(formula)) is None:
-            self._shared(formula)  # which says so if nobody is asked these questions together
-            own = "questions with a report each (by moments they may share one)"
-            raise invalid("likelihood", own, Phrase("others"))
+        outcome = self._checked_outcome(formula)
+        if lacking := [name for name in self._private_columns(formula)[:-1] if self._omitted_categories(name)]:
+            expected = "predictors without a category of missing answers (by moments they may have one)"
+            raise invalid("likelihood", expected, lacking[0])
+        if (separate := self._separate_data(formula)) is None:
+            self._joint_data(formula)  # raises `InvalidInput` if no booklet asks these questions together
+            expected = "questions with a report each (by moments they may share one)"
+            raise invalid("likelihood", expected, Phrase("questions that share one"))
         data, channels, sample = separate
         return logit_regression(formula, data, channels, reference, sample).without(outcome)
 
     def against_moments(self, fit: Regression) -> list[str]:
-        """How far a fit by the likelihood is from the one by moments, in words; nothing for others."""
+        """Describe the distance of a likelihood fit from the moment fit, in words.
+
+        The list is empty for other fits.
+        """
         if fit.method == "moments":
             return []
         try:
-            away, of = fit.compared(self.logit_by_moments(fit.formula, fit.reference))
+            distance, name = fit.difference_from(self.logit_by_moments(fit.formula, fit.reference))
         except SolverError:
             return ["By moments no finite coefficients were found, so that nothing checks the formula."]
-        return [f"By moments the coefficients differ by at most {away:.2f} of these standard errors ({of})."]
+        return [f"By moments the coefficients differ by at most {distance:.2f} of these standard errors ({name})."]
 
-    def _regressed(self, formula: str) -> tuple[Label, ...]:
+    def _checked_outcome(self, formula: str) -> tuple[Label, ...]:
         """The categories of a logit's outcome that are left out; `InvalidInput` for questions that it cannot have.
 
-        The odds of one answer against another are the same among those who gave one of them.
+        The odds of one answer against another are the same among respondents who gave one of them.
         """
-        parsed = parse_formula(formula)
-        self._require_shares("formula", self._asked_in(formula))
-        return self._without(parsed.outcome)
+        parsed_formula = parse_formula(formula)
+        self._require_shares("formula", self._private_columns(formula))
+        return self._omitted_categories(parsed_formula.outcome)
 
     def linear(self, formula: str, scores: Any = None) -> Regression:
-        """Linear regression for the respondents of the analysis, by `linear_regression`, else as in `logit`."""
+        """Fit a linear regression for the respondents of the analysis.
+
+        It is by `linear_regression`, else as in `logit`.
+        """
         self._require_shares("formula", parse_formula(formula).columns)
         return self._by_moments(formula, False, scores=scores)
 
     def _is_narrowed(self, formula: str, logit: bool) -> bool:
-        """Return True if the regression is about those who answered questions whose reports do not say who did.
+        """Return True if the regression is about people who answered, and the reports do not show who did.
 
-        A logit's outcome is not among them: its equations of other answers are left out.
+        A logit's outcome is not among these questions: its equations of other answers are left out.
         """
         parsed = parse_formula(formula)
-        return any(self._without(name) for name in (*parsed.columns, *(() if logit else (parsed.outcome,))))
+        return any(self._omitted_categories(name) for name in (*parsed.columns, *(() if logit else (parsed.outcome,))))
 
     def _by_moments(self, formula: str, logit: bool, reference: Label = None, scores: Any = None) -> Regression:
-        if not self._is_narrowed(formula, logit) and (separate := self._separate(formula)) is not None:
+        if not self._is_narrowed(formula, logit) and (separate := self._separate_data(formula)) is not None:
             data, channels, sample = separate
             return separate_regression(formula, data, channels, logit, reference, scores, sample)
-        data, answers, sources, sample = self._shared(formula)
+        data, answers, sources, sample = self._joint_data(formula)
         return moment_regression(formula, data, answers, sources, logit, reference, scores, sample)
 
-    def _separate(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None] | None:
-        """Columns and channels for a formula, for those whose reports are not empty, and their sample.
+    def _separate_data(self, formula: str) -> tuple[dict[str, Any], dict[str, Channel], Sample | None] | None:
+        """Columns and channels for a formula, for respondents with nonempty reports, and their sample.
 
         None unless its questions have a report each and are asked of the same people.
         """
-        named = self._asked_in(formula)
-        drawn = {planned.name for name in named for planned in self.plan.answers[name] if planned.probability < 1}
-        if len(drawn) > 1 or not all(alone(self.plan, name) for name in named):
+        questions = self._private_columns(formula)
+        subsampled = {
+            planned.name for name in questions for planned in self.plan.answers[name] if planned.probability < 1
+        }
+        if len(subsampled) > 1 or not all(has_own_report(self.plan, name) for name in questions):
             return None
-        who = self.answered(*named)
-        data = self._public(who) | {name: self.rows.reports[name][who] for name in named}
-        return data, {name: _numbered(self._side(name)[1]) for name in named}, self._sample(who)
+        respondents = self.answered(*questions)
+        data = self._public(respondents) | {name: self.rows.reports[name][respondents] for name in questions}
+        return data, {name: _numbered(self._side(name)[1]) for name in questions}, self._sample(respondents)
 
-    def _shared(self, formula: str) -> tuple[dict[str, Any], dict[str, tuple[Label, ...]], list[Source], Sample | None]:
+    def _joint_data(
+        self, formula: str
+    ) -> tuple[dict[str, Any], dict[str, tuple[Label, ...]], list[Source], Sample | None]:
         """Public columns, the answers of the formula's questions, their reports together, and the sample."""
-        named = self._asked_in(formula)
-        sources = self.sources(named, self.meant, "formula")
-        who = np.logical_or.reduce([source.at >= 0 for source in sources])
-        if not who.any():
-            raise invalid(f"reports of {', '.join(named)}", "at least one that is not empty", Phrase("none"))
-        sources = [replace(source, at=source.at[who]) for source in sources]
-        sides = [self._categories(name) for name in named]
+        questions = self._private_columns(formula)
+        sources = self.sources(questions, self.included, "formula")
+        respondents = np.logical_or.reduce([source.positions >= 0 for source in sources])
+        if not respondents.any():
+            raise InvalidInput(f"reports of {', '.join(questions)}: all of them are empty")
+        sources = [replace(source, positions=source.positions[respondents]) for source in sources]
+        sides = [self._categories(name) for name in questions]
         masks = [
-            np.array([label not in self._without(name) for label in side])
-            for name, side in zip(named, sides, strict=True)
+            np.array([label not in self._omitted_categories(name) for label in side])
+            for name, side in zip(questions, sides, strict=True)
         ]
         # The equations are sums over combinations of answers: those of people who did not answer are left out.
         cells = functools.reduce(np.logical_and.outer, masks).ravel() if masks else np.ones(1, dtype=bool)
         sources = [replace(source, contrasts=source.contrasts[cells]) for source in sources]
         answers = {
             name: tuple(_as_numbers([label for label, is_kept in zip(side, mask, strict=True) if is_kept]))
-            for name, side, mask in zip(named, sides, masks, strict=True)
+            for name, side, mask in zip(questions, sides, masks, strict=True)
         }
-        return self._public(who), answers, sources, self._sample(who)
+        return self._public(respondents), answers, sources, self._sample(respondents)
 
-    def _asked_in(self, formula: str) -> tuple[str, ...]:
+    def _private_columns(self, formula: str) -> tuple[str, ...]:
         """The questions that a formula names: its predictors in order, and then the outcome."""
-        asked = parse_formula(formula)
-        return tuple(name for name in (*asked.columns, asked.outcome) if name in self.plan.answers)
+        parsed = parse_formula(formula)
+        return tuple(name for name in (*parsed.columns, parsed.outcome) if name in self.plan.answers)
 
-    def _public(self, who: npt.NDArray[np.bool_]) -> dict[str, Any]:
-        """The public columns of some respondents; files hold numbers as text, so text of numbers alone is numbers."""
-        columns = ((name, column[who]) for name, column in self.rows.columns.items())
+    def _public(self, respondents: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        """The public columns of some respondents. Files hold numbers as text, so a column of numeric texts becomes
+        numbers.
+        """
+        columns = ((name, column[respondents]) for name, column in self.rows.columns.items())
         return {name: np.array(_as_numbers(column.tolist()), dtype=object) for name, column in columns}
 
-    def _sample(self, who: npt.NDArray[np.bool_]) -> Sample | None:
-        return self.design if self.design is None or who.all() else Subsample(self.design, who)
+    def _sample(self, respondents: npt.NDArray[np.bool_]) -> Sample | None:
+        return self.design if self.design is None or respondents.all() else Subsample(self.design, respondents)
 
 
 def against_wave(
     first: Respondents, second: Respondents, questions: Sequence[str] = ()
 ) -> tuple[Differences, dict[str, TestResult]]:
-    """The second wave minus the first, by question, and tests of no change; by default for all that both waves have.
+    """Compare two waves: the second minus the first, by question, with tests of no change.
+
+    questions : by default all that both waves have.
 
     The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
-    theirs, ours = ({name: people._categories(name) for name in people.plan.answers} for people in (second, first))
-    shares = [name for name in ours if first.plan.part(name).measure == "shares"]
-    shared = [name for name in shares if theirs.get(name) == ours[name] and second.plan.part(name).measure == "shares"]
+    second_categories, first_categories = (
+        {name: wave._categories(name) for name in wave.plan.answers} for wave in (second, first)
+    )
+    shares = [name for name in first_categories if first.plan.part(name).measure == "shares"]
+    shared = [
+        name
+        for name in shares
+        if second_categories.get(name) == first_categories[name] and second.plan.part(name).measure == "shares"
+    ]
     names = list(questions) or shared
     if unknown := [name for name in names if name not in shared]:
         expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"
         raise invalid("question", expected, unknown[0])
     refuse_twice(first.rows.counts.sources, second.rows.counts.sources)
     if not names:
-        raise invalid("waves", "a question that both ask with the same answers", Phrase("none"))
+        raise InvalidInput("waves: the two waves have no question with the same answers")
     differences: Differences = {}
     tests = {}
     for name in names:
         before, after = first.estimate(name), second.estimate(name)
         differences[name, "second wave", "first wave"] = difference(after, before)
-        if alone(first.plan, name) and alone(second.plan, name) and not first._without(name):
+        if (
+            has_own_report(first.plan, name)
+            and has_own_report(second.plan, name)
+            and not first._omitted_categories(name)
+        ):
             tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
         else:
             change = differences[name, "second wave", "first wave"]
-            free = slice(0, -1)
-            tests[name] = wald_result("two samples", change.values[free], change.covariance[free, free], change.degrees)
+            free_cells = slice(0, -1)
+            tests[name] = wald_result(
+                "two samples", change.values[free_cells], change.covariance[free_cells, free_cells], change.degrees
+            )
     return differences, tests
 
 
 def _as_numbers(values: Sequence[Any]) -> Sequence[Any]:
     """Texts as numbers if every one of them is a number; else the texts."""
-    kinds = list(dict.fromkeys(values))
-    if (numbers := numbers_of(kinds)) is None:
+    distinct = list(dict.fromkeys(values))
+    if (numbers := numbers_of(distinct)) is None:
         return values
-    known = dict(zip(kinds, numbers.tolist(), strict=True))
-    return [known[value] for value in values]
+    number_of = dict(zip(distinct, numbers.tolist(), strict=True))
+    return [number_of[value] for value in values]
 
 
 def _numbered(channel: Channel) -> Channel:

@@ -122,7 +122,7 @@ def _() -> str:
 
     made = post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50})
     near(float(made.weights[0]), 50.0, 1e-9)
-    SampleDesign(size=4).by(Jackknife()).total_variance([0, 1, 1, 0])
+    SampleDesign(size=4).with_method(Jackknife()).total_variance([0, 1, 1, 0])
     return "ldpopt_survey.post_stratify, rake, Jackknife, RescaledBootstrap"
 
 

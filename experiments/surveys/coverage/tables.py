@@ -165,7 +165,7 @@ class Surveys:
         self.n = int(sample.sizes.sum())
         self.columns = {name: np.repeat(values, sample.sizes) for name, values in sample.columns.items()}
         everybody = self.respondents(np.zeros(self.n, dtype=int))
-        self.design, self.meant = everybody.design, everybody.meant
+        self.design, self.included = everybody.design, everybody.included
 
     def respondents(self, outcomes):
         """The respondents (n,) with these outcomes."""
@@ -204,11 +204,15 @@ class Surveys:
                 if self.design is None:
                     seen = counts[0]
                     parts = [
-                        replace(source, at=_counted(source.at, seen, source.channel.shape[1])) for source in sources
+                        replace(source, positions=_counted(source.positions, seen, source.channel.shape[1]))
+                        for source in sources
                     ]
-                    return estimate_booklets(parts, labels, counted=True)
+                    return estimate_booklets(parts, labels, from_counts=True)
                 outcomes = self.outcomes(counts)
-                parts = [replace(source, at=np.where(self.meant, source.at[outcomes], -1)) for source in sources]
+                parts = [
+                    replace(source, positions=np.where(self.included, source.positions[outcomes], -1))
+                    for source in sources
+                ]
                 return estimate_booklets(parts, labels, self.design)
 
             return from_booklets
@@ -221,7 +225,7 @@ class Surveys:
                 seen = _counted(at, counts[0], channel.shape[1])
                 return estimate(CountTable.from_counts(seen, channel.outputs), channel)
             rows = SampledReports(at[self.outcomes(counts)], channel, self.design)
-            return estimate(rows if self.meant.all() else rows.where(self.meant), channel)
+            return estimate(rows if self.included.all() else rows.where(self.included), channel)
 
         return from_everyone
 

@@ -97,8 +97,8 @@ def test_booklets_count_by_their_precision():
     at = (rng.random(4000) < 0.4).astype(int)
     half = np.arange(4000) < 2000
     good = Source("good", WARNER, np.where(half, at, -1), np.eye(2), np.full(2, 0.5))
-    vague = replace(good, name="vague", channel=randomized_response(2, 0.05), at=np.where(half, -1, at))
-    alone = estimate_booklets([replace(good, at=at[half])], (0, 1), anytime=True).intervals()
+    vague = replace(good, name="vague", channel=randomized_response(2, 0.05), positions=np.where(half, -1, at))
+    alone = estimate_booklets([replace(good, positions=at[half])], (0, 1), anytime=True).intervals()
     both = estimate_booklets([good, vague], (0, 1), anytime=True).intervals()
     assert (both.width < 1.1 * alone.width).all()
 

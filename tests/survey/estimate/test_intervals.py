@@ -348,12 +348,12 @@ def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
 def test_intervals_of_few_reports_say_so():
     """Ten reports of either kind are the fewest whose intervals need no word; large samples have them."""
     q = np.array([[0.9, 0.1], [0.1, 0.9]])
-    assert estimate([9, 91], q).few == (0, 1)
-    assert estimate([10, 90], q).few == ()
+    assert estimate([9, 91], q).few_report_labels == (0, 1)
+    assert estimate([10, 90], q).few_report_labels == ()
     wide = estimate([60, 60, 60, 3], np.full((4, 4), 0.1) + 0.6 * np.eye(4))
-    assert wide.few == (3,)
-    assert estimate([60_000, 40_000], q).few == ()
-    assert estimate([9, 91], q, anytime=True).few == ()
+    assert wide.few_report_labels == (3,)
+    assert estimate([60_000, 40_000], q).few_report_labels == ()
+    assert estimate([9, 91], q, anytime=True).few_report_labels == ()
 
 
 def test_measured_settings_below_93_5_are_told():
@@ -369,6 +369,6 @@ def test_measured_settings_below_93_5_are_told():
     for row in low:
         channel = run.CHANNELS[row["channel"]](float(row["epsilon"]))
         p = run.truths(channel.shape[0])[row["truth"]]
-        told = [bool(estimate(CountTable(channel.outputs, counts), channel).few)
+        told = [bool(estimate(CountTable(channel.outputs, counts), channel).few_report_labels)
                 for counts in rng.multinomial(int(row["n"]), channel.push(p), size=40)]  # fmt: skip
         assert np.mean(told) > 0.9, row

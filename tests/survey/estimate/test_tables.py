@@ -110,7 +110,7 @@ def test_maximum_likelihood_table_and_text():
         (lambda: two_way([0, 1], ["N"], A, B), "as many"),
         (lambda: two_way_from_counts([[1, 2]], A, B), "shape"),
         (lambda: two_way_from_counts(np.ones((3, 2)), A, B).given_row("w"), "one of"),
-        (lambda: two_way_from_counts([[5, 0], [7, 0], [9, 0]], A, B).independence(), "vary"),
+        (lambda: two_way_from_counts([[5, 0], [7, 0], [9, 0]], A, B).independence(), "are equal"),
         (lambda: two_way_from_counts([[0, 0], [9, 9], [9, 9]], A, B).given_row("x"), "positive"),
         (lambda: independence_power(np.ones((3, 2)), A, B, 10), "a distribution"),
     ],
@@ -131,7 +131,7 @@ def test_a_group_of_a_weighted_sample_keeps_the_whole_design():
     )
     q, inside = [[0.8, 0.2], [0.2, 0.8]], np.arange(60) % 3 > 0
     design = SampleDesign(weights, clusters=clusters)
-    found = two_way(a, b, q, q, sample=design, inside=inside)
+    found = two_way(a, b, q, q, sample=design, in_group=inside)
     pairs = SampledReports(2 * a + b, Channel(q).product(Channel(q)), design).where(inside)
     want = estimate(pairs, pairs.channel)
     assert np.array_equal(found.proportions.ravel(), want.values)

@@ -47,17 +47,21 @@ def test_without_privacy_it_is_the_regression_of_the_answers(weights):
     x, a, b = population(1500, np.random.default_rng(1))
     w = np.ones(len(x)) if weights is None else np.where(x > 0, *weights)
     sample = None if weights is None else SampleDesign(weights=w)
-    plain = [replace(PLAIN, at=2 * a + b)]
+    plain = [replace(PLAIN, positions=2 * a + b)]
     design = np.column_stack([np.ones(len(x)), a, x])
     found = moment_regression("b ~ a + x", {"x": x}, ANSWERS, plain, sample=sample)
     fit = sm.GLM(b, design, sm.families.Binomial(), var_weights=w).fit(cov_type="HC0")
     np.testing.assert_allclose(found.values, fit.params, atol=1e-7)
     np.testing.assert_allclose(found.standard_errors.ravel(), fit.bse, rtol=2e-3)
-    linear = moment_regression("x ~ a", {"x": x}, {"a": YES_NO}, [replace(PLAIN, at=2 * a + b, contrasts=A)], False)
+    linear = moment_regression(
+        "x ~ a", {"x": x}, {"a": YES_NO}, [replace(PLAIN, positions=2 * a + b, contrasts=A)], False
+    )
     np.testing.assert_allclose(linear.values, sm.OLS(x, design[:, :2]).fit().params, atol=1e-9)
     scored = moment_regression("b ~ a", {}, ANSWERS, plain, logit=False, scores=[0.0, 3.0])
     np.testing.assert_allclose(scored.values, sm.OLS(3.0 * b, design[:, :2]).fit().params, atol=1e-9)
-    public = moment_regression("x ~ a", {"x": np.sign(x)}, {"a": YES_NO}, [replace(PLAIN, at=2 * a + b, contrasts=A)])
+    public = moment_regression(
+        "x ~ a", {"x": np.sign(x)}, {"a": YES_NO}, [replace(PLAIN, positions=2 * a + b, contrasts=A)]
+    )
     np.testing.assert_allclose(public.values, sm.Logit(x > 0, design[:, :2]).fit(disp=0).params, atol=1e-7)
 
 
@@ -82,7 +86,7 @@ def test_separate_reports_are_those_of_the_product():
     _, a, b = population(4000, rng)
     q = randomized_response(2, 1.0).matrix
     y, z = ((rng.random(4000) < q[answer, 1]).astype(int) for answer in (a, b))
-    together = replace(PLAIN, channel=Channel(np.kron(q, q)), at=2 * y + z)
+    together = replace(PLAIN, channel=Channel(np.kron(q, q)), positions=2 * y + z)
     one = moment_regression("b ~ a", {}, ANSWERS, [together], logit=False, scores=[0.0, 1.0])
     labelled = {name: Channel(q, YES_NO, (0, 1)) for name in "ab"}
     two = linear_regression("b ~ a", {"a": y, "b": z}, labelled, scores=[0.0, 1.0])
@@ -97,7 +101,7 @@ def test_a_subgroup_stays_in_its_design():
     who = x > -0.5
     design = SampleDesign(clusters=np.arange(900) // 9)
     found = moment_regression(
-        "b ~ a", {}, ANSWERS, [replace(PLAIN, at=(2 * a + b)[who])], sample=Subsample(design, who)
+        "b ~ a", {}, ANSWERS, [replace(PLAIN, positions=(2 * a + b)[who])], sample=Subsample(design, who)
     )
     assert (found.n, found.degrees) == (int(who.sum()), 98)
     fit = sm.GLM(b[who], sm.add_constant(a[who]), sm.families.Binomial()).fit(
@@ -110,13 +114,13 @@ def test_what_has_no_finite_coefficients_is_an_error_and_not_a_number():
     """Separated answers, too few reports, one answer only: each a documented error."""
     a = np.repeat([0, 1], 20)
     with pytest.raises((SolverError, InvalidInput)):
-        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, at=3 * a)])
+        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, positions=3 * a)])
     with pytest.raises(InvalidInput, match="more respondents than the 2"):
-        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, at=np.array([0, 3]))])
+        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, positions=np.array([0, 3]))])
     with pytest.raises(InvalidInput, match="coefficients apart"):
-        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, at=np.zeros(50, int))])
+        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, positions=np.zeros(50, int))])
     with pytest.raises(InvalidInput, match="one report of each"):
-        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, at=np.array([0, -1, 3]))])
+        moment_regression("b ~ a", {}, ANSWERS, [replace(PLAIN, positions=np.array([0, -1, 3]))])
 
 
 def test_too_few_reports_are_no_mistake_of_the_caller():

@@ -139,8 +139,8 @@ def test_an_analysis_is_read_back():
     assert again.columns == ("w", "sex", "a")
     assert str(made) == "weights w; known margins of sex; variance by linearisation; only a > 3"
     assert str(Analysis()) == ""
-    assert Analysis().plain
-    assert not made.plain
+    assert Analysis().is_default
+    assert not made.is_default
     for wrong in (None, {}, {**made.to_dict(), "by": "sex"}, {**made.to_dict(), "more": 1}):
         with pytest.raises(InvalidInput):
             Analysis.from_dict(wrong)

@@ -159,11 +159,11 @@ def test_bootstrap_converges_to_linearisation_for_totals():
     sizes = np.array([20, 30, 10, 50])
     zero = np.zeros((4, 1, 1))
     linear = SampleDesign(w, s, c, sizes[s])
-    drawn = linear.by(RescaledBootstrap(20_000, 1)).total_variance(x, zero)
+    drawn = linear.with_method(RescaledBootstrap(20_000, 1)).total_variance(x, zero)
     want = linear.total_variance(x, zero)
     assert np.isclose(drawn.covariance[0, 0], want.covariance[0, 0], rtol=0.05)
     assert np.isclose(
-        linear.by(Jackknife()).total_variance(x, zero).covariance[0, 0], want.covariance[0, 0], rtol=1e-10
+        linear.with_method(Jackknife()).total_variance(x, zero).covariance[0, 0], want.covariance[0, 0], rtol=1e-10
     )
 
 
@@ -176,7 +176,7 @@ def test_given_replicates_are_used_as_they_are():
         for unit in range(7):
             columns.append(np.where(s == stratum, np.where(c == unit, 0.0, w * 7 / 6), w))
             scales.append(6 / 7)
-    given = design.by(GivenReplicates(np.array(columns).T, scales)).total_variance(x)
+    given = design.with_method(GivenReplicates(np.array(columns).T, scales)).total_variance(x)
     assert np.isclose(given.covariance[0, 0], design.total_variance(x).covariance[0, 0], rtol=1e-10)
     assert given.degrees == 27
 
@@ -286,7 +286,7 @@ def test_wrong_scores_are_refused():
         design.replicate(lambda w: w)
     with pytest.raises(InvalidInput, match="one a respondent"):
         SampledReports.of([0, 1], BINARY, design)
-    with pytest.raises(InvalidInput, match="at least one"):
+    with pytest.raises(InvalidInput, match="no respondent of the group"):
         SampledReports.of([0, 1, 1], BINARY, design).where(np.zeros(3, dtype=bool))
     with pytest.raises(InvalidInput, match="truth values"):
         SampledReports.of([0, 1, 1], BINARY, design).where([0, 1, 1])
@@ -329,7 +329,7 @@ def test_replicates_are_raked_anew():
     a, b, y = rng.integers(0, 2, n), rng.integers(0, 2, n), rng.integers(0, 2, n)
     margins = [(a, {0: 0.4, 1: 0.6}), (b, {0: 0.7, 1: 0.3})]
     design = rake(SampleDesign(size=n), margins)
-    made = estimate(SampledReports.of(y, WARNER, design.by(Jackknife())), WARNER)
+    made = estimate(SampledReports.of(y, WARNER, design.with_method(Jackknife())), WARNER)
     want = 0.0
     for out in range(n):
         keep = np.arange(n) != out

@@ -35,7 +35,7 @@ from ldpopt_survey import (
 from ldpopt_survey.estimate.groups import Source
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.regress.moments import moment_regression
-from ldpopt_survey.sample.analysis import untold
+from ldpopt_survey.sample.analysis import no_joint_report
 
 FLIP = [[0.9, 0.1], [0.1, 0.9]]
 N = 1200
@@ -176,7 +176,7 @@ def test_those_who_answered_are_the_same_in_every_analysis(tmp_path: Path) -> No
     rates = (both["a"] == "yes").groupby(both["b"]).mean()
     want = np.log(rates["yes"] / (1 - rates["yes"])) - np.log(rates["no"] / (1 - rates["no"]))
     assert pair.coefficients[0, 1] == pytest.approx(want, abs=0.05)
-    asked = Analysis.from_dict(made.asked.to_dict())
+    asked = Analysis.from_dict(made.analysis.to_dict())
     assert asked.answered
     assert "among those who answered" in str(asked)
     counts = Survey(plan).findings(tmp_path / "reports.csv", Analysis(answered=True))[0]["a"].whole
@@ -206,7 +206,7 @@ def test_moments_are_right_where_the_formula_is_not_the_law(people: tuple[Respon
     moments = moment_regression("y ~ x", {}, {"x": (0, 1, 2, 3), "y": (0, 1)}, [source])
     assert abs(moments.coefficients[0, 1] - true) < 3 * moments.standard_errors[0, 1]
     assert np.allclose(alone.values, moments.values, atol=1e-8)
-    away, of = likelihood.compared(alone)
+    away, of = likelihood.difference_from(alone)
     assert (away > 3, of) == (True, "x")
     assert abs(likelihood.coefficients[0, 1] - true) > 3 * likelihood.standard_errors[0, 1]
 
@@ -242,12 +242,12 @@ def test_tables_of_options_name_the_plan_that_serves() -> None:
     """A survey.toml names the question and not its options; the plan with that line tells the table."""
     boxes, other = AnyOfSpec("boxes", options=("x", "y", "z")), QuestionSpec("b", ("no", "yes"))
     plan = plan_survey(SurveySpec("s", (boxes, other), epsilon=2.0)).plan
-    assert str(untold("table", ("boxes: x", "b"), plan)).count('together = [["boxes", "b"]] in [budget]') == 1
+    assert str(no_joint_report("table", ("boxes: x", "b"), plan)).count('together = [["boxes", "b"]] in [budget]') == 1
     serving = plan_survey(SurveySpec("s", (boxes, other), epsilon=2.0, together=(("boxes", "b"),)))
     assert all(table.estimable for table in serving.tables)
     assert "boxes: x" in {name for table in serving.tables for name in table.questions}
-    assert "questions of two answers" in str(untold("table", ("boxes: x", "boxes: y"), plan))
-    three = str(untold("table", ("boxes: x", "b", "c"), replace_part(plan, "c")))
+    assert "questions of two answers" in str(no_joint_report("table", ("boxes: x", "boxes: y"), plan))
+    three = str(no_joint_report("table", ("boxes: x", "b", "c"), replace_part(plan, "c")))
     assert 'everyone = ["boxes", "b", "c"]' in three
 
 

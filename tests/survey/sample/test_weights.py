@@ -56,7 +56,7 @@ def test_replicates_are_calibrated_within_the_bounds_too():
     """An estimate of a margin's own groups has no sampling error, by linearisation and by replicates."""
     channel = Channel(np.eye(3), ("E", "H", "M"), ("E", "H", "M"))
     plain = SampleDesign(CLUS1.pw, clusters=CLUS1.dnum)
-    for design in (plain, plain.by(Jackknife())):
+    for design in (plain, plain.with_method(Jackknife())):
         made = estimate(SampledReports.of(CLUS1.stype, channel, rake(design, MARGINS, (0.2, 5.0))), channel)
         assert np.allclose(made.values, np.array([4421, 755, 1018]) / 6194, rtol=1e-9)
         assert made.standard_errors.max() < 1e-8
