@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
-from ldpopt.numbers.tolerances import REGULAR, ROW_ROUNDING, ROW_SUM
+from ldpopt.numbers.tolerances import MAX_CONDITION, ROW_ROUNDING, ROW_SUM
 from ldpopt.values.distribution import Array, distribution, proportional, stochastic, unit_interval
 from ldpopt.values.labels import ANSWER, Label, as_text, distinct_labels, grouped, matrix_labels, positions, to_jsonable
 from ldpopt.values.results import Pictured
@@ -38,8 +38,8 @@ class Channel(Pictured):
     ----------
     matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as read-only float64.
     inputs, outputs : distinct labels (strings, numbers, or tuples of them) of the k answers and the m reports. By
-        default
-        those of a frame, else 0..k-1 and 0..m-1. A Polars frame may name its inputs in a first column ``"answer"``.
+        default, those of a frame, else 0..k-1 and 0..m-1. A Polars frame may name its inputs in a first column
+        ``"answer"``.
 
     Raises `InvalidInput` for anything else. Numpy functions take a channel as its matrix. Every function of this
     package that takes a channel also takes an array.
@@ -92,7 +92,7 @@ class Channel(Pictured):
         except np.linalg.LinAlgError:
             return None
         # The rows of the matrix itself sum to one.
-        if not np.abs(inverse).sum(axis=1).max() < REGULAR:
+        if not np.abs(inverse).sum(axis=1).max() < MAX_CONDITION:
             return None
         inverse.setflags(write=False)
         return inverse

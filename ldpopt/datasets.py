@@ -53,8 +53,8 @@ class SurveyTable(Result):
     columns: Mapping[str, Column]
 
     def _columns(self) -> dict[str, list[Any]]:
-        named = self.columns.items()
-        return {name: [column.labels[code] for code in column.codes.tolist()] for name, column in named}
+        columns = self.columns.items()
+        return {name: [column.labels[code] for code in column.codes.tolist()] for name, column in columns}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))

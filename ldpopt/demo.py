@@ -152,13 +152,13 @@ def _gap_maps(grid: Frontier) -> plots.Axes:
 def _report(survey: SurveyTable, sections: list[tuple[Answered, dict[str, bytes], list[dict[str, Any]]]]) -> str:
     """The page, which embeds its pictures and style and loads nothing else."""
     epsilon, eta = FEATURED_POINT
-    counted = zip(survey.labels("vote"), survey.counts("vote"), strict=True)
+    group_counts = zip(survey.labels("vote"), survey.counts("vote"), strict=True)
     shipped = files("ldpopt").joinpath("data")
     return Template(shipped.joinpath("demo.html").read_text("utf-8")).substitute(
         title="Telling two electorates apart from private answers",
         style=shipped.joinpath("page.css").read_text("utf-8"),
         respondents=len(survey),
-        groups=escape(" and ".join(f"{count} for {candidate}" for candidate, count in counted)),
+        groups=escape(" and ".join(f"{count} for {candidate}" for candidate, count in group_counts)),
         epsilon=ceil_digits(epsilon),
         eta=ceil_digits(eta),
         factor=ceil_digits(up(math.exp(epsilon)), 3),
@@ -175,9 +175,9 @@ def _section(question: Answered, pictures: Mapping[str, bytes], designs: list[di
     (epsilon, eta), title = FEATURED_POINT, question.title
     heads = [f"missed by {name}" for name in _TEXTBOOK.values()]
     rows = [
-        [f"{shown['epsilon']:g}", shown["cap"], str(shown["design"].channel.shape[1]), f"{shown['design'].value:.4g}",
-         shown["judged"], *shown["missed"]]
-        for shown in designs
+        [f"{row['epsilon']:g}", row["cap"], str(row["design"].channel.shape[1]), f"{row['design'].value:.4g}",
+         row["judged"], *row["missed"]]
+        for row in designs
     ]  # fmt: skip
     sorted_answers = (
         "Left: the answers sorted by how much likelier they are among {}’s voters (P0) than among {}’s (P1); "
@@ -197,17 +197,17 @@ def _section(question: Answered, pictures: Mapping[str, bytes], designs: list[di
         f"<h3>One design close up: ε = {epsilon:g}, η = {eta:g}</h3>",
         _figure(pictures["design"], f"Blocks of answers, and the channel as a heat map, {title}", sorted_answers),
         "<h3>Every design in words</h3>",
-        *(_in_words(shown, question.utility.value_without_privacy) for shown in designs),
+        *(_in_words(row, question.utility.value_without_privacy) for row in designs),
     ]  # fmt: skip
     return "\n".join(parts)
 
 
-def _in_words(shown: Mapping[str, Any], full_value: float) -> str:
+def _in_words(values: Mapping[str, Any], full_value: float) -> str:
     """One design: its guarantees, its value, and the evidence of each report."""
-    design: Design = shown["design"]
-    cap = "no cap" if shown["cap"] == "none" else f"η = {shown['cap']}"
-    summary = f"ε = {shown['epsilon']:g}, {cap} <span>· {design.value:.4g} nats · {escape(shown['judged'])}</span>"
-    missed = "; ".join(f"{name} {gap}" for name, gap in zip(_TEXTBOOK.values(), shown["missed"], strict=True))
+    design: Design = values["design"]
+    cap = "no cap" if values["cap"] == "none" else f"η = {values['cap']}"
+    summary = f"ε = {values['epsilon']:g}, {cap} <span>· {design.value:.4g} nats · {escape(values['judged'])}</span>"
+    missed = "; ".join(f"{name} {gap}" for name, gap in zip(_TEXTBOOK.values(), values["missed"], strict=True))
     argument = design.certificate.argument if design.certificate else "none"
     summary_text = (
         f"Keeps {design.value:.6g} nats, {100 * design.value / full_value:.1f}% of what the answers carry; no channel "
@@ -215,10 +215,10 @@ def _in_words(shown: Mapping[str, Any], full_value: float) -> str:
         f"{argument}. Missed of the optimum: {missed}."
     )
     note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""
-    links = [f'<a href="{escape(name)}">{escape(name)}</a>' for name in (shown["file"], shown["proved"])]
+    links = [f'<a href="{escape(name)}">{escape(name)}</a>' for name in (values["file"], values["proved"])]
     return (
-        f"<details><summary>{summary}</summary>{_items(shown['promises'])}<p>{escape(summary_text)}</p>{note}\n"
-        f"{_table(['report', 'likeliest after', 'what it says'], shown['reports'])}"
+        f"<details><summary>{summary}</summary>{_items(values['promises'])}<p>{escape(summary_text)}</p>{note}\n"
+        f"{_table(['report', 'likeliest after', 'what it says'], values['reports'])}"
         f'<p class="soft">The channel: {links[0]}. The design with its proof: {links[1]}</p></details>'
     )
 
@@ -252,7 +252,7 @@ def _design_values(question: Answered, limits: tuple[float, float | None]) -> di
     """The values of a design in the HTML report; its proof is checked again."""
     (epsilon, eta), design, gaps = limits, question.designs[limits], textbook_gaps(question, *limits)
     measured = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
-    said = reports_in_words(design.channel, question.utility.p0, question.utility.p1, question.names)
+    reports = reports_in_words(design.channel, question.utility.p0, question.utility.p1, question.names)
     return {
         "epsilon": epsilon,
         "cap": "none" if eta is None else f"{eta:g}",
@@ -260,7 +260,7 @@ def _design_values(question: Answered, limits: tuple[float, float | None]) -> di
         "judged": verdict(design),
         "missed": [_percent(gaps[name]) for name in _TEXTBOOK],
         "promises": list(map(guarantee_in_words, measured)),
-        "reports": [[label, "; ".join(likely), evidence] for label, likely, evidence in said],
+        "reports": [[label, "; ".join(likely), evidence] for label, likely, evidence in reports],
         "file": channel_file(question.name, epsilon, eta),
         "proved": design_file(question.name, epsilon, eta),
     }

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ldpopt.errors import CertificateError, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.numbers.rounding import float_up, up
-from ldpopt.numbers.tolerances import FEASIBILITY
+from ldpopt.numbers.tolerances import FEASIBILITY_TOLERANCE
 from ldpopt.values import labels
 from ldpopt.values.distribution import Array, number, positive_integer, stochastic, unit_interval
 from ldpopt.values.labels import Label
@@ -47,11 +47,12 @@ _DECIMAL_DIGITS = 60
 class ExactProof(Result):
     """The epsilon and eta that the integers of an exact channel prove, and the attaining answers and reports.
 
-    epsilon : in nats, a float whose exponential, rounded down, is at least `ratio`; inf if `ratio` is None.
-    eta : `distance` / denominator, rounded up.
-    ratio : the largest weights[x, y] / weights[x', y]; None if a report is possible for one answer and not for another.
-    distance : the largest sum of the positive differences between two rows of weights.
-    ratio_at, distance_at : positions (x, x', y) and (x, x') that attain them.
+    - `epsilon` : in nats, a float whose exponential, rounded down, is at least `ratio`; inf if `ratio` is None.
+    - `eta` : `distance` / denominator, rounded up.
+    - `ratio` : the largest weights[x, y] / weights[x', y]; None if a report is possible for one answer and not for
+      another.
+    - `distance` : the largest sum of the positive differences between two rows of weights.
+    - `ratio_at`, `distance_at` : positions (x, x', y) and (x, x') that attain them.
 
     >>> str(ExactChannel([[192, 64], [64, 192]], bits=8).proof().ratio)
     '3'
@@ -69,8 +70,8 @@ class ExactProof(Result):
 class RoundingLoss(Result):
     """The distance of an exact channel from the matrix that it was rounded from.
 
-    distance : the largest total-variation distance between a row and its rounding.
-    fraction : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
+    - `distance` : the largest total-variation distance between a row and its rounding.
+    - `fraction` : lam in [0, 1] such that the matrix is (1 - lam) times the exact channel plus lam times some channel.
 
     For a utility U <= B that is convex in the channel, as f-divergences and mutual information are, U(exact) >=
     (U(matrix) - lam B) / (1 - lam). Matrix entries below 1/denominator can make the fraction large at a tiny distance.
@@ -144,8 +145,7 @@ class ExactChannel(Pictured):
         """Build the channel of rational probabilities, over their least common denominator.
 
         matrix : a table (k, m) of `Fraction`, `Decimal`, integers, or text such as "3/4" or "0.75"; every row sums to
-            exactly
-            1. Floats are rejected, as they are rounded already: `Channel.exact` takes those.
+            exactly 1. Floats are rejected, as they are rounded already: `Channel.exact` takes those.
 
         Raises `InvalidInput` for anything else, and for a common denominator above 2**62.
 
@@ -346,16 +346,16 @@ def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
 def checked_denominator(bits: Any = None, denominator: Any = None) -> int:
     """Return the denominator, given as such or by its bits; at most 2**`MAXIMUM_BITS`."""
     if denominator is None:
-        checked = positive_integer(bits, "bits")
-        if checked > MAXIMUM_BITS:
-            raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", checked)
-        return 1 << checked
+        checked_bits = positive_integer(bits, "bits")
+        if checked_bits > MAXIMUM_BITS:
+            raise invalid("bits", f"an integer from 1 to {MAXIMUM_BITS}", checked_bits)
+        return 1 << checked_bits
     if bits is not None:
         raise invalid("bits and denominator", "one of them", Phrase("a value of each"))
-    checked = positive_integer(denominator, "denominator", 2)
-    if checked > 1 << MAXIMUM_BITS:
-        raise invalid("denominator", f"an integer from 2 to 2**{MAXIMUM_BITS}", checked)
-    return checked
+    checked_bits = positive_integer(denominator, "denominator", 2)
+    if checked_bits > 1 << MAXIMUM_BITS:
+        raise invalid("denominator", f"an integer from 2 to 2**{MAXIMUM_BITS}", checked_bits)
+    return checked_bits
 
 
 def _written(total: int) -> str:
@@ -431,9 +431,9 @@ def round_exact(
 ) -> ExactChannel:
     """Round `matrix`, (k, m), to integers over 2**bits, so that `epsilon` and `eta` are proved.
 
-    Both default to those of the matrix, rounded up; a claim more than `tolerances.FEASIBILITY` below them is refused.
-    epsilon is in nats. Weights of a column stay in an interval [low, high] with high <= exp(epsilon) low around the
-    mean row, where sums are balanced. If eta is exceeded, every row is moved towards the mean row.
+    Both default to those of the matrix, rounded up. A claim more than `tolerances.FEASIBILITY_TOLERANCE` below them is
+    refused. epsilon is in nats. Weights of a column stay in an interval [low, high] with high <= exp(epsilon) low
+    around the mean row, where sums are balanced. If eta is exceeded, every row is moved towards the mean row.
 
     >>> round_exact([[0.75, 0.25], [0.25, 0.75]], bits=10).weights.tolist()
     [[768, 256], [256, 768]]
@@ -447,15 +447,15 @@ def round_exact(
     eta = measured_eta if eta is None else _claim(eta, measured_eta, "eta", 1.0)
 
     m = probabilities.shape[1]
-    scaled = _scale(probabilities, total)
+    scaled_weights = _scale(probabilities, total)
     centre = _scale(probabilities.mean(axis=0, keepdims=True), total)
     order = np.argsort(-centre[0], kind="stable")
     _balance(centre, np.zeros((1, m), np.int64), np.full((1, m), total), total, order)
     if math.isinf(epsilon):
-        low, high = np.zeros_like(scaled), np.where(probabilities > 0, total, 0)  # zeros stay zeros
+        low, high = np.zeros_like(scaled_weights), np.where(probabilities > 0, total, 0)  # zeros stay zeros
     else:
-        low, high = _intervals(scaled, centre[0], exp_lower(epsilon), total)
-    weights = np.clip(scaled, low, high)
+        low, high = _intervals(scaled_weights, centre[0], exp_lower(epsilon), total)
+    weights = np.clip(scaled_weights, low, high)
     _balance(weights, low, high, total, order)
     allowed = math.floor(Fraction(eta) * total)
     distance = int(largest_distance(weights)[0])
@@ -474,31 +474,35 @@ def _claim(value: float, measured: float, name: str, largest: float) -> float:
     claimed = value if isinstance(value, float) and value == math.inf else number(value, name)
     if not 0 <= claimed <= largest:
         raise invalid(name, f"a number between 0 and {largest:g}", claimed)
-    if measured > claimed + FEASIBILITY:
-        raise invalid(name, f"a claim that the matrix meets within {FEASIBILITY:g}: at least {measured!r}", claimed)
+    if measured > claimed + FEASIBILITY_TOLERANCE:
+        raise invalid(
+            name, f"a claim that the matrix meets within {FEASIBILITY_TOLERANCE:g}: at least {measured!r}", claimed
+        )
     return claimed
 
 
 def _scale(probabilities: Array, total: int) -> Integers:
     """`probabilities` times `total`, rounded to integers. Row sums are corrected in proportion, up to a few units."""
-    scaled = np.rint(probabilities * float(total)).astype(np.int64)  # the product with a power of two is exact
-    missing = np.array([[float(total - row_sum)] for row_sum in row_sums(scaled)])
-    return np.clip(scaled + np.rint(missing * probabilities).astype(np.int64), 0, total)
+    scaled_weights = np.rint(probabilities * float(total)).astype(np.int64)  # the product with a power of two is exact
+    missing = np.array([[float(total - row_sum)] for row_sum in row_sums(scaled_weights)])
+    return np.clip(scaled_weights + np.rint(missing * probabilities).astype(np.int64), 0, total)
 
 
-def _intervals(scaled: Integers, centre: Integers, ratio: Fraction, total: int) -> tuple[Integers, Integers]:
+def _intervals(scaled_weights: Integers, centre: Integers, ratio: Fraction, total: int) -> tuple[Integers, Integers]:
     """Low and high for every column, with low <= centre <= high <= ratio * low."""
-    top, bottom = scaled.max(axis=0), scaled.min(axis=0)
+    top, bottom = scaled_weights.max(axis=0), scaled_weights.min(axis=0)
     # Some room above the largest weight, for units that `_balance` adds to rows with too small a sum.
-    room = np.minimum(scaled.shape[1], top >> 32)
+    rounding_margin = np.minimum(scaled_weights.shape[1], top >> 32)
     numerator, denominator = ratio.numerator, ratio.denominator
     low, high = [], []
-    for largest, smallest, middle in zip((top + room).tolist(), bottom.tolist(), centre.tolist(), strict=True):
+    for largest, smallest, middle in zip(
+        (top + rounding_margin).tolist(), bottom.tolist(), centre.tolist(), strict=True
+    ):
         largest = max(largest, middle)
         floor = min(max(smallest, -(-largest * denominator // numerator)), middle)
         low.append(floor)
         high.append(min(floor * numerator // denominator, total))
-    shape = scaled.shape
+    shape = scaled_weights.shape
     return np.broadcast_to(np.array(low, np.int64), shape), np.broadcast_to(np.array(high, np.int64), shape)
 
 
@@ -559,10 +563,10 @@ def round_to_denominator(
 def integers_near(probabilities: Array, total: int, ratio: Fraction | None, eta: float | Fraction = 1) -> Integers:
     """Round `total` times `probabilities` to weights (k, m) within `ratio` and eta."""
     # None is any ratio. The rows of the result may all be equal.
-    scaled = probabilities * float(total)
-    low, high = _column_intervals(scaled, probabilities, ratio, total)
-    weights = np.array([_row(row, low, high, total) for row in scaled], dtype=np.int64)
-    centre = np.array(_row(scaled.mean(axis=0), low, high, total), dtype=np.int64)
+    scaled_weights = probabilities * float(total)
+    low, high = _column_intervals(scaled_weights, probabilities, ratio, total)
+    weights = np.array([_row(row, low, high, total) for row in scaled_weights], dtype=np.int64)
+    centre = np.array(_row(scaled_weights.mean(axis=0), low, high, total), dtype=np.int64)
     return _nearer(weights, centre, math.floor(Fraction(eta) * total))
 
 
@@ -572,11 +576,11 @@ def reach(low: int, ratio: Fraction | None, total: int) -> int:
 
 
 def _column_intervals(
-    scaled: Array, probabilities: Array, ratio: Fraction | None, total: int
+    scaled_weights: Array, probabilities: Array, ratio: Fraction | None, total: int
 ) -> tuple[list[int], list[int]]:
     """The lower and upper ends of the columns' intervals, with room for rows that sum to `total`."""
-    m = scaled.shape[1]
-    top, bottom = scaled.max(axis=0), scaled.min(axis=0)
+    m = scaled_weights.shape[1]
+    top, bottom = scaled_weights.max(axis=0), scaled_weights.min(axis=0)
     if ratio is None:
         return [0] * m, [total if probabilities[:, y].max() > 0 else 0 for y in range(m)]
     low = []
@@ -584,8 +588,8 @@ def _column_intervals(
         # The interval should reach both ends of the column: the squares of the gaps are added.
         middle = top[y] / float(ratio)
         start = max(0, math.floor(min(bottom[y], middle)) - 1)
-        tried = range(start, math.ceil(max(bottom[y], middle)) + 2)
-        low.append(min(tried, key=lambda a: _missed(a, reach(a, ratio, total), float(bottom[y]), float(top[y]))))
+        trial_lows = range(start, math.ceil(max(bottom[y], middle)) + 2)
+        low.append(min(trial_lows, key=lambda a: _missed(a, reach(a, ratio, total), float(bottom[y]), float(top[y]))))
     order = sorted(range(m), key=lambda y: float(top[y]))
     while sum(low) > total:  # the least used columns are lowered first
         y = next(y for y in order if low[y] > 0)

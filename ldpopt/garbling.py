@@ -15,7 +15,7 @@ import numpy as np
 
 from ldpopt.errors import NotChecked, Phrase, invalid
 from ldpopt.numbers.rounding import float_down, float_up
-from ldpopt.numbers.tolerances import GARBLED
+from ldpopt.numbers.tolerances import GARBLING_DISTANCE
 from ldpopt.values.distribution import Array, stochastic
 from ldpopt.values.results import Result
 
@@ -64,8 +64,9 @@ def is_garbling(channel: Any, other: Any) -> bool:
     """Return whether `channel` is `other` followed by some post-processing, so that it never tells more [Blackwell].
 
     channel, other : as for `deficiency`. Between two exact channels the answer is exact. Floats are rounded, so
-    otherwise a total variation up to `tolerances.GARBLED` counts as none. Raises `InvalidInput` as `deficiency` does,
-    and `NotChecked` where the bounds leave it open: for nearly constant floats, and for large exact channels.
+    otherwise a total variation up to `tolerances.GARBLING_DISTANCE` counts as none. Raises `InvalidInput` as
+    `deficiency` does. Raises `NotChecked` where the bounds leave it open: for nearly constant floats, and for large
+    exact channels.
 
     >>> is_garbling([[0.625, 0.375], [0.375, 0.625]], [[0.75, 0.25], [0.25, 0.75]])
     True
@@ -74,7 +75,7 @@ def is_garbling(channel: Any, other: Any) -> bool:
     """
     rows, other_rows = _rows(channel, other)
     exact = all(hasattr(_inner(each_channel), "weights") for each_channel in (channel, other))
-    tolerance = Fraction(0) if exact else Fraction(GARBLED)
+    tolerance = Fraction(0) if exact else Fraction(GARBLING_DISTANCE)
     low, high, _ = _bounds(rows, other_rows)
     if high <= tolerance:
         return True
@@ -85,8 +86,8 @@ def is_garbling(channel: Any, other: Any) -> bool:
         and len(other_rows[0]) * len(rows[0]) * (len(rows) * len(rows[0]) + len(other_rows[0])) <= MAX_EXACT_ENTRIES
     ):
         return _exactly(rows, other_rows)
-    between = f"between {float(low):.3g} and {float(high):.3g}"
-    raise NotChecked(f"garbling: the distance from every post-processing is {between}, which leaves it open")
+    bounds_text = f"between {float(low):.3g} and {float(high):.3g}"
+    raise NotChecked(f"garbling: the distance from every post-processing is {bounds_text}, which leaves it open")
 
 
 def _inner(channel: Any) -> Any:
@@ -100,8 +101,8 @@ def _rows(channel: Any, other: Any) -> tuple[Rational, Rational]:
     )
     if len(rows) != len(other_rows):
         raise invalid("other", f"{len(rows)} inputs, as many as the channel", len(other_rows))
-    counted = tuple(range(len(rows)))
-    if labels != other_labels and counted not in (labels, other_labels):
+    default_labels = tuple(range(len(rows)))
+    if labels != other_labels and default_labels not in (labels, other_labels):
         if set(labels) != set(other_labels):
             raise invalid("other", "the same inputs as the channel", other_labels)
         other_rows = [other_rows[other_labels.index(label)] for label in labels]

@@ -36,12 +36,12 @@ class Words:
     sentences: Mapping[str, str]
 
     def say(self, key: str, **places: object) -> str:
-        """Fill the placeholders of a sentence."""
+        """Format a sentence with the values of its placeholders."""
         return filled(self.sentences[key], **places)
 
-    def number(self, written: str) -> str:
+    def number(self, digits: str) -> str:
         """Convert a number from English notation to that of the language."""
-        return written.translate({ord(","): self.sentences.get("thousands", ","), ord("."): self.sentences["decimal"]})
+        return digits.translate({ord(","): self.sentences.get("thousands", ","), ord("."): self.sentences["decimal"]})
 
 
 def english() -> Mapping[str, str]:
@@ -61,9 +61,9 @@ def guarantee_in_words(guarantee: Guarantee, words: Words = ENGLISH, scope: str 
 
     Without such a sentence, its symbols are returned.
 
-    words : the sentences of a language, English by default.
-    scope : the end of a sentence's key: ".all" for all reports of a person, ".rounds" for those of all rounds.
-    places : further values for the placeholders of the sentence.
+    - `words` : the sentences of a language, English by default.
+    - `scope` : the end of a sentence's key: ".all" for all reports of a person, ".rounds" for those of all rounds.
+    - `places` : further values for the placeholders of the sentence.
 
     >>> from ldpopt import local_dp, randomized_response
     >>> guarantee_in_words(local_dp(randomized_response(2, 1.0)))[:71]
@@ -132,8 +132,10 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
     """
     if not verification.proved:
         outcome = "is not proved" if verification.failures else "was not checked"
-        stated = f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which {outcome}."
-        return [stated, *verification.reasons]
+        stated_sentence = (
+            f"The file states a value of {design.value!r} and a bound of {design.bound!r}, which {outcome}."
+        )
+        return [stated_sentence, *verification.reasons]
     sentences = [
         f"The channel keeps its limit on {guarantee.title}: measured {guarantee.value!r}, at most {limit.bound!r} is "
         "allowed."
@@ -144,13 +146,13 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
         sentences.append(f"Its {utility.name} is at most {design.value!r} for one respondent.")
     else:
         sentences.append(f"It keeps at least {design.value!r} ({utility.name}).")
-    beyond = "has less" if utility.error else "keeps more"
+    comparison = "has less" if utility.error else "keeps more"
     scale = "" if utility.logarithmic else " of the value"
     certified = "certified," if design.certified else "not certified"
     trusted = trust_suffix(unproved_assumptions(design.utility, design.constraints))
     return [
         *sentences,
-        f"No channel within these limits {beyond} than {design.bound!r}: {argument}.",
+        f"No channel within these limits {comparison} than {design.bound!r}: {argument}.",
         f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}{trusted}.",
     ]
 
@@ -200,12 +202,12 @@ def verdict(design: Design) -> str:
     """
     if design.certificate is None:
         return "no proof asked for"
-    checked = design.verify()
-    if checked.failures:
-        return "PROOF FAILED: " + "; ".join(checked.failures)
-    if checked.unchecked:
-        return "; ".join(checked.unchecked)
-    trusted = trust_suffix(checked.trusted)
+    verification = design.verify()
+    if verification.failures:
+        return "PROOF FAILED: " + "; ".join(verification.failures)
+    if verification.unchecked:
+        return "; ".join(verification.unchecked)
+    trusted = trust_suffix(verification.trusted)
     if design.relative_gap <= CERTIFIED_GAP:
         return f"optimal, proof checked{trusted}"
     if math.isinf(design.relative_gap):

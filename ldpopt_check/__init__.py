@@ -16,7 +16,7 @@ rows of Q are divided by their sums. Numbers are doubles, hence rational.
   3. No channel within the constraints has a utility above `upper_bound` (an error below `lower_bound`).
   4. The other bound is `value`.
   5. It is `certified` exactly if the bound is finite, on its side of the value, and within `tolerance` times |value| of
-     it (of a logarithm: within `tolerance`), and 0 < tolerance <= 1e-3.
+       it (of a logarithm: within `tolerance`). Moreover 0 < tolerance <= 1e-3.
 The utilities: Divergence, sum_y mu(M0(y), M1(y)) with M = P Q, mu(a,b) = b f(a/b). MutualInformation, of the answer and
 the report. WeightedSum of these; WorstOf, the smallest of several. ExpectedLoss, minus sum prior Q loss, the worst of
 several priors. FisherInformation, an error: a criterion of the covariance of one report's best estimate.
@@ -421,7 +421,11 @@ class Cap:
         self.pure, self.edges = kind == "LocalDP" and not graph, {} if graph else None
         if not graph:
             return
-        position, nodes, met = {one: x for x, one in enumerate(labels)}, set(map(name_of, graph["nodes"])), set()
+        position, nodes, pairs_read = (
+            {label: x for x, label in enumerate(labels)},
+            set(map(name_of, graph["nodes"])),
+            set(),
+        )
         need(nodes <= set(position), "a node is no input")
         for edge in graph["edges"]:
             need(fits(edge, list) and len(edge) == 3 and double(edge[2]), "an edge is malformed")
@@ -431,8 +435,8 @@ class Cap:
             need(nodes >= set(between), "an edge is not between nodes")
             ends = tuple(position[end] for end in between)
             pair = ends if graph["directed"] else tuple(sorted(ends))
-            need(graph["multiple"] or pair not in met, 'an edge is there twice, though "multiple" is false')
-            met.add(pair)
+            need(graph["multiple"] or pair not in pairs_read, 'an edge is there twice, though "multiple" is false')
+            pairs_read.add(pair)
             for way in {ends, ends if graph["directed"] else ends[::-1]} if ends[0] != ends[1] else ():
                 self.edges[way] = min(self.edges.get(way, math.inf), rational(edge[2]))
 
@@ -479,13 +483,13 @@ SLACK = 1 + Fraction(1e-12)  # Paths that are longer than an edge by less than t
 
 def shortest(limits, join):
     """Compute the tightest limits that a matrix of them implies along paths."""
-    # None is no limit; `join` combines two.
+    # None means unlimited; `join` combines two.
     tightest, k = [list(row) for row in limits], range(len(limits))
     for z in k:
         for x in (x for x in k if tightest[x][z] is not None):
             for y in (y for y in k if y != x and tightest[z][y] is not None):
-                joined = join((tightest[x][z], tightest[z][y]))
-                tightest[x][y] = joined if tightest[x][y] is None else min(tightest[x][y], joined)
+                path_limit = join((tightest[x][z], tightest[z][y]))
+                tightest[x][y] = path_limit if tightest[x][y] is None else min(tightest[x][y], path_limit)
     return tightest
 
 

@@ -343,7 +343,7 @@ def linked(d, allowed, flat):
     """Iterate over the extreme columns under limits (k, k) on c_x/c_y."""
     # From an entry of 1 on, entries at a limit to an existing one are added, as far as limits reach; `flat`: equal
     # entries are linked, too. Their number is not known in advance.
-    k, seen = len(allowed), set()
+    k, listed_columns = len(allowed), set()
     steps = [[{allowed[y][x], allowed[x][y] and 1 / allowed[x][y], flat or None} - {None} for y in range(k)]
              for x in range(k)]  # fmt: skip
     for start in range(k):
@@ -354,9 +354,9 @@ def linked(d, allowed, flat):
             open_to = {y for x in support for y in others if allowed[x][y]}
             # It was grown before in another order; or it needs an entry of an input before `start`: its support is
             # linked, so that each column is grown from the first input of its support.
-            if c in seen or min(open_to, default=k) < start:
+            if c in listed_columns or min(open_to, default=k) < start:
                 continue
-            seen.add(c)
+            listed_columns.add(c)
             d.spend(k**2 / 4)
             if not open_to:  # Otherwise a limit requires a further entry: the column is incomplete and grows on.
                 yield c

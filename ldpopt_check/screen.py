@@ -22,7 +22,7 @@ from fractions import Fraction
 from ldpopt_check import shortened
 
 RATIO_RTOL = 2.0**-30  # Relative error of ratios.
-MOST_RATIOS = 2**17  # Largest number of intervals of ratios: about as many as inputs.
+MAX_RATIOS = 2**17  # Largest number of intervals of ratios: about as many as inputs.
 MAX_LEAF_SIZE = 4  # Largest number of inputs of a range that is not split further.
 LEAST_MASS = 1e-5  # Smaller masses have too large a relative error.
 
@@ -73,7 +73,7 @@ class Screen:
     """The boxes. sums : running sums of P0 and P1. cuts : the places where a block may begin or end."""
 
     def __init__(self, g, t, sums, u, level, cuts, kappa, bits, spend):
-        number = min(MOST_RATIOS, 2 ** len(cuts).bit_length())
+        number = min(MAX_RATIOS, 2 ** len(cuts).bit_length())
         self.chords, self.t, self.kappa, self.spend = Chords(g, t, number, bits), float(t), float(kappa), spend
         self.cuts, self.charge = cuts, float(kappa * t * level)
         self.a, self.b, self.u = ([float(values[i]) for i in cuts] for values in (*sums, u))

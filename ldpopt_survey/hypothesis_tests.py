@@ -13,7 +13,7 @@ from scipy.special import chdtrc, chdtri, fdtrc, gammaln, xlogy
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.errors import invalid
-from ldpopt.numbers.tolerances import REDUNDANT
+from ldpopt.numbers.tolerances import REDUNDANT_FRACTION
 from ldpopt.values.distribution import Array, distribution, positive_integer
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.intervals import check_level
@@ -101,7 +101,7 @@ def whitener(covariance: Array) -> Array:
     """
     scale = _scale(covariance)
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-    is_positive = values > REDUNDANT
+    is_positive = values > REDUNDANT_FRACTION
     return np.asarray(vectors[:, is_positive] / np.sqrt(values[is_positive]) / scale[:, None])
 
 

@@ -23,7 +23,7 @@ from scipy import stats
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # `experiments`, which is not installed
 
-from experiments.papers.drawing import COLOURS, DASHES, finish, frames
+from experiments.papers.drawing import COLOURS, DASH_PATTERNS, finish, frames
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel, plots
 from ldpopt.divergences import KL
 
@@ -74,7 +74,7 @@ def draw(found: list[list[Any]]) -> Any:
     for at, name in enumerate(CAPS):
         own = [row for row in found if row[1] == name and isinstance(row[0], int) and row[0] <= SIZES[-1]]
         k, seconds, gaps = ([float(row[i]) for row in own] for i in (0, 2, 4))
-        style = {"color": COLOURS[at], "ls": DASHES[at], "marker": "o", "ms": 3.5, "label": name}
+        style = {"color": COLOURS[at], "ls": DASH_PATTERNS[at], "marker": "o", "ms": 3.5, "label": name}
         left.plot(k, seconds, **style)
         right.plot(k, gaps, **style)
     high = float(next(row[2] for row in found if row[0] == SIZES[-1]))

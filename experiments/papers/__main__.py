@@ -18,7 +18,7 @@ from ldpopt.files.atomic import write_text
 
 @options("""
     name: [NAME] | Name of an experiment from --list.
-    every: --all | Run every experiment.
+    all_experiments: --all | Run every experiment.
     listed: --list | Show the experiments with their verdicts.
     record: --record | Run in experiments/papers/records, and record the verdict for --list.
     quick: --quick | Fewer points: seconds instead of minutes.
@@ -26,15 +26,17 @@ from ldpopt.files.atomic import write_text
       [default: ldpopt-reproduced, or ldpopt-reproduced-quick]
     """)
 def reproduce(
-    name: str = "", every: bool = False, listed: bool = False, record: bool = False, quick: bool = False,
+    name: str = "", all_experiments: bool = False, listed: bool = False, record: bool = False, quick: bool = False,
     out: Path | None = None,
 ) -> None:  # fmt: skip
     """Recompute claims of the papers, each with numbers, a picture and a verdict, and write an index page.
 
     An interrupted run continues where it stopped. python -m experiments.papers gi-theorem-2 --quick
     """
-    if bool(name) + every + listed != 1:
-        raise invalid("reproduce", "one of NAME, --all and --list", Phrase("several" if name or every else "none"))
+    if bool(name) + all_experiments + listed != 1:
+        raise invalid(
+            "reproduce", "one of NAME, --all and --list", Phrase("several" if name or all_experiments else "none")
+        )
     if record and (quick or out is not None or listed):
         raise invalid("--record", "neither --quick, --out nor --list beside it", Phrase("one of them"))
     folder = RECORDS if record else Path("ldpopt-reproduced-quick" if quick else "ldpopt-reproduced")
@@ -43,15 +45,15 @@ def reproduce(
     if listed:
         _show(folder)
         return
-    chosen = list(EXPERIMENTS.values()) if every else [experiment_named(name)]
+    chosen = list(EXPERIMENTS.values()) if all_experiments else [experiment_named(name)]
     if folder.exists() and not folder.is_dir():
         raise invalid(str(folder), "a folder", Phrase("something else"))
     verdicts: dict[str, Any] = recorded()
     for number, experiment in enumerate(chosen, start=1):
         parameters = experiment.quick if quick else experiment.full
-        title = f"{number} of {len(chosen)}: {experiment.name}" if every else experiment.name
+        title = f"{number} of {len(chosen)}: {experiment.name}" if all_experiments else experiment.name
         with progress(title, len(list(experiment.points(parameters)))) as step:
-            verdict = run(experiment, folder / experiment.name, quick=quick, each=step)
+            verdict = run(experiment, folder / experiment.name, quick=quick, report_point=step)
         verdicts[experiment.name] = verdict.to_dict()
         say(f"{experiment.name}: {verdict.outcome.value}. {verdict.detail}")
     index = folder.parent / "index.html" if record else folder / "index.html"

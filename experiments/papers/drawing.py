@@ -17,7 +17,7 @@ from ldpopt.values.distribution import Array
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The Okabe-Ito palette: colour-blind readers can tell these apart."""
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), "-")
+DASH_PATTERNS = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), "-")
 
 Values: TypeAlias = str | Array | Callable[[Table], Array]
 Layer: TypeAlias = Callable[[Axes, Table], object]
@@ -34,7 +34,7 @@ def line(ax: Axes, x: Any, y: Any, number: int, label: str = "", **style: Any) -
 
     Each number has its colour and its dashes, so that either identifies the curve.
     """
-    ax.plot(x, y, **{"color": COLOURS[number % 7], "ls": DASHES[number % 7], "lw": 1.8, "label": label} | style)
+    ax.plot(x, y, **{"color": COLOURS[number % 7], "ls": DASH_PATTERNS[number % 7], "lw": 1.8, "label": label} | style)
 
 
 def finish(ax: Axes, title: str, x: str, y: str, legend: str | None = "best", scale: Sequence[str] = ()) -> None:
@@ -69,10 +69,10 @@ def curves(
 
     They are numbered from `first` on.
 
-    y : several columns, with (word, dashes), share a curve's color; the label takes the word at ``{}``.
-    where : the rows shown, as in `Table.where`.
-    max_curves : largest number of curves, evenly chosen.
-    style : as for `Axes.plot`.
+    - `y` : several columns, with (word, dashes), share a curve's color; the label takes the word at ``{}``.
+    - `where` : the rows shown, as in `Table.where`.
+    - `max_curves` : largest number of curves, evenly chosen.
+    - `style` : as for `Axes.plot`.
     """
     several = {y: ("", "")} if not isinstance(y, Mapping) else y
 
@@ -152,10 +152,10 @@ def panel(
 ) -> Panel:  # fmt: skip
     """Build a part of a figure: layers with texts.
 
-    title, x, y, legend, scale : as in `finish`.
-    where : the rows shown.
-    repeat_by : a cell, to repeat the panel for each of its values, or for the `last` ones.
-    limits : as in matplotlib's ``Axes.set``, or functions of the axes to these.
+    - `title`, `x`, `y`, `legend`, `scale` : as in `finish`.
+    - `where` : the rows shown.
+    - `repeat_by` : a cell, to repeat the panel for each of its values, or for the `last` ones.
+    - `limits` : as in matplotlib's ``Axes.set``, or functions of the axes to these.
     """
 
     def draw(ax: Axes, rows: Table) -> None:

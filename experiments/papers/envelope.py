@@ -240,13 +240,13 @@ def comb(starts: Array, length: float) -> list[tuple[float, tuple[int, ...]]]:
 class Steps:
     """The steps of the proof for a channel.
 
-    values : the utility of the channel, with a common part and the rest, after erasing the common part, with each input
-        in
-        one window, and of the mixture.
-    mixture : (probability, cuts) of its partitions.
-    variation : the total variation of the mixture.
-    backward : the largest violation of the order of windows, which is 0 except for rounding.
-    lines : the line of each step. common, starts, most : the common part, and the windows and their length.
+    - `values` : the utility of the channel, with a common part and the rest, after erasing the common part, with each
+      input in one window, and of the mixture.
+    - `mixture` : (probability, cuts) of its partitions.
+    - `variation` : the total variation of the mixture.
+    - `backward` : the largest violation of the order of windows, which is 0 except for rounding.
+    - `lines` : the line of each step.
+    - `common`, `starts`, `most` : the common part, and the windows and their length.
     """
 
     values: tuple[float, ...]

@@ -18,7 +18,7 @@ import numpy as np
 from ldpopt.errors import invalid
 from ldpopt.files.escapes import csv_text
 from ldpopt.files.table import is_number, parse_table
-from ldpopt.numbers.tolerances import TIE
+from ldpopt.numbers.tolerances import TIE_RTOL
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
 
@@ -127,7 +127,7 @@ class Table(Result):
         having = [row for row in self.rows if name in row]
         values = self.column(name)
         best = values[int(pick(values))]
-        is_tied = np.isclose(values, best, rtol=TIE, atol=0.0, equal_nan=True)
+        is_tied = np.isclose(values, best, rtol=TIE_RTOL, atol=0.0, equal_nan=True)
         return having[int(is_tied.argmax())] | {name: float(best)}
 
     def best(self, by: str, column: str, pick: Callable[..., Any]) -> Table:
@@ -203,8 +203,8 @@ class Points:
 def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Axis | Iterable[Cell]) -> Points:
     """List all combinations of values, as points; the last axis changes fastest.
 
-    axes : for each cell its values, an `Axis`, or the name of a parameter that is the axis of another grid.
-    keep : the condition that a point must meet.
+    - `axes` : for each cell its values, an `Axis`, or the name of a parameter that is the axis of another grid.
+    - `keep` : the condition that a point must meet.
 
     >>> grid(part=["random"], k=Axis([3, 4], [3]), seed=Axis(20, 2))({"k": [3], "seed": 2})
     [{'part': 'random', 'k': 3, 'seed': 0}, {'part': 'random', 'k': 3, 'seed': 1}]
@@ -228,15 +228,15 @@ def grid(keep: Callable[[Row], bool] = lambda _: True, /, **axes: str | Axis | I
 class Experiment:
     """A claim of a paper and its recomputation: points, exact values, a verdict and a figure.
 
-    name : the name of its folder.
-    source : citations; the first one is that of the claim.
-    claim : a sentence.
-    points : the points to compute, as from `grid`.
-    measure : a function from the cells of a point to its results, as cells or as several rows of them.
-    judge : the verdict from all rows.
-    draw : their figure, as matplotlib axes.
-    caption : a description of the figure.
-    subject : the role of the claim in the paper, such as a statement or a step of a proof.
+    - `name` : the name of its folder.
+    - `source` : citations; the first one is that of the claim.
+    - `claim` : a sentence.
+    - `points` : the points to compute, as from `grid`.
+    - `measure` : a function from the cells of a point to its results, as cells or as several rows of them.
+    - `judge` : the verdict from all rows.
+    - `draw` : their figure, as matplotlib axes.
+    - `caption` : a description of the figure.
+    - `subject` : the role of the claim in the paper, such as a statement or a step of a proof.
     """
 
     name: str

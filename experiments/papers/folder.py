@@ -57,7 +57,7 @@ def _has_same_form(value: Any, reference_values: tuple[Any, ...]) -> bool:
 
 
 def run(
-    experiment: Experiment, folder: Path, *, quick: bool = False, each: Callable[..., None] = lambda *_: None
+    experiment: Experiment, folder: Path, *, quick: bool = False, report_point: Callable[..., None] = lambda *_: None
 ) -> Verdict:
     """Compute the missing rows, then judge, draw and describe. Returns the verdict.
 
@@ -80,7 +80,7 @@ def run(
     if not (folder / PARAMETERS).exists():
         write_text(folder / PARAMETERS, _toml(experiment))
     resumed = (folder / ROWS).exists()
-    table = compute(experiment, parameters, folder / ROWS, each)
+    table = compute(experiment, parameters, folder / ROWS, report_point)
     with _suspecting(folder / ROWS, resumed):
         verdict, figure = experiment.judge(table), picture(experiment.draw(table))
     write_bytes_atomically(folder / PICTURE, figure, force=True)
@@ -96,7 +96,7 @@ def compute(
     experiment: Experiment,
     parameters: Parameters,
     path: Path | None = None,
-    each: Callable[..., None] = lambda *_: None,
+    report_point: Callable[..., None] = lambda *_: None,
 ) -> Table:
     """Compute the rows of all points, in their order; stored rows are not computed again.
 
@@ -115,7 +115,7 @@ def compute(
         rows += stored_rows or experiment.rows_at(point)
         if path is not None and not stored_rows:
             write_text(path, Table(tuple(rows)).to_csv(), force=True)
-        each()
+        report_point()
     table = Table(tuple(rows))
     if path is not None:
         write_text(path, table.to_csv(), force=True)

@@ -145,13 +145,13 @@ def decided(detail: str, figures: Quantities, holds: Callable[[dict[str, Any]], 
 
 
 def refuted(
-    detail: str, figures: Quantities, wrong: Callable[[dict[str, Any]], Any], otherwise: Outcome = Outcome.LOOSELY
+    detail: str, figures: Quantities, is_refuted: Callable[[dict[str, Any]], Any], otherwise: Outcome = Outcome.LOOSELY
 ) -> Callable[[Table], Verdict]:  # fmt: skip
-    """Return the `judge` of a claim that fails if `wrong` is true of the figures."""
+    """Return the `judge` of a claim that fails if `is_refuted` is true of the figures."""
 
     def judge(table: Table) -> Verdict:
         values = computed(table, figures)
-        failed = wrong(values)
+        failed = is_refuted(values)
         return verdict(*((Outcome.FAILS, detail) if failed else (otherwise, "No counterexample here.")), values)
 
     return judge
@@ -179,10 +179,10 @@ def vacuous(
 class Part:
     """One inequality of an experiment: `exact` is at most `claimed` in the rows whose ``part`` is `name`.
 
-    subject : its role in the paper.
-    equal, lower : True if an equality, or a bound from below, is claimed.
-    cells : the cells that a sentence about a violation names.
-    tolerance : relative to the larger side or to `floor`.
+    - `subject` : its role in the paper.
+    - `equal`, `lower` : True if an equality, or a bound from below, is claimed.
+    - `cells` : the cells that a sentence about a violation names.
+    - `tolerance` : relative to the larger side or to `floor`.
     """
 
     name: str
@@ -233,24 +233,30 @@ class Part:
         subject_text = self.name if self.subject is Subject.STATEMENT else f"{self.name} ({self.subject.value})"
         subject_text = subject_text[0].upper() + subject_text[1:] if subject_text[0].isascii() else subject_text
         excess = self.excess(rows)
-        cases, share = f"{len(excess)} case{'s' * (len(excess) != 1)}", f"{1 + self.nearest(rows):.4f}"
+        cases, tightness = f"{len(excess)} case{'s' * (len(excess) != 1)}", f"{1 + self.nearest(rows):.4f}"
         if not len(excess):
             return f"{subject_text}: not computed"
         if not self.holds(rows):
             top = rows.top(excess)
-            where = ", ".join(f"{name} = {_formatted(top[name])}" for name in self.cells if name in top)
-            printed = f"{float(top['claimed']):.6g}"
-            against = f"equality with {printed} is printed" if self.equal else f"the printed bound is {printed}"
+            location = ", ".join(f"{name} = {_formatted(top[name])}" for name in self.cells if name in top)
+            claimed_value = f"{float(top['claimed']):.6g}"
+            claim_text = (
+                f"equality with {claimed_value} is printed" if self.equal else f"the printed bound is {claimed_value}"
+            )
             return (
                 f"{subject_text}: fails in {int((excess > self.tolerance).sum())} of {cases}; the exact value is "
-                f"{float(top['exact']):.6g}{f' at {where}' if where else ''}, where {against}"
+                f"{float(top['exact']):.6g}{f' at {location}' if location else ''}, where {claim_text}"
             )
         if self.equal:
             return f"{subject_text}: holds, an equality to {excess.max():.1g} in {cases}"
         if self.attained(rows):
             return f"{subject_text}: holds in {cases}, and is attained"
-        reached = f"the bound is at most {share} of the exact value" if self.lower else f"at most {share} of the bound"
-        return f"{subject_text}: holds in {cases}, where {reached}{'' if self.lower else ' is reached'}"
+        bound_text = (
+            f"the bound is at most {tightness} of the exact value"
+            if self.lower
+            else f"at most {tightness} of the bound"
+        )
+        return f"{subject_text}: holds in {cases}, where {bound_text}{'' if self.lower else ' is reached'}"
 
 
 def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[[Table], Verdict]:
@@ -272,7 +278,7 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
     return judge
 
 
-def drawn(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
+def drawing_of(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
     """Return the `draw` of such an experiment: the distance of every case from its bound."""
 
     def draw(table: Table) -> Any:
@@ -309,16 +315,16 @@ def claim(
 
     The docstring of the function is the sentence of the claim.
 
-    parts : the claimed inequalities; they are `judged` and `drawn` unless `judge` and `draw` are given.
-    title : the title of the figure.
-    ending : a last sentence of the verdict, or a function from the rows to it.
-    named : the other fields of `Experiment`.
+    - `parts` : the claimed inequalities; they are `judged` and `drawn` unless `judge` and `draw` are given.
+    - `title` : the title of the figure.
+    - `ending` : a last sentence of the verdict, or a function from the rows to it.
+    - `named` : the other fields of `Experiment`.
     """
 
     def experiment(measure: Callable[..., Row | Iterable[Row]]) -> Experiment:
         return Experiment(
             name, source, " ".join((measure.__doc__ or "").split()), measure=measure,
-            judge=judge or judged(*parts, ending=ending), draw=draw or drawn(parts, title), **named,
+            judge=judge or judged(*parts, ending=ending), draw=draw or drawing_of(parts, title), **named,
         )  # fmt: skip
 
     return experiment

@@ -47,13 +47,14 @@ BIT = math.log(2)
 class BoundRow(Result):
     """One bound and the optimum that it bounds, both in the same unit.
 
-    epsilon, eta : the privacy constraints, epsilon in nats; eta is tanh(epsilon/2) where it adds no constraint.
-    optimum, upper_bound : the value and the proved upper bound of the designed channel; the true optimum lies between.
-    certified : True if they are close.
-    reference : the source of the bound, or the name of a mechanism.
-    above : True if the bound lies above the optimum, False if it lies below, as the value of a mechanism does.
-    value : the bound, rounded to its side, possibly inf.
-    unit : "nats" or "bits" of a divergence with a logarithm; "" of others, which are pure numbers.
+    - `epsilon`, `eta` : the privacy constraints, epsilon in nats; eta is tanh(epsilon/2) where it adds no constraint.
+    - `optimum`, `upper_bound` : the value and the proved upper bound of the designed channel; the true optimum lies
+      between.
+    - `certified` : True if they are close.
+    - `reference` : the source of the bound, or the name of a mechanism.
+    - `above` : True if the bound lies above the optimum, False if it lies below, as the value of a mechanism does.
+    - `value` : the bound, rounded to its side, possibly inf.
+    - `unit` : "nats" or "bits" of a divergence with a logarithm; "" of others, which are pure numbers.
 
     >>> from ldpopt.bounds import compare
     >>> row = compare([0.9, 0.1], [0.4, 0.6], 1.0).rows[0]
@@ -80,8 +81,8 @@ class BoundRow(Result):
         """
         if self.value == self.optimum:
             return 1.0
-        large, small = (self.value, self.optimum) if self.above else (self.optimum, self.value)
-        factor = large / small if small > 0 else math.inf
+        numerator, denominator = (self.value, self.optimum) if self.above else (self.optimum, self.value)
+        factor = numerator / denominator if denominator > 0 else math.inf
         return factor if factor < math.inf else None
 
     @property
@@ -90,7 +91,7 @@ class BoundRow(Result):
         return self.certified and self.looseness is not None and abs(self.looseness - 1) <= CERTIFIED_GAP
 
     @property
-    def _off(self) -> str:
+    def _ratio_text(self) -> str:
         """The ratio as text."""
         if self.looseness is None:
             return "no bound" if self.above else "nothing"
@@ -101,9 +102,9 @@ class BoundRow(Result):
 class Comparison(Rows[BoundRow], Pictured):
     """The rows of `compare`, sorted by tightness for each divergence and constraints, with the designs.
 
-    rows : upper bounds, then lower bounds.
-    designs : one for each divergence and constraints.
-    points : the requested (epsilon, eta), several of which may share their rows; eta is 1 for no limit.
+    - `rows` : upper bounds, then lower bounds.
+    - `designs` : one for each divergence and constraints.
+    - `points` : the requested (epsilon, eta); several may share their rows, and eta is 1 for no limit.
 
     Printed, it has one block for each divergence. For one question over several constraints it has one line for each,
     and counts how often each bound was tightest. `to_csv` has every row.
@@ -140,7 +141,7 @@ class Comparison(Rows[BoundRow], Pictured):
                 f"{r.optimum:.6g}",
                 signs[r.above],
                 f"{r.value:.6g}",
-                r._off.removesuffix(" times"),
+                r._ratio_text.removesuffix(" times"),
                 r.reference,
             )
             for r in self.rows
@@ -163,10 +164,12 @@ class Comparison(Rows[BoundRow], Pictured):
         for (name, unit), rows in groupby(self.rows, lambda row: (row.divergence, row.unit)):
             block = list(rows)
             first = block[0]
-            proved = "" if first.certified else f" (at most {first.upper_bound:.6g})"
-            lines.append(f"{name}: optimum {first.optimum:.6g}{' ' * bool(unit)}{unit}{proved}")
+            bound_text = "" if first.certified else f" (at most {first.upper_bound:.6g})"
+            lines.append(f"{name}: optimum {first.optimum:.6g}{' ' * bool(unit)}{unit}{bound_text}")
             finite_rows = [row for row in block if math.isfinite(row.value) or not row.above]
-            lines += [f"  {'<=' if r.above else '>='} {r.value:<12.6g}{r._off:>13}  {r.reference}" for r in finite_rows]
+            lines += [
+                f"  {'<=' if r.above else '>='} {r.value:<12.6g}{r._ratio_text:>13}  {r.reference}" for r in finite_rows
+            ]
             if infinite_references := [row.reference for row in block if row not in finite_rows]:
                 lines.append(f"  infinite: {'; '.join(infinite_references)}")
         return lines
@@ -185,11 +188,11 @@ class Comparison(Rows[BoundRow], Pictured):
             for row in block:
                 tables[not row.above].setdefault(row.reference, []).append(row)
                 leader = tightest[not row.above]
-                same = leader is not None and math.isclose(row.value, leader.value, rel_tol=CERTIFIED_GAP)
-                best[row.reference] = best.get(row.reference, 0) + same
+                is_leader = leader is not None and math.isclose(row.value, leader.value, rel_tol=CERTIFIED_GAP)
+                best[row.reference] = best.get(row.reference, 0) + is_leader
             if limits in printed_limits:
                 binding = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
-                looseness_texts = ["" if row is None else row._off for row in tightest]
+                looseness_texts = ["" if row is None else row._ratio_text for row in tightest]
                 optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
                 ends = f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}"
                 lines.append(f"{ends}{binding}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
@@ -257,13 +260,13 @@ def compare(
     its optimum, the textbook mechanisms, erased until they are eta-TV, and every bound that applies. With p0 and p1,
     distributions of shape (k,), the rows are the bounds at one (epsilon, eta), for every divergence that has one.
 
-    epsilon, epsilons : nats.
-    eta, etas : limits on the total variation, in [0, 1], or None for no limit; a value above tanh(epsilon/2) adds no
-        constraint [GI, Prop 2], and all such values share one block.
-    unit : "nats" or "bits", of divergences with a logarithm and their bounds (epsilon is in nats); `InvalidInput` for
-        bits of a question without one.
-    time_limit : in seconds, for all optima together.
-    progress : as for `optimal_channel`.
+    - `epsilon`, `epsilons` : nats.
+    - `eta`, `etas` : limits on the total variation, in [0, 1], or None for no limit. A value above tanh(epsilon/2) adds
+      no constraint [GI, Prop 2], and all such values share one block.
+    - `unit` : "nats" or "bits", of divergences with a logarithm and their bounds (epsilon is in nats); `InvalidInput`
+      for bits of a question without one.
+    - `time_limit` : in seconds, for all optima together.
+    - `progress` : as for `optimal_channel`.
 
     Bounds that use only epsilon or only eta are compared with the optimum under both limits, which they bound, too. The
     optima are designed one after another, in less than a second each for k up to a few hundred. Raises `InvalidInput`
@@ -355,8 +358,8 @@ def _row(
             down(optimum / BIT),
             up(upper_bound / BIT),
         )
-    named = (epsilon, eta, question.f.name, reference, is_upper, value)
-    return BoundRow(*named, optimum, upper_bound, design.certified, row_unit)
+    row_values = (epsilon, eta, question.f.name, reference, is_upper, value)
+    return BoundRow(*row_values, optimum, upper_bound, design.certified, row_unit)
 
 
 def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
@@ -367,18 +370,18 @@ def limits_of(epsilon: float, eta: float | None) -> list[Constraint]:
     return [pure, TotalVariation(eta)]
 
 
-def _share_of(reached: float, share: float) -> float:
+def _share_of(value: float, share: float) -> float:
     """The bound reached / share, rounded up; inf where the share is below all floats, so that nothing is bounded."""
-    return up(reached / share) if share > 0 else math.inf
+    return up(value / share) if share > 0 else math.inf
 
 
 def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: float) -> Iterator[tuple[str, bool, float]]:
     """Evaluate every published bound on the optimum of `utility` at one (epsilon, eta).
 
-    utility : a finite `Divergence`.
-    epsilon : in nats.
-    eta : in [0, 1]; above tanh(epsilon/2) it adds no constraint [GI, Prop 2].
-    pure : the optimum under epsilon alone, which implies [GI, Thm 8].
+    - `utility` : a finite `Divergence`.
+    - `epsilon` : in nats.
+    - `eta` : in [0, 1]; above tanh(epsilon/2) it adds no constraint [GI, Prop 2].
+    - `pure` : the optimum under epsilon alone, which implies [GI, Thm 8].
 
     No channel is designed. Yields (reference, True where the bound lies above the optimum, value). `compare` shows them
     with the optimum. Raises `InvalidInput` for values out of range.
@@ -406,11 +409,19 @@ def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: floa
         yield "[GI, Thm 7]", True, ghazi_issa(p0, p1, epsilon, eta)
         yield "best constant [SPR]", True, jeffreys_of_total_variation(p0, p1, epsilon, eta)
     if f.operator_convex:
-        reached = kept_by_binary(f, p0, p1, epsilon)
+        binary_value = kept_by_binary(f, p0, p1, epsilon)
         if f == KL:
-            yield "[KOV14, Thm 7], from the binary mechanism", True, _share_of(reached, binary_share_kairouz(epsilon))
-            yield "[GI, VII-B1], from the binary mechanism", True, _share_of(reached, binary_share_ghazi_issa(epsilon))
-        yield "best share [SPR], from the binary mechanism", True, _share_of(reached, binary_share(epsilon))
+            yield (
+                "[KOV14, Thm 7], from the binary mechanism",
+                True,
+                _share_of(binary_value, binary_share_kairouz(epsilon)),
+            )
+            yield (
+                "[GI, VII-B1], from the binary mechanism",
+                True,
+                _share_of(binary_value, binary_share_ghazi_issa(epsilon)),
+            )
+        yield "best share [SPR], from the binary mechanism", True, _share_of(binary_value, binary_share(epsilon))
         yield "[AZ, Thm 1]", True, asoodeh_zhang(f, p0, p1, epsilon)
         yield "contraction by both limits [OP; CRS]", True, contraction(f, p0, p1, epsilon, eta)
     if f.recipe is not None and f.recipe[0] == "hockey-stick":

@@ -89,11 +89,11 @@ def chernoff(
 ) -> Exponent:
     """Bound the best Chernoff exponent C: the larger error falls like exp(-n C) [Chernoff; SPR].
 
-    p0, p1 : distributions of the answers, shape (k,).
-    epsilon : nats.
-    eta : cap on the total variation, in [0, 1].
-    tolerance : of upper over lower, relative.
-    time_limit : in seconds; the bounds reached by then are returned.
+    - `p0`, `p1` : distributions of the answers, shape (k,).
+    - `epsilon` : nats.
+    - `eta` : cap on the total variation, in [0, 1].
+    - `tolerance` : of upper over lower, relative.
+    - `time_limit` : in seconds; the bounds reached by then are returned.
 
     It is the maximum over s of -log(1 - OPT_s). For a fixed channel this is concave in s and zero at 0 and 1. So
     between orders a < b with bounds A and B it is at most min(s A / a, (1 - s) B / (1 - b)).
@@ -122,10 +122,10 @@ def chernoff(
 def stein(p0: Any, p1: Any, epsilon: float, eta: float | None = None, *, time_limit: float | None = None) -> Exponent:
     """Bound the best Stein exponent E: with one error fixed, the other falls like exp(-n E).
 
-    p0, p1 : distributions of the answers, shape (k,); the error under p0 is fixed at any level.
-    epsilon : nats.
-    eta : cap on the total variation, in [0, 1].
-    time_limit : in seconds.
+    - `p0`, `p1` : distributions of the answers, shape (k,); the error under p0 is fixed at any level.
+    - `epsilon` : nats.
+    - `eta` : cap on the total variation, in [0, 1].
+    - `time_limit` : in seconds.
 
     It is the largest KL divergence of the distributions of reports [KOV14, section 1]. By the chain rule no interactive
     protocol has a larger one.
@@ -142,19 +142,19 @@ def respondents_to_decide(
 ) -> Decision:
     """Bound the number of respondents for a decision with errors alpha and beta.
 
-    p0, p1 : distributions of the answers, shape (k,).
-    alpha, beta : the largest errors under p0 and p1, in (0, 1).
-    epsilon : nats.
-    eta : cap on the total variation, in [0, 1].
+    - `p0`, `p1` : distributions of the answers, shape (k,).
+    - `alpha`, `beta` : the largest errors under p0 and p1, in (0, 1).
+    - `epsilon` : nats.
+    - `eta` : cap on the total variation, in [0, 1].
 
     For every s, each protocol, interactive or not, needs n >= log((1-alpha)^s beta^(1-s) + alpha^s (1-beta)^(1-s)) /
     log(1 - OPT_s) respondents [Chernoff; SPR]. Consider also the pair of distributions with the largest hockey-stick
     divergences of all channels. It dominates every report, and n such pairs dominate every n reports [KOV15]; so no
     protocol needs fewer reports than this pair.
 
-    With the channel of OPT_s a likelihood ratio test succeeds with n >= log(alpha^s beta^(1-s)) / log(1 - OPT_s), and
-    with the n at which the distribution of the (rounded) log-likelihood ratio shows it. Raises `InvalidInput` if no
-    report distinguishes the populations under the constraints, and for disjoint populations, for which
+    With the channel of OPT_s a likelihood ratio test succeeds with n >= log(alpha^s beta^(1-s)) / log(1 - OPT_s). It
+    also succeeds with the n where the distribution of the (rounded) log-likelihood ratio shows it. Raises
+    `InvalidInput` if no report distinguishes the populations under the constraints, and for disjoint populations; there
     `mechanisms.binary` is best.
 
     >>> respondents_to_decide([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 0.05, 0.2, 2.0, 0.5).lower

@@ -146,8 +146,8 @@ def kept_by_binary(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) ->
     laws, share, total = _laws(p0, p1), 1 / _growth(epsilon), FLOAT.of(0.0)
     first = np.asarray(laws.difference.midpoint) >= 0
     for side in (first, ~first):
-        merged = laws.difference[side].sum(), laws.p1[side].sum() + share, laws.p0[side].sum() + share
-        total = total + enclosed_excess(f_divergence(divergence, "f"), *merged)
+        merged_block = laws.difference[side].sum(), laws.p1[side].sum() + share, laws.p0[side].sum() + share
+        total = total + enclosed_excess(f_divergence(divergence, "f"), *merged_block)
     return _upper(tanh_of_half(FLOAT.of(epsilon)) * total)
 
 
@@ -195,10 +195,10 @@ def asoodeh_zhang(divergence: FDivergence, p0: Any, p1: Any, epsilon: float) -> 
 def contraction(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
     """Bound an operator convex divergence by eta tanh(epsilon/2) D(P0 || P1) [GI, eq. 7; OP; CRS].
 
-    divergence : one with an operator convex f (`FDivergence.operator_convex`); `InvalidInput` for any other.
-    p0, p1 : distributions, shape (k,).
-    epsilon : nats.
-    eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
+    - `divergence` : one with an operator convex f (`FDivergence.operator_convex`); `InvalidInput` for any other.
+    - `p0`, `p1` : distributions, shape (k,).
+    - `epsilon` : nats.
+    - `eta` : in [0, 1]; a value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
 
     No epsilon-LDP, eta-TV channel preserves more. Such divergences contract like chi-squared [CRS], whose coefficient
     two inputs attain [OP]. Any two rows are a post-processing of randomized response erased to eta, whose coefficient
@@ -220,10 +220,10 @@ def contraction(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: 
 def asoodeh_diaz_calmon(gamma: float, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:
     """Bound E_gamma(M0 || M1) by eta (e - g)/(e - 1) E_gamma(P0 || P1) [ADC; KOV15].
 
-    gamma : of the hockey-stick divergence, positive.
-    p0, p1 : distributions, shape (k,).
-    epsilon : nats.
-    eta : in [0, 1]; a value above tanh(epsilon/2) is lowered to it [GI, Prop 2].
+    - `gamma` : of the hockey-stick divergence, positive.
+    - `p0`, `p1` : distributions, shape (k,).
+    - `epsilon` : nats.
+    - `eta` : in [0, 1]; a value above tanh(epsilon/2) is lowered to it [GI, Prop 2].
 
     e = e^epsilon and g = max(gamma, 1/gamma). A channel contracts E_gamma, gamma >= 1, by the largest E_gamma of two of
     its rows [ADC]. Randomized response erased to eta attains this. For gamma < 1, E_gamma(P0 || P1) is gamma
@@ -233,8 +233,8 @@ def asoodeh_diaz_calmon(gamma: float, p0: Any, p1: Any, epsilon: float, eta: flo
     0.127622
     """
     gamma, growth, reach = positive(gamma, "gamma"), _growth(epsilon), _reach(epsilon, eta)
-    beyond = FLOAT.of(gamma) - 1 if gamma >= 1 else 1 / FLOAT.of(gamma) - 1
-    remaining = (1 - beyond / growth).positive()
+    gamma_excess = FLOAT.of(gamma) - 1 if gamma >= 1 else 1 / FLOAT.of(gamma) - 1
+    remaining = (1 - gamma_excess / growth).positive()
     return max(_upper(reach * remaining * _enclosed_divergence(hockey_stick(gamma), p0, p1)), 0.0)
 
 
@@ -244,10 +244,10 @@ def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, et
     The bound is the f-divergence of two distributions whose best tests are exactly as powerful as the best channel for
     each test allows.
 
-    divergence : any `FDivergence`, also a custom one.
-    p0, p1 : distributions, shape (k,).
-    epsilon : nats.
-    eta : in [0, 1]; a value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
+    - `divergence` : any `FDivergence`, also a custom one.
+    - `p0`, `p1` : distributions, shape (k,).
+    - `epsilon` : nats.
+    - `eta` : in [0, 1]; a value above tanh(epsilon/2), which epsilon implies, is lowered to it [GI, Prop 2].
 
     It is finite, never above `dobrushin`, and exact for two inputs and for every hockey-stick divergence, total
     variation among them. Let c = 1/(e^epsilon - 1). A test accepts a report with a probability in [l, u] after each
@@ -269,8 +269,8 @@ def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, et
     for ordered_laws in (laws, LawPair(laws.p1, laws.p0, -laws.difference)):
         end = _merged(ordered_laws, share)
         unmerged &= ~end
-        merged = laws.difference[end].sum(), laws.p1[end].sum() + share, laws.p0[end].sum() + share
-        total = total + enclosed_excess(f, *merged)
+        merged_block = laws.difference[end].sum(), laws.p1[end].sum() + share, laws.p0[end].sum() + share
+        total = total + enclosed_excess(f, *merged_block)
     total = total + enclosed_excess(f, laws.difference[unmerged], laws.p1[unmerged], laws.p0[unmerged]).sum()
     return max(_upper(reach * total), 0.0)
 
@@ -315,12 +315,12 @@ def dobrushin(divergence: FDivergence, p0: Any, p1: Any, eta: float) -> float:
 def information_capacity(epsilon: float) -> float:
     """Bound the mutual information I(X; Y) under epsilon-LDP, in nats [KOV14, Thm 4].
 
-    epsilon : nats.
+    - `epsilon` : nats.
 
     The bound, rounded up, holds for any distribution of X. It is t - 1 - log t with t = epsilon/(1 - e^-epsilon). An
     optimal report is e^epsilon times as likely under the answers of a set as under all others. Let the set have the
-    probability a. The information per unit of the report's probability is h(a) = (E epsilon a - m log m)/m, with m = 1
-    + (E - 1) a and E = e^epsilon. The bound is the largest h(a). It is attained if sets of probability
+    probability a. With E = e^epsilon and m = 1 + (E - 1) a, the information per unit of the report's probability is
+    h(a) = (E epsilon a - m log m)/m. The bound is the largest h(a). It is attained if sets of probability
     `capacity_mass(epsilon)` cover all answers evenly, and nearly attained if no answer has much more probability than
     that.
 
@@ -369,13 +369,13 @@ def information_under_cap(prior: Any, epsilon: float, eta: float) -> float:
     if np.count_nonzero(p) < 2:
         return 0.0
     utility, caps = MutualInformation(p), (LocalDP(epsilon), TotalVariation(eta))
-    nothing = Channel(np.ones((len(p), 1)))
-    bounds = [information_capacity(epsilon), Contraction(utility, caps, nothing).bound]
+    constant_channel = Channel(np.ones((len(p), 1)))
+    bounds = [information_capacity(epsilon), Contraction(utility, caps, constant_channel).bound]
     if 0 < eta < math.tanh(epsilon / 2):
         program = SharesProgram(np.zeros(0), 1.0, 1 - float((p**2).sum()), level_of(epsilon), eta)
         solution = program.solve()
-        none = np.zeros(0, dtype=np.intp)
-        bounds.append(InformationDual(utility, caps, nothing, none, solution.rows, solution.pairs).bound)
+        no_inputs = np.zeros(0, dtype=np.intp)
+        bounds.append(InformationDual(utility, caps, constant_channel, no_inputs, solution.rows, solution.pairs).bound)
     return min(bounds)
 
 

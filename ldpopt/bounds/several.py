@@ -6,7 +6,7 @@ channel. So C is the minimum over pairs of the maximum of -log(1 - G_ij(s)), 0 <
 concave in s, and for a fixed s convex and homogeneous in the column. So staircase columns suffice, and G is linear in
 their weights.
 
-*Branch and bound.* For the best channel let s* be the orders at which its G_ij are largest. In a box of orders that
+*Branch and bound.* For the best channel let s* be the orders that maximize its G_ij. In a box of orders that
 holds s*, with ends a, b for a pair, G'(a) >= 0 >= G'(b). By concavity the largest value is at most G(a) + (b - a) G'(a)
 and at most G(b) - (b - a) G'(b). Both are linear in the weights, so a linear program bounds the smallest G of the best
 channel, with an error of second order in the widths. Boxes are cut where the error is largest. The orders that can be
@@ -64,9 +64,9 @@ _ORDER_MARGIN = 1e-4
 class SeveralExponent(Result):
     """The rate of distinguishing all hypotheses with the best channel, in nats per respondent.
 
-    lower, upper : bounds on the best rate of a channel, chosen with or without a public coin.
-    channel : a channel that reaches `lower`.
-    guarantees : its measured epsilon and eta.
+    - `lower`, `upper` : bounds on the best rate of a channel, chosen with or without a public coin.
+    - `channel` : a channel that reaches `lower`.
+    - `guarantees` : its measured epsilon and eta.
     """
 
     lower: float
@@ -85,11 +85,11 @@ def chernoff_of_several(
 ) -> SeveralExponent:
     """Bound the best Chernoff exponent of a decision between several populations [Chernoff].
 
-    hypotheses : 2 or more distributions of the answers, shape (M, k).
-    epsilon : nats.
-    eta : cap on the total variation, in [0, 1].
-    tolerance : of upper over lower, relative.
-    time_limit : in seconds; the bounds reached by then are returned.
+    - `hypotheses` : 2 or more distributions of the answers, shape (M, k).
+    - `epsilon` : nats.
+    - `eta` : cap on the total variation, in [0, 1].
+    - `tolerance` : of upper over lower, relative.
+    - `time_limit` : in seconds; the bounds reached by then are returned.
 
     The exponent is that of the two hypotheses that are hardest to distinguish. Up to 10 answers it is enclosed to the
     tolerance, by branch and bound over the orders of the pairs: three or four hypotheses take less than a second.
@@ -140,7 +140,7 @@ class _Columns:
         self._mass = np.array([np.asarray(b.midpoint) for _, b, _ in self.masses])
         self._logs = np.array([np.asarray((d / b).log1p().midpoint) for d, b, _ in self.masses])
         first, second = np.array(list(itertools.permutations(range(k), 2))).T
-        self.apart = self.sets[:, first] * (
+        self.separations = self.sets[:, first] * (
             1 - self.sets[:, second]
         )  # (columns, pairs of inputs): the coefficients of a cap
         self._worth: dict[tuple[int, float], tuple[Enclosure, Enclosure]] = {}
@@ -208,15 +208,15 @@ def _solve_box(columns: _Columns, box: Sequence[tuple[float, float]], wherever: 
     # In the unit of the pair that is worth least; rows of pairs that are worth far more are scaled down.
     most_worth = np.abs(np.asarray(worths.midpoint)).max(axis=1)
     scale = max(float(most_worth.reshape(pairs, 2).max(axis=1).min()) / unit, 1e-300)
-    lowered = np.maximum(most_worth / unit / scale, 1.0)
+    scale_floor = np.maximum(most_worth / unit / scale, 1.0)
     steep = np.maximum(np.abs(np.asarray(turns.midpoint)).max(axis=1), 1e-300)
-    gains = np.asarray(worths.midpoint) / unit / scale / lowered[:, None]
+    gains = np.asarray(worths.midpoint) / unit / scale / scale_floor[:, None]
     falls = np.asarray(turns.midpoint) / steep[:, None]
     # Limits: v below every bound, slopes of the right sign, the cap.
-    limits = [np.hstack([-gains, np.zeros((2 * pairs, 1)), 1 / lowered[:, None]])]
+    limits = [np.hstack([-gains, np.zeros((2 * pairs, 1)), 1 / scale_floor[:, None]])]
     limits += [] if wherever else [np.hstack([-falls, np.zeros((2 * pairs, 2))])]
     capped = columns.eta < 1
-    limits += [np.hstack([columns.apart.T, np.zeros((columns.apart.shape[1], 2))])] if capped else []
+    limits += [np.hstack([columns.separations.T, np.zeros((columns.separations.shape[1], 2))])] if capped else []
     limit_bounds = np.concatenate([np.zeros(len(block)) for block in limits])
     if capped:
         limit_bounds[-len(limits[-1]) :] = columns.eta * unit
@@ -229,7 +229,7 @@ def _solve_box(columns: _Columns, box: Sequence[tuple[float, float]], wherever: 
         objective, rows, right, np.vstack(limits), limit_bounds, "the exponent of several"
     )
     charges = np.maximum(charges, 0.0)
-    mix, charges = charges[: 2 * pairs] / lowered, charges[2 * pairs :]
+    mix, charges = charges[: 2 * pairs] / scale_floor, charges[2 * pairs :]
     signs, caps = (
         (np.zeros(0), charges) if wherever else (charges[: 2 * pairs] * (scale * unit / steep), charges[2 * pairs :])
     )
@@ -243,9 +243,12 @@ def _proved(
 ) -> float:
     """The bound that any dual variables prove, rounded up.
 
-    mix : of the bounds, signs : of the slopes, caps : of the total variation, all >= 0. prices : of the first row, and
-        of
-    the differences of the others from it. The largest negative reduced cost is added to the prices of all rows."""
+    - `mix` : the weights of the bounds, nonnegative.
+    - `signs` : the weights of the slopes, nonnegative.
+    - `caps` : the prices of the caps on total variation, nonnegative.
+    - `prices` : of the first row, and of the differences of the others from it. The largest negative reduced cost is
+      added to the prices of all rows.
+    """
     if not mix.sum() > 0:
         return math.inf
     worth = FLOAT.of(mix) @ worths
@@ -256,7 +259,7 @@ def _proved(
     price = (columns.share + columns.sets[:, 0]) * total
     price = price + (columns.sets[:, 1:] - columns.sets[:, :1]) @ FLOAT.of(prices[1:])
     if caps.size:
-        price, total = price + columns.apart @ FLOAT.of(caps), total + FLOAT.of(caps).sum() * columns.eta
+        price, total = price + columns.separations @ FLOAT.of(caps), total + FLOAT.of(caps).sum() * columns.eta
     k = columns.sets.shape[1]
     deficits = (worth - price) / (columns.share * k + columns.sets.sum(axis=1))
     free = -FLOAT.of(prices[0]) / k  # erasure is worth nothing
@@ -279,7 +282,7 @@ def _by_boxes(
     upper_limit = upper = half.bound * _kappa(epsilon) * (1 + 1e-15)
     best, value = _polished(columns, half.weights)
     boxes: list[tuple[float, int, Box]] = [(-math.inf, 0, tuple(columns.range(pair) for pair in pairs))]
-    closed, counted = 0.0, itertools.count(1)
+    closed, counter = 0.0, itertools.count(1)
     for _ in deadline.rounds(range(_MAX_BOXES)):
         _, _, box = heapq.heappop(boxes)
         solution = _solve_box(columns, box)
@@ -289,7 +292,7 @@ def _by_boxes(
             closed = max(closed, solution.bound)
         else:
             for half_box in _halves(columns, box, solution):
-                heapq.heappush(boxes, (-solution.bound, next(counted), half_box))
+                heapq.heappush(boxes, (-solution.bound, next(counter), half_box))
         upper = min(upper_limit, max(closed, -boxes[0][0] if boxes else 0.0))
         if not boxes or upper <= value * (1 + slack / 2):
             break
@@ -298,30 +301,30 @@ def _by_boxes(
 
 def _polished(columns: _Columns, weights: Array) -> tuple[Array, float]:
     """Weights of the columns, and their least G, improved while that helps: the best ones for the orders reached."""
-    reached, orders = columns.reached(weights)
-    value = float(reached.min())
+    smallest_rate, orders = columns.reached(weights)
+    value = float(smallest_rate.min())
     for _ in range(_MAX_POLISHING_STEPS):
         other = _solve_box(columns, tuple((s, s) for s in orders.tolist()), wherever=True).weights
-        reached, orders = columns.reached(other)
-        if not float(reached.min()) > value * (1 + 1e-9):
+        smallest_rate, orders = columns.reached(other)
+        if not float(smallest_rate.min()) > value * (1 + 1e-9):
             break
-        weights, value = other, float(reached.min())
+        weights, value = other, float(smallest_rate.min())
     return weights, value
 
 
 def _halves(columns: _Columns, box: Box, solution: _Solved) -> tuple[Box, Box]:
     """The box cut in two across the pair with the loosest bound, at the order that its weights reach."""
-    reached, orders = columns.reached(solution.weights)
+    smallest_rate, orders = columns.reached(solution.weights)
     gaps = []
     for pair, (low, high) in enumerate(box):
         (height, rise), (top, fall) = columns.worth(pair, low), columns.worth(pair, high)
         ends = ((height, rise, high - low), (top, fall, low - high))
         bounds = [float(solution.weights @ np.asarray((h + w * slope).midpoint)) for h, slope, w in ends]
-        gaps.append(min(*bounds, solution.bound) - float(reached[pair]) if high > low else -math.inf)
+        gaps.append(min(*bounds, solution.bound) - float(smallest_rate[pair]) if high > low else -math.inf)
     pair = int(np.argmax(gaps))
     low, high = box[pair]
-    cut = min(max(float(orders[pair]), low + 0.2 * (high - low)), high - 0.2 * (high - low))
-    return (*box[:pair], (low, cut), *box[pair + 1 :]), (*box[:pair], (cut, high), *box[pair + 1 :])
+    cut_order = min(max(float(orders[pair]), low + 0.2 * (high - low)), high - 0.2 * (high - low))
+    return (*box[:pair], (low, cut_order), *box[pair + 1 :]), (*box[:pair], (cut_order, high), *box[pair + 1 :])
 
 
 def _as_channel(columns: _Columns, weights: Array, epsilon: float, eta: float) -> Channel:
@@ -382,10 +385,10 @@ def _mixed(gains: Array) -> Array:
 
 def _by_coin(channels: list[Channel], coin: Array) -> Channel:
     """The channel that announces which channel a coin chose, and its report."""
-    chosen = [(number, c) for number, c in enumerate(coin.tolist()) if c > 1e-12]
-    total = math.fsum(c for _, c in chosen)
-    matrix = np.hstack([channels[number].matrix * (c / total) for number, c in chosen])
-    outputs = tuple((turn, y) for turn, (number, _) in enumerate(chosen) for y in channels[number].outputs)
+    coin_sides = [(number, c) for number, c in enumerate(coin.tolist()) if c > 1e-12]
+    total = math.fsum(c for _, c in coin_sides)
+    matrix = np.hstack([channels[number].matrix * (c / total) for number, c in coin_sides])
+    outputs = tuple((turn, y) for turn, (number, _) in enumerate(coin_sides) for y in channels[number].outputs)
     return Channel(matrix, channels[0].inputs, outputs)
 
 

@@ -70,7 +70,7 @@ def _named(question: Divergence, epsilon: float) -> dict[str, list[Callable[[], 
     """Functions that build the mechanisms, by the names in tables. Each may raise `InvalidInput`."""
     k = question.size
     sizes = [size for size in range(1, k) if math.comb(k, size) <= LISTED_REPORTS]
-    named: dict[str, list[Callable[[], Channel]]] = {
+    builders: dict[str, list[Callable[[], Channel]]] = {
         "binary mechanism": [partial(binary, question.p0, question.p1, epsilon)],
         "randomized response": [partial(randomized_response, k, epsilon)],
         "subset selection, best size [YB]": [partial(subset_selection, k, epsilon, size) for size in sizes],
@@ -82,12 +82,12 @@ def _named(question: Divergence, epsilon: float) -> dict[str, list[Callable[[], 
         "Hadamard response [HR]": [lambda: hadamard_response(k, epsilon).channel()],
     }
     if k == 2:
-        named |= {
+        builders |= {
             "forced response [Forced]": [lambda: ForcedResponse.for_epsilon(epsilon).channel],
             "unrelated question [Unrelated]": [lambda: UnrelatedQuestion.for_epsilon(epsilon, 0.5).channel],
             "cards [Kuk]": [lambda: Kuk.for_epsilon(epsilon).channel],
         }
-    return named
+    return builders
 
 
 def _bits(encoding: Callable[[int, float], UnaryEncoding], k: int, epsilon: float) -> Channel:

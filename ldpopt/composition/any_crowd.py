@@ -14,8 +14,9 @@ which is, with M_i(z) = E e^(z L_i), for every tilt t > 0 and normal noise of an
 
 A product of m numbers is at most the mean of their m-th powers. So each answer of the others may be bounded alone, and
 the largest of these bounds holds for every mixture: no phase, hence no skewness, is left to distinguish answers.
-With tilted variance V and fourth central moment F, |M(t + j u)| <= M(t) exp(-(V u^2/2 - (2 F + 6 V^2) u^4/48)), from
-sin^2 x >= x^2 - x^4/3; beyond where that falls, |M(t + j u)| <= M(t).
+Let V be the tilted variance and F the fourth central moment. From sin^2 x >= x^2 - x^4/3 follows
+|M(t + j u)| <= M(t) exp(-(V u^2/2 - (2 F + 6 V^2) u^4/48)). Beyond the range where that bound falls,
+|M(t + j u)| <= M(t).
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ class AnyCrowd:
 
 
 def _moments(scores: Array, masses: Array, tilt: float, first: Array, last: Array) -> tuple[Array, Array]:
-    """For all s of each interval, under tilt s t: an upper bound on V/2 and a lower bound on (2 F + 6 V^2)/24.
+    """An upper bound on V/2 and a lower bound on (2 F + 6 V^2)/24, for all s of each interval, under tilt s t.
 
     Along an interval the logarithms of tilted masses change by at most the tilt's change times the range of the scores.
     """

@@ -217,9 +217,9 @@ class ComposedPair(Pictured):
 
 def counted(pairs: Iterable[tuple[FinitePair, int]]) -> Parts:
     """Merge equal pairs with counts, and sort them so that the result is independent of their order."""
-    together = tally((pair.ordered, count) for pair, count in pairs)
+    pair_counts = tally((pair.ordered, count) for pair, count in pairs)
     return tuple(
-        sorted(together.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0]))
+        sorted(pair_counts.items(), key=lambda part: (part[0].p.tobytes(), part[0].q.tobytes(), part[0].losses[0]))
     )
 
 
@@ -258,8 +258,8 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     pure = _pure(channels, pairs)
     # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
     composed = replace(composed, _forward=composed._forward.up_to(pure[1]), _backward=composed._backward.up_to(pure[1]))
-    fixed = ComposedPair.of([*pairs, *farthest])
-    lower_compositions = [(fixed, 0.0)]
+    composed_pair = ComposedPair.of([*pairs, *farthest])
+    lower_compositions = [(composed_pair, 0.0)]
     ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
                              for item, n in others])  # fmt: skip
     if ordered is not None:
@@ -277,20 +277,22 @@ def _merged(
 
     Channels stand as the pairs of rows in `farthest`. Empty if a pair's cells have no known masses.
     """
-    merged, steps = list(farthest), 0
+    merged_pairs, steps = list(farthest), 0
     for item, n in items:
         if isinstance(item, FinitePair) or not isinstance(item.source, ContinuousPair):
             if isinstance(item, FinitePair) or len(item.rows) <= 1:
-                merged.append((item if isinstance(item, FinitePair) else item.pair, n))
+                merged_pairs.append((item if isinstance(item, FinitePair) else item.pair, n))
             continue
         pair = item.source.merged_pair()
         if pair is None:
             return ()
-        merged.append((pair, n))
+        merged_pairs.append((pair, n))
         steps += n
     return (
         (
-            ComposedPair.of(merged, Rounding(4 * steps * MERGED_MASS_RTOL, 4 * steps * MERGED_MASS_RTOL), COARSE_CELLS),
+            ComposedPair.of(
+                merged_pairs, Rounding(4 * steps * MERGED_MASS_RTOL, 4 * steps * MERGED_MASS_RTOL), COARSE_CELLS
+            ),
             0.0,
         ),
     )
@@ -312,8 +314,8 @@ def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[F
     def laws(pair: FinitePair) -> bytes:
         return bytes(pair.p.tobytes() + pair.q.tobytes())
 
-    together = tally((tuple(sorted(mechanism.rows, key=laws)), count) for mechanism, count in mechanisms)
-    return sorted(together.items(), key=lambda part: list(map(laws, part[0])))
+    row_counts = tally((tuple(sorted(mechanism.rows, key=laws)), count) for mechanism, count in mechanisms)
+    return sorted(row_counts.items(), key=lambda part: list(map(laws, part[0])))
 
 
 def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:

@@ -57,27 +57,29 @@ class Crowd(ByValue):
     def of(cls, p: Array, q: Array, w: Array, n: int) -> Crowd:
         """Merge reports with the same ratios p/w and q/w, which need not be distinguished."""
         w = np.where(w < NEVER_SENT, 0.0, w)
-        some = w > 0
-        scale = np.where(some, w, 1.0)
-        ratios = np.stack([np.where(some, p / scale, np.inf), np.where(some, q / scale, 0.0)])
+        has_mass = w > 0
+        scale = np.where(has_mass, w, 1.0)
+        ratios = np.stack([np.where(has_mass, p / scale, np.inf), np.where(has_mass, q / scale, 0.0)])
         kinds, back = np.unique(ratios, axis=1, return_inverse=True)
-        back = np.where(some, back.ravel(), kinds.shape[1] + np.arange(len(w)))
+        back = np.where(has_mass, back.ravel(), kinds.shape[1] + np.arange(len(w)))
         back = np.unique(back, return_inverse=True)[1]
         p, q, w = (collect(back, part, int(back.max()) + 1) for part in (p, q, w))
         return cls(p, q, w, n)
 
     def unmatched_delta(self, epsilon: float) -> float:
         """Compute the part of delta from reports that the others never send."""
-        only = self.w == 0
+        is_unmatched = self.w == 0
         growth = math.exp(min(epsilon, MAX_EXPONENT))
-        return float(np.maximum(self.p[only] * (1 + _ENTRY) - growth * self.q[only] * (1 - _ENTRY), 0.0).sum())
+        return float(
+            np.maximum(self.p[is_unmatched] * (1 + _ENTRY) - growth * self.q[is_unmatched] * (1 - _ENTRY), 0.0).sum()
+        )
 
     def scores(self, epsilon: float) -> tuple[Array, Array]:
         """Return L and its masses, rounded up, with the zero of the withheld reports."""
-        some, growth = self.w > 0, math.exp(epsilon)
-        masses = self.w[some]
+        has_mass, growth = self.w > 0, math.exp(epsilon)
+        masses = self.w[has_mass]
         with np.errstate(over="ignore"):
-            gain, price = self.p[some] / masses, np.minimum(growth * (self.q[some] / masses), 1e300)
+            gain, price = self.p[has_mass] / masses, np.minimum(growth * (self.q[has_mass] / masses), 1e300)
         scores = gain - price + 4 * _ENTRY * (gain + price)
         scores = np.maximum(scores, -_MAX_SCORE_RATIO * max(float(scores.max(initial=0.0)), 1e-100))
         withheld = 1 - math.fsum(masses)
@@ -141,10 +143,12 @@ class Crowd(ByValue):
 
     def lower(self, epsilon: float) -> float:
         """Bound delta at epsilon from below by the best test by a sum on a lattice; w must sum to 1."""
-        some, growth = self.w > 0, math.exp(epsilon)
-        p, q = self.p[some], growth * self.q[some]
-        only = self.w == 0
-        visible_excess = np.maximum(self.p[only] * (1 - _ENTRY) - growth * self.q[only] * (1 + _ENTRY), 0.0)
+        has_mass, growth = self.w > 0, math.exp(epsilon)
+        p, q = self.p[has_mass], growth * self.q[has_mass]
+        is_unmatched = self.w == 0
+        visible_excess = np.maximum(
+            self.p[is_unmatched] * (1 - _ENTRY) - growth * self.q[is_unmatched] * (1 + _ENTRY), 0.0
+        )
         unmatched = max(0.0, down(math.fsum(visible_excess), 64) - growth * self.n * len(self.w) * NEVER_SENT)
         scores, masses = (part[:-1] for part in self.scores(epsilon))
         tilt = _tilt(scores, masses)
@@ -161,7 +165,7 @@ class Crowd(ByValue):
         scale = math.exp(min(MAX_EXPONENT, window.cumulant - tilt * spacing * (window.first + center)))
         tails, unsure = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (window.masses * decay, decay))
         reach = cells.max() - cells
-        beyond = _OUTSIDE_PROBABILITY * growth * float(decay[-1])
+        outside_probability = _OUTSIDE_PROBABILITY * growth * float(decay[-1])
 
         def gained(starts: Array) -> Array:
             """Compute the gains of the tests that reject if the others' sum reaches a threshold."""
@@ -171,7 +175,7 @@ class Crowd(ByValue):
                 size = tails[first] @ (p + q)
                 error = window.error * (unsure[first] @ (p + q))
                 error = error + (self._slack + (8 * _ENTRY + 64 * ULP) * len(p)) * size
-                gain = tails[first] @ (p - q) - error - beyond
+                gain = tails[first] @ (p - q) - error - outside_probability
             return np.asarray(np.nan_to_num(gain, nan=-math.inf, posinf=-math.inf))
 
         width = 4 * window.deviation / spacing

@@ -38,9 +38,9 @@ class GaussianLaw:
     def of(cls, pairs: Iterable[tuple[GaussianPair, int]]) -> GaussianLaw:
         """Build the distribution of the total loss of Gaussian pairs with counts [DRS]."""
         # No adaptive choice exceeds it.
-        counted = list(pairs)
-        scale = math.ldexp(1.0, math.frexp(max(pair.mu for pair, _ in counted))[1])
-        squares = sum(((Fraction(pair.mu) / Fraction(scale)) ** 2 * n for pair, n in counted), Fraction(0))
+        counted_pairs = list(pairs)
+        scale = math.ldexp(1.0, math.frexp(max(pair.mu for pair, _ in counted_pairs))[1])
+        squares = sum(((Fraction(pair.mu) / Fraction(scale)) ** 2 * n for pair, n in counted_pairs), Fraction(0))
         mu = scale * math.sqrt(float(squares))
         return cls(down(mu, 4), up(mu, 4))
 
@@ -92,10 +92,10 @@ class Direction(ByValue):
     """One direction of a composed pair: the distribution of its finite losses, the mass of infinite ones, and error
     bounds.
 
-    infinite, infinite_upper : the probability of infinite losses, and a float not below it.
-    top : a bound on the finite losses.
-    drift, spread : the noise that a grid adds to losses, as of `lattice.grid`.
-    rare_slack : a bound on the increase of the losses of rare outcomes.
+    - `infinite`, `infinite_upper` : the probability of infinite losses, and a float not below it.
+    - `top` : a bound on the finite losses.
+    - `drift`, `spread` : the noise that a grid adds to losses, as of `lattice.grid`.
+    - `rare_slack` : a bound on the increase of the losses of rare outcomes.
     """
 
     law: AtomLaw | LatticeLaw | GaussianLaw

@@ -66,7 +66,7 @@ def float_ends(number: Ball) -> tuple[float, float]:
     return _exact_end(number.lower(), -math.inf, float_down), _exact_end(number.upper(), math.inf, float_up)
 
 
-def _exact_end(end: Ball, unknown: float, rounded: Callable[[Fraction], float]) -> float:
+def _exact_end(end: Ball, unknown: float, round_outward: Callable[[Fraction], float]) -> float:
     if not end.is_finite():
         return math.inf if end > 0 else unknown
     mantissa, exponent = (int(part) for part in end.man_exp())
@@ -75,7 +75,7 @@ def _exact_end(end: Ball, unknown: float, rounded: Callable[[Fraction], float]) 
     size = abs(mantissa).bit_length() + exponent
     if abs(size) > 2000:  # beyond the range of floats, on either side
         exponent = int(math.copysign(2000, size)) - abs(mantissa).bit_length()
-    return rounded(Fraction(mantissa) * Fraction(2) ** exponent)
+    return round_outward(Fraction(mantissa) * Fraction(2) ** exponent)
 
 
 def certainly_at_most(value: Callable[[], Ball], budget: Fraction | float) -> bool:

@@ -42,9 +42,10 @@ MAX_RATIONAL = 64
 class PrivacyFilter(Noticing, Result):
     """A budget that is never exceeded, even if mechanisms, inputs and the end are chosen by the reports so far [RRUV].
 
-    budget : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats.
-    ledger : the mechanisms used already.
-    lost : for an `ApproximateDP` budget, the part of its delta that is reserved for mechanisms with infinite losses.
+    - `budget` : a `PureDP`, `TV`, `RenyiDP`, `ZCDP` or `ApproximateDP` claim, in nats.
+    - `ledger` : the mechanisms used already.
+    - `lost` : for an `ApproximateDP` budget, the part of its delta that is reserved for mechanisms with infinite
+      losses.
 
     All mechanisms that `add` accepts meet `budget` together. Epsilons, or divergences of one order or of every order,
     add up [FZ; WRRW]. For total variation, the factors 1 - eta multiply. An (epsilon, delta) budget is met by the sum
@@ -187,10 +188,10 @@ def _ledger(ledger: Any, name: str) -> Ledger:
 
 
 def _orders(orders: Any, name: str) -> tuple[float, ...]:
-    checked = tuple(renyi_order(order) for order in orders)
-    if not checked or not all(1 < order < math.inf for order in checked):
+    checked_orders = tuple(renyi_order(order) for order in orders)
+    if not checked_orders or not all(1 < order < math.inf for order in checked_orders):
         raise invalid(name, "finite orders above 1", orders)
-    return checked
+    return checked_orders
 
 
 def _concentrated(ledger: Ledger, xi: float, rho: float) -> bool:

@@ -75,12 +75,12 @@ def _of_ledger(events: Any, ledger: Ledger) -> Any:
     total = sum(entry.count for entry in ledger)
     if total > MAX_EVENTS:
         raise invalid("ledger", f"at most {MAX_EVENTS} uses", total)
-    listed: list[Any] = []
+    entries: list[Any] = []
     for entry in ledger:
         mechanism = entry.mechanism
         source = _pure(mechanism.pair.local_dp().value, entry.name) if mechanism.source is None else mechanism.source
-        listed += [_event(events, source)] * entry.count
-    return events.ComposedDpEvent(listed)
+        entries += [_event(events, source)] * entry.count
+    return events.ComposedDpEvent(entries)
 
 
 def _pure(epsilon: float, name: str) -> PureDP:
@@ -181,14 +181,14 @@ def _rounded(law: LatticeLaw, parts: tuple[tuple[FinitePair, int], ...]) -> tupl
         first, positions = window.first, np.arange(len(window.masses))
         masses = window.masses * math.exp(law.cumulant(0.0)[0])
     positive = masses > 0
-    rounded: dict[int, float] = {}
+    rounded_values: dict[int, float] = {}
     for position, mass in zip((positions[positive] + first).tolist(), masses[positive].tolist(), strict=True):
-        rounded[position] = rounded.get(position, 0.0) + mass
+        rounded_values[position] = rounded_values.get(position, 0.0) + mass
     infinite = -math.expm1(math.fsum(n * math.log1p(-pair.infinite) for pair, n in parts if pair.infinite < 1))
     if any(pair.infinite == 1 for pair, _ in parts):
         return {0: 0.0}, 1.0
-    missing = 1 - math.fsum(rounded.values())
-    return rounded, min(1.0, max(up(infinite), missing))
+    missing = 1 - math.fsum(rounded_values.values())
+    return rounded_values, min(1.0, max(up(infinite), missing))
 
 
 def _pair(pmf: Any) -> FinitePair:

@@ -65,9 +65,9 @@ def _coefficient_ratios(count: int, beta: float) -> Array:
     """c_n / c_(n-1), n = 1..count, for c_n the coefficients of p = (1 + beta z + z^2)^count, from A p' = count A' p."""
     ratio = count * beta
     ratios = [ratio]
-    top, twice = count + 1, 2 * count + 2
+    top, double_top = count + 1, 2 * count + 2
     for n in range(2, top):
-        ratio = ((top - n) * beta + (twice - n) / ratio) / n
+        ratio = ((top - n) * beta + (double_top - n) / ratio) / n
         ratios.append(ratio)
     return np.array(ratios)
 
@@ -96,10 +96,10 @@ _MAX_DRAWS = 10**7
 class KFold(Result):
     """The guarantees of a k-fold adaptive composition: (epsilons[i], deltas[i])-DP for every i.
 
-    epsilon, delta, eta, count : the guarantee of each of the `count` mechanisms; epsilon in nats.
-    indices, epsilons, deltas : the listed multiples j of epsilon, and arrays of the same length. Deltas are rounded up
-        by a relative error of less than `relative_error`, and to at least 1e-300.
-    log_deltas : the log of the part of delta that finite privacy losses cause, valid also far below 1e-300.
+    - `epsilon`, `delta`, `eta`, `count` : the guarantee of each of the `count` mechanisms; epsilon in nats.
+    - `indices`, `epsilons`, `deltas` : the listed multiples j of epsilon, and arrays of the same length. Deltas are
+      rounded up by a relative error of less than `relative_error`, and to at least 1e-300.
+    - `log_deltas` : the log of the part of delta that finite privacy losses cause, valid also far below 1e-300.
 
     Between the listed points delta is linear in e^epsilon, so `delta_at` and `epsilon_at` are exact, too.
     """
@@ -164,10 +164,10 @@ class KFold(Result):
 def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> KFold:
     """Compute the privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms.
 
-    epsilon : nats, 0 to 700.
-    delta : in [0, 1].
-    eta : total variation in [0, 1]; None, or a value above delta + (1 - delta) tanh(epsilon/2), adds no limit.
-    count : at most 10^7.
+    - `epsilon` : nats, 0 to 700.
+    - `delta` : in [0, 1].
+    - `eta` : total variation in [0, 1]; None, or a value above delta + (1 - delta) tanh(epsilon/2), adds no limit.
+    - `count` : at most 10^7.
 
     By [GI, Thm 2] the composition is (j epsilon, deltas[j])-DP for every j = 0..count, and no smaller delta holds. It
     takes O(count) time. Raises `InvalidInput` for values out of range.
@@ -209,12 +209,12 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     deltas = np.minimum(infinite + (1 - infinite) * finite, 1.0)
     deltas[finite > 0] = np.minimum(np.nextafter(deltas[finite > 0] * (1 + 4 * ULP), 2.0), 1.0)
     epsilons = _multiples(indices, epsilon)
-    listed, listed_log = deltas[indices], log_finite[indices]
-    for array in (indices, epsilons, listed, listed_log, deltas):
+    listed_deltas, listed_log = deltas[indices], log_finite[indices]
+    for array in (indices, epsilons, listed_deltas, listed_log, deltas):
         array.setflags(write=False)
     stated_eta = implied if eta is None else min(eta, implied)
     largest = 2 * float(error[log_finite > -690].max(initial=0.0)) + ULP * (16 + 16 * count)
-    return KFold(epsilon, delta, stated_eta, count, indices, epsilons, listed, listed_log, largest, deltas)
+    return KFold(epsilon, delta, stated_eta, count, indices, epsilons, listed_deltas, listed_log, largest, deltas)
 
 
 def _multiples(indices: npt.NDArray[np.intp], epsilon: float) -> Array:
@@ -243,8 +243,8 @@ def _log_deltas(log_mass: Array, epsilon: float) -> Array:
 def gaussian_total_variation(mu: float, count: int = 1) -> float:
     """Compute the total variation of `count` mu-GDP mechanisms together [GI, section VI-D].
 
-    It is 2 Phi(mu sqrt(count)/2) - 1. mu-GDP is Gaussian differential privacy: reports are no easier to distinguish
-    than N(0, 1) and N(mu, 1). mu >= 0.
+    It is 2 Phi(mu sqrt(count)/2) - 1, for mu >= 0. Under mu-GDP, Gaussian differential privacy, reports are at least as
+    hard to distinguish as N(0, 1) and N(mu, 1).
 
     >>> round(gaussian_total_variation(1.0, 4), 9)
     0.682689492

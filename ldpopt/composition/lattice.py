@@ -72,20 +72,20 @@ EXACT = Rounding()
 
 def atom_law(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> AtomLaw | None:
     """Enumerate every sum of losses with its mass; None if there are too many."""
-    losses, masses, added = np.zeros(1), np.ones(1), 0.0  # the first addition, to zero, is exact
+    losses, masses, rounding_error = np.zeros(1), np.ones(1), 0.0  # the first addition, to zero, is exact
     for further, weights, count in parts:
         if count > 64:
             return None
         for _ in range(count):
             if len(losses) * len(further) > 20 * MAX_ATOMS:
                 return None
-            before = losses
+            previous_losses = losses
             losses, back = np.unique((losses[:, None] + further).ravel(), return_inverse=True)
             masses = collect(back, (masses[:, None] * weights).ravel(), len(losses))
-            added = added + ULP * float(np.abs(losses).max()) if len(before) > 1 else 0.0
+            rounding_error = rounding_error + ULP * float(np.abs(losses).max()) if len(previous_losses) > 1 else 0.0
             if len(losses) > MAX_ATOMS:
                 return None
-    return AtomLaw(losses[::-1], masses[::-1], rounding.losses + added, rounding.masses)
+    return AtomLaw(losses[::-1], masses[::-1], rounding.losses + rounding_error, rounding.masses)
 
 
 def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding = EXACT) -> LatticeLaw | None:
@@ -107,7 +107,7 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
         spacing = unit / parts_of_unit
         if float(sizes[-1]) / spacing > 2**20:
             return None
-    placed = []
+    lattice_parts = []
     slack = rounding.losses
     variance = math.fsum(count * float(m @ (losses - m @ losses) ** 2) for losses, m, count in parts)
     if 26 * math.sqrt(variance) > spacing * MAX_CELLS / 2:
@@ -115,8 +115,8 @@ def exact_lattice(parts: Sequence[tuple[Array, Array, int]], rounding: Rounding 
     for losses, masses, count in parts:
         positions = np.rint(losses / spacing).astype(np.int64)
         slack += count * float(np.abs(positions * spacing - losses).max())
-        placed.append((positions, masses, count))
-    return LatticeLaw(spacing, tuple(placed), slack, rounding.masses)
+        lattice_parts.append((positions, masses, count))
+    return LatticeLaw(spacing, tuple(lattice_parts), slack, rounding.masses)
 
 
 def grid(
@@ -137,7 +137,7 @@ def grid(
         target_spacing = min(math.sqrt(variance) * 28 / cells, largest / 16)
         # Near epsilon = 700 the variance can underflow to 0: then the cells divide the largest loss itself.
         spacing = largest / (cells if largest > target_spacing * cells else math.ceil(largest / target_spacing))
-    placed = []
+    lattice_parts = []
     drift = spread = 0.0
     for losses, masses, count in parts:
         floors = np.floor(losses / spacing)
@@ -147,6 +147,6 @@ def grid(
         spread += count * spacing**2
         positions, back = np.unique(np.concatenate([floors + 1, floors]).astype(np.int64), return_inverse=True)
         split = np.concatenate([masses * upper_share, masses * (1 - upper_share)])
-        placed.append((positions, collect(back, split, len(positions)), count))
+        lattice_parts.append((positions, collect(back, split, len(positions)), count))
     slack = rounding.losses + math.fsum(8 * count * ULP * float(np.abs(losses).max()) for losses, _, count in parts)
-    return LatticeLaw(spacing, tuple(placed), slack, rounding.masses), drift, spread
+    return LatticeLaw(spacing, tuple(lattice_parts), slack, rounding.masses), drift, spread

@@ -165,9 +165,9 @@ def _log_sum(positions: npt.NDArray[np.int64], weights: Array, size: int) -> npt
 
 def _log_fft(positions: npt.NDArray[np.int64], weights: Array, size: int) -> npt.NDArray[np.complex128]:
     """The result of `_log_sum` by a fast Fourier transform, for pairs with many outcomes."""
-    placed = np.zeros(size)
-    np.add.at(placed, positions % size, weights)
-    transform = np.fft.rfft(placed)
+    padded_values = np.zeros(size)
+    np.add.at(padded_values, positions % size, weights)
+    transform = np.fft.rfft(padded_values)
     return np.asarray(np.log(np.where(transform == 0, 1e-300, transform)))
 
 
@@ -248,11 +248,11 @@ class LatticeLaw(ByValue):
         value = mean = variance = 0.0
         for positions, masses, count in self.parts:
             # Positions without mass must not set the scale; under a strong tilt all others would underflow.
-            there = masses > 0
-            losses = positions[there] * self.spacing
+            has_mass = masses > 0
+            losses = positions[has_mass] * self.spacing
             exponents = tilt * losses
             top = float(exponents.max())
-            weights = masses[there] * np.exp(exponents - top)
+            weights = masses[has_mass] * np.exp(exponents - top)
             total = float(weights.sum())
             m = float(weights @ losses) / total
             value += count * (top + math.log(total))
@@ -331,11 +331,11 @@ class LatticeLaw(ByValue):
                 middle = too_small + step if too_small > low else sufficient - step
             low, high = too_small, sufficient
         value, error = self.delta(high * self.spacing)
-        before, error_before = self.delta((high - 1) * self.spacing)
-        value, before = value + error, before + error_before
-        if value > delta or before <= value:
+        delta_before, error_before = self.delta((high - 1) * self.spacing)
+        value, delta_before = value + error, delta_before + error_before
+        if value > delta or delta_before <= value:
             return high * self.spacing
-        part = min(1.0, (delta - value) / (before - value))
+        part = min(1.0, (delta - value) / (delta_before - value))
         return high * self.spacing + math.log1p(part * math.expm1(-self.spacing))
 
     def _chernoff(self, delta: float) -> int:

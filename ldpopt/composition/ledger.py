@@ -80,10 +80,11 @@ class Ledger(Noticing, Rows[Entry]):
         Adding a mechanism with a count equals adding it that many times. A statement that drops the result raises the
         warning `DroppedResult`.
 
-        mechanism : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`; additive noise; a frequency
-            oracle or matrix mechanism; a tuple (epsilon, delta, eta); or a `PureDP`, `ApproximateDP` or `TV` claim.
-        name : label in tables.
-        features : for a channel or a finite pair, those that `capacity_bounded` uses.
+        - `mechanism` : a channel, matrix or survey design; a `FinitePair` or `ContinuousPair`; additive noise; a
+          frequency oracle or matrix mechanism. A tuple (epsilon, delta, eta), or a `PureDP`, `ApproximateDP` or `TV`
+          claim also counts.
+        - `name` : label in tables.
+        - `features` : for a channel or a finite pair, those that `capacity_bounded` uses.
         """
         return unread(self.after(mechanism, count, name, features))
 
@@ -220,8 +221,8 @@ def _restricted(entry: Entry, divergence: RestrictedKL | RestrictedRenyi) -> tup
 def rho_total(parts: Parts, xi: float) -> Callable[[], Any] | None:
     """Sum the rhos of the mechanisms, a bound on that of all; None if it is unknown.
 
-    At another xi than 0, only a single mechanism has a bound. n uses of one mechanism have sup (n D_a - xi)/a = n sup
-    (D_a - xi/n)/a over the orders a.
+    At another xi than 0, only a single mechanism has a bound. For n uses of it, sup (n D_a - xi)/a = n sup (D_a -
+    xi/n)/a over the orders a.
     """
     if xi != 0:
         if len(parts) != 1:

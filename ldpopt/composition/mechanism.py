@@ -61,10 +61,10 @@ MAX_ORDERS = 4096
 class Mechanism(ByValue):
     """A mechanism as built by `as_mechanism`.
 
-    pair : the tightest pair that dominates it, in both directions.
-    source : the channel or continuous pair itself; None if only its parameters are known.
-    rows : a channel's different ordered pairs of rows.
-    stated : exact measures that do not follow from `source` alone.
+    - `pair` : the tightest pair that dominates it, in both directions.
+    - `source` : the channel or continuous pair itself; None if only its parameters are known.
+    - `rows` : a channel's different ordered pairs of rows.
+    - `stated` : exact measures that do not follow from `source` alone.
     """
 
     name: str
@@ -232,9 +232,9 @@ class Mechanism(ByValue):
 def as_mechanism(mechanism: Any) -> Mechanism:
     """Convert a channel, pair, named mechanism, claim or (epsilon, delta, eta) to a `Mechanism`.
 
-    An object with a channel counts as that channel. A unary encoding is represented by the two bits that differ, other
-    frequency oracles by epsilon and eta or their channel, a matrix mechanism by its epsilon, additive noise by its
-    pair. Raises `InvalidInput` for anything else.
+    An object with a channel counts as that channel. A unary encoding is represented by the two bits that differ, and
+    other frequency oracles by epsilon and eta or their channel. A matrix mechanism is represented by its epsilon, and
+    additive noise by its pair. Raises `InvalidInput` for anything else.
     """
     if isinstance(mechanism, Mechanism):
         return mechanism
@@ -252,12 +252,12 @@ def as_mechanism(mechanism: Any) -> Mechanism:
         mechanism = (mechanism.epsilon,)
     if _is_parameters(mechanism):
         return _of_parameters(mechanism if isinstance(mechanism, tuple) else (mechanism,))
-    name, stated = repr(mechanism), _stated(mechanism)
+    name, stated_measures = repr(mechanism), _stated(mechanism)
     mechanism = getattr(mechanism, "pair", mechanism)
     if isinstance(mechanism, ContinuousPair):
-        return Mechanism(name, mechanism.finite_pair(), mechanism, stated=stated)
+        return Mechanism(name, mechanism.finite_pair(), mechanism, stated=stated_measures)
     if isinstance(mechanism, FinitePair):
-        return replace(_of_channel(name, mechanism.channel), stated=stated)
+        return replace(_of_channel(name, mechanism.channel), stated=stated_measures)
     channel = as_channel(mechanism, "mechanism")
     return _of_channel(repr(channel) if isinstance(mechanism, (list, tuple, np.ndarray)) else name, channel)
 
@@ -376,13 +376,13 @@ def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
 
 def best_in_order(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
     """Compute the pair W of the best strategy if the mechanisms are used in the given order."""
-    after, spent = _NOTHING, 0
+    after, pair_work = _NOTHING, 0
     if sum(count for _, count in mechanisms) > 64:
         return None
     for pairs, count in reversed(mechanisms):
         for _ in range(count):
-            spent += _size(pairs, after)
-            if spent > MAX_PRODUCT_OUTCOMES:
+            pair_work += _size(pairs, after)
+            if pair_work > MAX_PRODUCT_OUTCOMES:
                 return None
             after = FinitePair.least(_products(pairs, after))
     return after

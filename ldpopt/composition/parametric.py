@@ -153,8 +153,8 @@ def largest_integer(holds: Callable[[int], bool], limit: int) -> int:
     low, high = 0, 1
     while high <= limit and holds(high):
         low, high = high, 2 * high
-    between = range(low + 1, min(high, limit + 1))
-    return low + bisect_left(between, True, key=lambda count: not holds(count))
+    candidates = range(low + 1, min(high, limit + 1))
+    return low + bisect_left(candidates, True, key=lambda count: not holds(count))
 
 
 def any_loss(epsilon: Any) -> float:

@@ -9,11 +9,12 @@ independent scores.
 *Two reports*, "no" and "yes". The others' number of yes is a sum of independent coins with shares between `low` and
 `high`. For a fixed test delta is affine in each share, so that only coins at both ends matter: j at `low`, n - 1 - j at
 `high`. It is convex in the shares of the person's two reports, so that these are `high` and `low`. And it falls with
-every further coin, so that all j in [a, b] have at most the delta of a coins at `low` and n - 1 - b at `high`: the
-worst cell of j is cut.
+every further coin. So all j in [a, b] have at most the delta of a coins at `low` and n - 1 - b at `high`, and the worst
+cell of j is cut.
 
-The bound by counts of two clones and of all other reports together [WangVR] is left out: for 4-ary randomized response
-it lies below the truth, by an error that an erratum of [FMT] describes (docs/explanation/open-problems/shuffling.md).
+The bound by counts of two clones and of all other reports together [WangVR] is omitted. For 4-ary randomized response
+it lies below the true value, by an error that an erratum of [FMT] describes
+(docs/explanation/open-problems/shuffling.md).
 """
 
 from __future__ import annotations
@@ -122,14 +123,17 @@ class Shuffled(Result):
             lower = max(lower, _crossing(crowd, crowd.lower, delta, top)[0])
         value = self._blanket_epsilon(delta, top)
         if (bound := self._any_crowd) is not None and value > lower * (1 + 4 * SHUFFLED_GAP):
-            value = min(value, _crossing(least_hidden[-1], lambda tried: bound.delta(tried, delta), delta, top)[1])
+            value = min(
+                value,
+                _crossing(least_hidden[-1], lambda trial_epsilon: bound.delta(trial_epsilon, delta), delta, top)[1],
+            )
         if self._shares is not None:
             for step in _TRIAL_RATIOS[self.respondents > 100 :]:
-                tried = max(lower * step, 1e-9 * top)
-                if tried >= value:
+                trial_epsilon = max(lower * step, 1e-9 * top)
+                if trial_epsilon >= value:
                     break
-                if shuffled_delta(*self._shares, self.respondents, tried, delta) <= delta:
-                    value = tried
+                if shuffled_delta(*self._shares, self.respondents, trial_epsilon, delta) <= delta:
+                    value = trial_epsilon
         return self._guarantee("delta", delta, value if value < top else local.value, lower)
 
     def _guarantee(self, name: str, level: float, value: float, lower: float) -> Guarantee:
@@ -223,8 +227,8 @@ def _distances(rows: Array, others: Array) -> Array:
     """The quantity sum (p - q)^2 / w of every pair of rows, (k, k), relevant for many others with distribution w."""
     from scipy.spatial.distance import cdist
 
-    scaled = rows / np.sqrt(np.maximum(others, 1e-100))
-    return np.asarray(cdist(scaled, scaled, "sqeuclidean"))
+    scaled_rows = rows / np.sqrt(np.maximum(others, 1e-100))
+    return np.asarray(cdist(scaled_rows, scaled_rows, "sqeuclidean"))
 
 
 def _crossing(crowd: Crowd, bound: Callable[[float], float], delta: float, top: float) -> tuple[float, float]:
@@ -283,8 +287,9 @@ def shuffled_delta(low: float, high: float, n: int, epsilon: float, goal: float 
 def _one_way(low: float, high: float, low_count: int, high_count: int, epsilon: float) -> float:
     """The hockey stick of a report with share `high` from one with `low`, with coins of `low` and of `high`.
 
-    It is the sum over counts t of (A f(t) + B f(t - 1))_+, f the law of the coins, A = 1 - high - e^epsilon (1 - low)
-    and B = high - e^epsilon low. The law of independent coins is log-concave: terms are positive from some t on only.
+    Let f be the distribution of the coins, A = 1 - high - e^epsilon (1 - low) and B = high - e^epsilon low. The hockey
+    stick is the sum over counts t of (A f(t) + B f(t - 1))_+. The law of independent coins is log-concave: terms are
+    positive from some t on only.
     """
     growth = math.exp(epsilon)
     minus = growth * (1 - low) * (1 - 4 * ULP) - (1 - high) * (1 + 4 * ULP)

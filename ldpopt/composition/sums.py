@@ -1,9 +1,9 @@
 """Composition theorems that add up parameters: Rényi, zCDP, mCDP, restricted divergences, and advanced composition.
 
 A composition is adaptive if each next mechanism, and its input, may depend on the reports so far. For mCDP that costs
-more than [DR, Thm 3.4] says. The loss Z of a step with parameter tau_a has a conditional mean m in
-[0, min(mu_a, tau_a^2/2)], because E e^-Z = 1. Let C be the sum of these means, and R the law that is tilted by
-exp(s (Z - m)) step by step. By Hoeffding's lemma for C,
+more than [DR, Thm 3.4] says. The loss Z of a step with parameter tau_a has a conditional mean m in [0, min(mu_a,
+tau_a^2/2)], because E e^-Z = 1. Let C be the sum of these means, and R the law that is tilted by exp(s (Z - m)) step by
+step. By Hoeffding's lemma for C,
 
     2 log E exp(s (L - E L)) / s^2  <=  sum tau_a^2 + (range of C)^2 / 4 + (2/s) (E_R C - E_P C)
 
@@ -108,10 +108,10 @@ def _weighted_roots(means: Sequence[tuple[float, int]], taus: Sequence[tuple[flo
     step with the r-th largest mean it is at most the root of the sum over the largest taus of all but r steps.
     """
     total = []
-    for mean, before, square, n in _stretches(means, taus):
+    for mean, sum_before, square, n in _stretches(means, taus):
         edges = np.rint(np.linspace(0, n, min(n, _ROOT_SUM_BLOCKS) + 1))
         middle = (edges[:-1] + edges[1:] - 1) / 2
-        total.append(mean * float(np.diff(edges) @ np.sqrt(before + square * middle)))
+        total.append(mean * float(np.diff(edges) @ np.sqrt(sum_before + square * middle)))
     return up(math.fsum(total), 2 * _ROOT_SUM_BLOCKS)
 
 
@@ -121,11 +121,11 @@ def _stretches(
     """Runs of steps with one mean and one tau: mean, sum of tau^2 before the first, tau^2, length."""
     squares = [Fraction(tau) ** 2 for tau, _ in taus]
     ends = [set(accumulate(n for _, n in part)) for part in (means, taus)]
-    left, right, before, start = 0, 0, Fraction(0), 0
+    left, right, sum_before, start = 0, 0, Fraction(0), 0
     for end in sorted(ends[0] | ends[1]):
         n = end - start
-        yield means[left][0], float(before), float(squares[right]), n
-        before, start = before + squares[right] * n, end
+        yield means[left][0], float(sum_before), float(squares[right]), n
+        sum_before, start = sum_before + squares[right] * n, end
         left, right = left + (end in ends[0]), right + (end in ends[1])
 
 
@@ -200,9 +200,8 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
         order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2 plus terms for the spread of the conditional means (see
         the concept page on composition). A single item that is used once keeps its own tau.
     ordered : the items are used in the given order, and nothing random precedes the first. A coin before it counts as
-        an
-        item MCDP(0, 0). If every mu_i is at most tau_i^2/2, then
-        tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4 + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
+        an item MCDP(0, 0). If every mu_i is at most tau_i^2/2, then tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4 + sum
+        mu_i (sum_{j<i} tau_j^2)^(1/2).
 
     With ``adaptive=False`` all is fixed in advance, and tau^2 = sum tau_i^2 [DR, Thm 3.4]; `mcdp_to_zcdp` of that claim
     holds for adaptive compositions, too.
@@ -219,8 +218,8 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
     if ordered:
         tau = adaptive_standard([(claim.mu, claim.tau, n) for claim, n in parts], ordered=True)
     else:
-        merged = tally(((claim.mu, claim.tau), n) for claim, n in parts)
-        tau = adaptive_standard([(mu_i, tau_i, n) for (mu_i, tau_i), n in sorted(merged.items())])
+        merged_parts = tally(((claim.mu, claim.tau), n) for claim, n in parts)
+        tau = adaptive_standard([(mu_i, tau_i, n) for (mu_i, tau_i), n in sorted(merged_parts.items())])
     return MCDP(mu, tau, tight=False, reference="[DR, Thm 3.4] with the spread of the means")
 
 
@@ -326,8 +325,8 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
 def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
     """Compute the delta of a composition at `epsilon` by way of zCDP [BS, Cor 8.9].
 
-    It is 1 - (1 - delta') prod (1 - delta_i), where rho = sum epsilon_i^2/2 and delta' is the result of `zcdp_delta` at
-    `epsilon`: 1 if epsilon is below rho.
+    It is 1 - (1 - delta') prod (1 - delta_i). Here delta' is the result of `zcdp_delta` at `epsilon` with
+    rho = sum epsilon_i^2/2, and 1 if epsilon is below rho.
 
     >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
     ApproximateDP(epsilon=5, delta=7.23743e-06) (not tight, [BS, Cor 8.9])
@@ -349,11 +348,11 @@ def _pure_or_approximate(claim: Claim | Guarantee) -> ApproximateDP:
 
 
 def _counted(kind: type[C], items: Iterable[Item]) -> list[tuple[C, int]]:
-    counted = []
+    counted_claims = []
     for item in listed(items, "items"):
         claim, count = item if isinstance(item, tuple) else (item, 1)
-        counted.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MAX_USES)))
-    return counted
+        counted_claims.append((need(kind, claim, "item"), positive_integer(count, "count", maximum=MAX_USES)))
+    return counted_claims
 
 
 def _totals(parts: Sequence[tuple[Claim, int]], *fields: str) -> list[float]:

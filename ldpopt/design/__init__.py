@@ -1,18 +1,20 @@
 """Design optimal channels with certificates.
 
 Terms of this package:
-answer, input : the true response of a person; a row of the channel.
-report, output : the privatized response; a column of the channel.
-column : the k probabilities of one report, one per answer.
-marginal : the distribution of the report under a hypothesis.
-ratio : the likelihood ratio of two hypotheses, P0/P1 of an answer or M0/M1 of a report.
-erasure : a report that is equally likely under all answers, and therefore uninformative.
-pattern : a staircase pattern, a column with one value on a set of answers, and exp(epsilon) times less on the others.
-block : answers that are neighbors in the order of their ratios and share one row.
-multiplier : the dual value of a constraint; the upper bound of a design consists of multipliers.
-price : the cost of a column at given multipliers. Pricing searches for a column whose value exceeds its cost.
-tangent : a linear function that touches a convex one at a point, and lies below it everywhere.
-enclosed : computed as an interval that contains the exact number.
+
+- `answer`, `input` : the true response of a person; a row of the channel.
+- `report`, `output` : the privatized response; a column of the channel.
+- `column` : the k probabilities of one report, one per answer.
+- `marginal` : the distribution of the report under a hypothesis.
+- `ratio` : the likelihood ratio of two hypotheses, P0/P1 of an answer or M0/M1 of a report.
+- `erasure` : a report that is equally likely under all answers, and therefore uninformative.
+- `pattern` : a staircase pattern, a column with one value on a set of answers, and exp(epsilon) times less on the
+  others.
+- `block` : answers that are neighbors in the order of their ratios and share one row.
+- `multiplier` : the dual value of a constraint; the upper bound of a design consists of multipliers.
+- `price` : the cost of a column at given multipliers. Pricing searches for a column whose value exceeds its cost.
+- `tangent` : a linear function that touches a convex one at a point, and lies below it everywhere.
+- `enclosed` : computed as an interval that contains the exact number.
 """
 
 from __future__ import annotations

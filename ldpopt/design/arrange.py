@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from ldpopt.channel import ERASED, Channel, Label
 from ldpopt.design.candidate import Candidate
-from ldpopt.design.constraints.base import AlphabetConstraint, Constraint, Measured, parts, plain_caps, within
+from ldpopt.design.constraints.base import (
+    AlphabetConstraint,
+    Constraint,
+    Measured,
+    meets_constraints,
+    parts,
+    plain_caps,
+)
 from ldpopt.design.constraints.repair import Unrepairable, repair, stochastic
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.problems.reduction import Pair, posteriors, value_of, values_of
@@ -25,11 +32,11 @@ from ldpopt.numbers.rounding import ULP, toward_privacy
 from ldpopt.numbers.tolerances import (
     CENTRE_WEIGHT,
     CLOSE_ROWS,
+    ERASURE_RTOL,
     MERGED_FREE,
     MERGED_SHARES,
     NOISE_SHARE,
     NOISE_SIZE,
-    SILENT,
 )
 from ldpopt.values.distribution import Array
 
@@ -91,12 +98,12 @@ def _arrange_fixed_outputs(problem: Problem, matrix: Array, keep_outputs: bool) 
     )
     channel = Channel(matrix, problem.labels, problem.utility.decisions or names)
     if not problem.fixes_output_order and problem.utility.decisions is None:
-        merged = channel.merge().matrix
-        if keep_outputs and not within(Channel(merged, problem.labels), problem.constraints):
-            merged = channel.matrix
+        merged_matrix = channel.merge().matrix
+        if keep_outputs and not meets_constraints(Channel(merged_matrix, problem.labels), problem.constraints):
+            merged_matrix = channel.matrix
         if problem.utility.pair is not None:
-            merged = merged[:, _order_by_ratio(merged, *problem.utility.pair)]
-        channel = Channel(merged, problem.labels)
+            merged_matrix = merged_matrix[:, _order_by_ratio(merged_matrix, *problem.utility.pair)]
+        channel = Channel(merged_matrix, problem.labels)
     return Arranged(channel)
 
 
@@ -106,7 +113,7 @@ def _arrange_rational(problem: Problem, matrix: Array) -> Arranged:
         return Arranged(Channel(matrix, problem.labels, problem.utility.decisions))
     rows = matrix[problem.reduction.classes] if problem.utility.pair is not None else matrix
     rows = rows[:, _order_by_favored_inputs(rows)]
-    return Arranged(Channel(rows, problem.labels, _output_labels(rows, SILENT)))
+    return Arranged(Channel(rows, problem.labels, _output_labels(rows, ERASURE_RTOL)))
 
 
 def _arrange_pair(problem: Problem, matrix: Array) -> Arranged:
@@ -116,11 +123,11 @@ def _arrange_pair(problem: Problem, matrix: Array) -> Arranged:
         distinct, inverse = np.unique(matrix, axis=0, return_inverse=True)
     else:
         distinct, inverse = matrix, np.arange(len(matrix))
-    merged = _merge_proportional(stochastic(distinct))
+    merged_matrix = _merge_proportional(stochastic(distinct))
     class_of_input = inverse.reshape(-1)[problem.reduction.classes]
     first, second = (np.asarray(np.bincount(class_of_input, p, len(distinct)), dtype=np.float64) for p in (p0, p1))
-    merged = np.asarray(merged[:, _order_by_ratio(merged, first, second)])
-    rows = repair(merged, problem.constraints, None if problem.symmetric else problem.labels)
+    merged_matrix = np.asarray(merged_matrix[:, _order_by_ratio(merged_matrix, first, second)])
+    rows = repair(merged_matrix, problem.constraints, None if problem.symmetric else problem.labels)
     utility, edges, classes = problem.utility, None, class_of_input
     if problem.cells is not None:
         # Neighbouring cells with equal rows become one input.
@@ -128,7 +135,7 @@ def _arrange_pair(problem: Problem, matrix: Array) -> Arranged:
         classes, cells = class_of_input[starts], problem.cells.starts(starts)
         utility, edges = cells.divergence(problem.original_utility.f), cells.edges
     inputs = tuple(range(len(classes))) if utility.inputs is None else utility.inputs
-    return Arranged(Channel(rows[classes], inputs, _output_labels(rows, SILENT)), edges)
+    return Arranged(Channel(rows[classes], inputs, _output_labels(rows, ERASURE_RTOL)), edges)
 
 
 def _merge_proportional(matrix: Array) -> Array:
@@ -145,14 +152,14 @@ def _merge_proportional(matrix: Array) -> Array:
     # The deviations are compared to twelve digits, or to as many as floats hold.
     digits = min(12, int(np.log10(largest_deviation / 1e-15)))
     _, group = np.unique(np.round(deviation / largest_deviation, max(digits, 1)), axis=1, return_inverse=True)
-    merged = np.zeros((len(matrix), int(group.max()) + 1))
-    np.add.at(merged.T, group.reshape(-1), matrix.T)
-    return stochastic(merged)
+    merged_matrix = np.zeros((len(matrix), int(group.max()) + 1))
+    np.add.at(merged_matrix.T, group.reshape(-1), matrix.T)
+    return stochastic(merged_matrix)
 
 
 def _order_by_ratio(matrix: Array, p0: Array, p1: Array) -> npt.NDArray[np.intp]:
     """Order the outputs by likelihood ratio, the uninformative ones last."""
-    return np.lexsort((posteriors(Pair.from_distributions(p0, p1), matrix), _is_uninformative(matrix, SILENT)))
+    return np.lexsort((posteriors(Pair.from_distributions(p0, p1), matrix), _is_uninformative(matrix, ERASURE_RTOL)))
 
 
 def _order_by_favored_inputs(matrix: Array) -> list[int]:
@@ -258,7 +265,7 @@ def repair_fixed_outputs(matrix: Array, constraints: Sequence[Constraint], input
 
     def restore_equations(q: Array) -> Array:
         for constraint in sorted(alphabet_constraints, key=lambda constraint: constraint.balances):
-            q = constraint.mend(q)
+            q = constraint.repair(q)
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
     epsilon, _ = plain_caps(constraints)
@@ -272,7 +279,7 @@ def repair_fixed_outputs(matrix: Array, constraints: Sequence[Constraint], input
 
     def mix_with_center(weight: float) -> Array | None:
         channel = Channel(restore_equations((1 - weight) * start + weight * center), inputs)
-        return channel.matrix if within(channel, constraints) else None
+        return channel.matrix if meets_constraints(channel, constraints) else None
 
     weight, repaired_matrix = 0.0, mix_with_center(0.0)
     while repaired_matrix is None and weight < 1:
@@ -295,7 +302,7 @@ def _is_valid(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[La
     """Return True if a matrix is a channel up to rounding of row sums, free of noise and within every constraint."""
     noise = (matrix != 0) & ~(matrix > NOISE_SHARE * matrix.max(axis=0))  # of a solver, or below zero
     rows_sum_to_one = np.abs(matrix.sum(axis=1) - 1).max() <= matrix.shape[1] * ULP
-    return bool(rows_sum_to_one and not noise.any() and within(Channel(matrix, inputs), constraints))
+    return bool(rows_sum_to_one and not noise.any() and meets_constraints(Channel(matrix, inputs), constraints))
 
 
 def _remove_noise(matrix: Array) -> Array:
@@ -314,7 +321,7 @@ def _central_channel(
     ]
     for row in [*(row for row in constant_rows if row is not None), start.mean(axis=0)]:
         constant = np.tile(row, (shape[0], 1))
-        if within(Channel(constant, inputs), constraints):
+        if meets_constraints(Channel(constant, inputs), constraints):
             return constant
     from ldpopt.design.outputs.program import AlphabetProgram
 

@@ -37,16 +37,16 @@ def proof_by(kind: Callable[..., Certificate], *numbers: Any) -> Prove:
 class Candidate:
     """A nearly feasible channel found by a method, before `finish` repairs, measures and certifies it.
 
-    matrix : (n, m) the channel. It has one row per reduced input for a pair of hypotheses (`Problem.reduction`), and
-        one row per input otherwise.
-    method : a description of the search for a reader.
-    prove : the certificates supplied by the method, best first.
-    tolerance : the relative gap that counts as certified; None for the default.
-    problem : the problem with the orders that were added during the search; None if unchanged.
-    note : anything else that a reader should know.
-    shortfall : the reason why the bound may miss the tolerance, shown only if it does.
-    reference : the papers of this particular search, if they differ from those of the method.
-    has_fixed_outputs : True if the outputs must not be merged, since merging might break a constraint.
+    - `matrix` : (n, m) the channel. It has one row per reduced input for a pair of hypotheses (`Problem.reduction`),
+      and one row per input otherwise.
+    - `method` : a description of the search for a reader.
+    - `prove` : the certificates supplied by the method, best first.
+    - `tolerance` : the relative gap that counts as certified; None for the default.
+    - `problem` : the problem with the orders that were added during the search; None if unchanged.
+    - `note` : anything else that a reader should know.
+    - `shortfall` : the reason why the bound may miss the tolerance, shown only if it does.
+    - `reference` : the papers of this particular search, if they differ from those of the method.
+    - `has_fixed_outputs` : True if the outputs must not be merged, since merging might break a constraint.
 
     >>> Candidate(np.eye(2), "full disclosure").tolerance is None
     True
@@ -74,13 +74,13 @@ class Method(Kind, ABC):
 
     A subclass declares its class variables as keywords: ``class PatternLP(Method, preference=160)``.
 
-    reference : the keys of its papers, such as ``"[SPR]"``, for `cite`.
-    solves : the type of utility that the method is made for, if there is one.
-    needs : functions such as `needs_columns` that return why a problem is of another class. They are called before
-        `refuses`.
-    preference : the position in `METHODS`, which are tried in ascending order.
-    integral : True if the method finds multiples of 1/D. Only such methods get problems with a `Denominator`.
-    by_cvxpy : True if the method solves programs through cvxpy.
+    - `reference` : the keys of its papers, such as ``"[SPR]"``, for `cite`.
+    - `solves` : the type of utility that the method is made for, if there is one.
+    - `needs` : functions such as `needs_columns` that return why a problem is of another class. They are called before
+      `refuses`.
+    - `preference` : the position in `METHODS`, which are tried in ascending order.
+    - `integral` : True if the method finds multiples of 1/D. Only such methods get problems with a `Denominator`.
+    - `by_cvxpy` : True if the method solves programs through cvxpy.
 
     `declared_methods` reads solves, needs, preference and integral from the source files. So only a method that may
     apply is imported.

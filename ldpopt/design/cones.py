@@ -25,9 +25,9 @@ Indices = npt.NDArray[np.intp]
 class ConeProgram:
     """Variables are reserved first, then blocks of them are constrained to cones.
 
-    size : the number of variables.
-    blocks : for each block its cone, its right side (m,), and pairs of the variables (n,) and their matrix (m, n),
-        dense or sparse.
+    - `size` : the number of variables.
+    - `blocks` : for each block its cone, its right side (m,), and pairs of the variables (n,) and their matrix (m, n),
+      dense or sparse.
     """
 
     size: int = 0

@@ -34,13 +34,13 @@ CHECKED = frozenset({
 """The parts of a design that `Design.verify` recomputes or computes with."""
 
 
-def unsupported_fields(stated: Guarantee, measured: Guarantee) -> list[str]:
+def unsupported_fields(stated_guarantee: Guarantee, measured_guarantee: Guarantee) -> list[str]:
     """List the fields of a guarantee, other than its value, that claim more than was measured."""
     supported = {
-        "lower": stated.lower <= measured.lower,
-        "witness": stated.witness in (None, measured.witness),
-        "exact": measured.exact or not stated.exact,
-        "reference": stated.reference in ("", measured.reference),
+        "lower": stated_guarantee.lower <= measured_guarantee.lower,
+        "witness": stated_guarantee.witness in (None, measured_guarantee.witness),
+        "exact": measured_guarantee.exact or not stated_guarantee.exact,
+        "reference": stated_guarantee.reference in ("", measured_guarantee.reference),
     }
     return [name for name, is_supported in supported.items() if not is_supported]
 
@@ -84,20 +84,20 @@ def is_certified(value: float, bound: float, tolerance: float, error: bool, loga
 class Design(Pictured):
     """A channel with its utility and guarantees, and a proof of how close it is to the optimum.
 
-    | utility, constraints : the problem.
-    channel : the mechanism. Its rows are in the order of the inputs, or of the intervals of continuous hypotheses.
-    value : the utility of this channel, or its error, measured after all repairs and rounded to the worse side.
-    lower_bound, upper_bound : bounds on the optimum over all channels within the constraints. One of them is the value
-        itself. The certificate proves the other, which is infinite if nothing is proved. If more is better, no channel
-        exceeds `upper_bound`; if less is better, no channel is below `lower_bound`.
-    guarantees : the guarantees measured on this channel, one per constraint, each within its cap.
-    method : a description of the search.
-    certificate : the proof of the bound; `certificate.verify()` recomputes it from scratch.
-    certified : True if the proved bound is finite and within `tolerance` of the value, relative to the value.
-    note : the reason why the design is not certified, and other remarks, such as a cap that does not bind.
-    edges : for continuous hypotheses, the interior cut points; ``channel.inputs[np.digitize(x, edges, right=True)]``
-        is the interval of x.
-    reference : the keys of the papers of the method that found the channel, for `cite`.
+    - `utility`, `constraints` : the problem.
+    - `channel` : the mechanism. Its rows are in the order of the inputs, or of the intervals of continuous hypotheses.
+    - `value` : the utility of this channel, or its error, measured after all repairs and rounded to the worse side.
+    - `lower_bound`, `upper_bound` : bounds on the optimum over all channels within the constraints. One of them is the
+      value itself. The certificate proves the other, which is infinite if nothing is proved. If more is better, no
+      channel exceeds `upper_bound`; if less is better, no channel is below `lower_bound`.
+    - `guarantees` : the guarantees measured on this channel, one per constraint, each within its cap.
+    - `method` : a description of the search.
+    - `certificate` : the proof of the bound; `certificate.verify()` recomputes it from scratch.
+    - `certified` : True if the proved bound is finite and within `tolerance` of the value, relative to the value.
+    - `note` : the reason why the design is not certified, and other remarks, such as a cap that does not bind.
+    - `edges` : for continuous hypotheses, the interior cut points; ``channel.inputs[np.digitize(x, edges,
+      right=True)]`` is the interval of x.
+    - `reference` : the keys of the papers of the method that found the channel, for `cite`.
     """
 
     utility: Any
@@ -140,8 +140,8 @@ class Design(Pictured):
         Parameters
         ----------
         exact : use 256-bit ball arithmetic instead of outward-rounded float64 (`Certificate.verify`).
-        budget : a check that needs more than this many times ten seconds or 2 GB is not started. Raises `InvalidInput`
-            unless it is positive.
+        budget : the largest work, in multiples of ten seconds or 2 GB; a larger check is not started.
+            Raises `InvalidInput` unless it is positive.
 
         Returns
         -------
@@ -149,8 +149,8 @@ class Design(Pictured):
             Its outcome is "refuted" if a claim does not hold. `failures` names each such claim; a value or a guarantee
             that they do not name holds. A design with a part of the wrong type, such as text for a number, is refuted,
             too. The outcome is "not checked" if no claim was refuted, and one was not checked. Then the budget does not
-            allow it, this arithmetic cannot compute it, or there is no certificate, so that nothing is proved about the
-            optimum.
+            allow it, this arithmetic cannot compute it, or the certificate is missing, so that nothing is proved about
+            the optimum.
 
         >>> from ldpopt import LocalDP, optimal_channel
         >>> from ldpopt.design import Divergence
@@ -161,14 +161,14 @@ class Design(Pictured):
         problem = (self.utility, self.constraints, self.channel)
         try:
             certificate = Unbounded(*problem) if self.certificate is None else self.certificate
-            checked: Certificate = expect(certificate, Certificate, "the certificate")
-            proof = checked.rebind(*problem, self.edges)
+            own_certificate: Certificate = expect(certificate, Certificate, "the certificate")
+            proof = own_certificate.rebind(*problem, self.edges)
             proof.check_claim()
             self._check_types()
         except Unproved as error:
             return Verification(math.nan, math.nan, math.nan, math.nan, (str(error),))
-        verified = proof.verify(exact, budget)
-        return replace(verified, failures=(*verified.failures, *self._refuted_claims(verified)))
+        verification = proof.verify(exact, budget)
+        return replace(verification, failures=(*verification.failures, *self._refuted_claims(verification)))
 
     @property
     def unchecked_parts(self) -> tuple[str, ...]:
@@ -186,39 +186,39 @@ class Design(Pictured):
             for parameter in guarantee.parameters.values():
                 expect(parameter, float, "a parameter of a guarantee")
 
-    def _refuted_claims(self, verified: Verification) -> list[str]:
+    def _refuted_claims(self, verification: Verification) -> list[str]:
         """List the claims that the recomputed numbers do not confirm."""
         error, failures = self.utility.error, []
         # Where a number could not be computed, the failures that were found say why.
-        is_explained = bool(verified.reasons)
-        if not (verified.value <= self.value if error else verified.value >= self.value) and not (
-            is_explained and math.isnan(verified.value)
+        is_explained = bool(verification.reasons)
+        if not (verification.value <= self.value if error else verification.value >= self.value) and not (
+            is_explained and math.isnan(verification.value)
         ):
-            failures.append(f"the value is {verified.value!r}, not {self.value!r}")
+            failures.append(f"the value is {verification.value!r}, not {self.value!r}")
         if self.certificate is None:
             if self.bound != (-math.inf if error else math.inf):
                 failures.append(f"a bound of {self.bound!r} is stated, and no certificate proves it")
-        elif not (verified.bound >= self.bound if error else verified.bound <= self.bound) and not (
-            is_explained and math.isnan(verified.bound)
+        elif not (verification.bound >= self.bound if error else verification.bound <= self.bound) and not (
+            is_explained and math.isnan(verification.bound)
         ):
-            failures.append(f"the bound proved is {verified.bound!r}, not {self.bound!r}")
+            failures.append(f"the bound proved is {verification.bound!r}, not {self.bound!r}")
         if (self.upper_bound if error else self.lower_bound) != self.value:
             failures.append("the value is not one of the two bounds")
-        stated = [guarantee.value for guarantee in self.guarantees]
-        measured = [guarantee.value for guarantee in verified.guarantees]
-        if not verified.guarantees and math.isnan(verified.epsilon):
+        stated_values = [guarantee.value for guarantee in self.guarantees]
+        measured = [guarantee.value for guarantee in verification.guarantees]
+        if not verification.guarantees and math.isnan(verification.epsilon):
             return failures  # nothing was measured
-        notions = [[(g.notion, g.parameters) for g in source.guarantees] for source in (self, verified)]
+        notions = [[(g.notion, g.parameters) for g in source.guarantees] for source in (self, verification)]
         if notions[0] != notions[1]:
             failures.append("the guarantees stated are of other notions than the constraints")
-        if len(stated) != len(measured) or not all(a <= b for a, b in zip(measured, stated, strict=True)):
-            failures.append(f"the guarantees measured are {measured}, not {stated}")
+        if len(stated_values) != len(measured) or not all(a <= b for a, b in zip(measured, stated_values, strict=True)):
+            failures.append(f"the guarantees measured are {measured}, not {stated_values}")
         failures += [
             f"the {name} of a guarantee is not that of the channel: {getattr(stated_guarantee, name)!r}"
-            for stated_guarantee, measured_guarantee in zip(self.guarantees, verified.guarantees, strict=False)
+            for stated_guarantee, measured_guarantee in zip(self.guarantees, verification.guarantees, strict=False)
             for name in unsupported_fields(stated_guarantee, measured_guarantee)
         ]
-        if not all(a <= c.bound for a, c in zip(stated, self.constraints, strict=False)):
+        if not all(a <= c.bound for a, c in zip(stated_values, self.constraints, strict=False)):
             failures.append("a guarantee is stated that exceeds its cap")
         deserves_certified = is_certified(self.value, self.bound, self.tolerance, error, self.utility.logarithmic)
         deserves_certified = deserves_certified and 0 < self.tolerance <= COARSE_GAP

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ldpopt.design.codec.kinds import RESPONDENTS, SCHEMA, VERSION
+from ldpopt.design.codec.kinds import DESIGN_SCHEMA, RESPONDENTS_SCHEMA, VERSION
 from ldpopt.design.codec.records import certificate, encode, problem_part, record
 
 
 def design_text(design: Any) -> str:
     """Encode a design as the contents of its file, one line per part."""
     parts = {
-        "schema": SCHEMA,
+        "schema": DESIGN_SCHEMA,
         "version": VERSION,
         **{name: problem_part(name, getattr(design, name), "") for name in ("utility", "constraints", "channel")},
         **{name: encode(float(getattr(design, name)), name) for name in ("value", "lower_bound", "upper_bound")},
@@ -33,7 +33,7 @@ def design_text(design: Any) -> str:
 
 def respondents_text(bound: Any) -> str:
     """Encode a bound on respondents as the contents of its file."""
-    return _lines({"schema": RESPONDENTS, "version": VERSION, **record(bound, "bound")})
+    return _lines({"schema": RESPONDENTS_SCHEMA, "version": VERSION, **record(bound, "bound")})
 
 
 def _lines(parts: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ldpopt.design.arrange import Arranged, arrange, rearrange
 from ldpopt.design.candidate import Ask, Candidate, declared_methods, refusal
-from ldpopt.design.constraints.base import plain_of, stated_guarantees, within
+from ldpopt.design.constraints.base import meets_constraints, plain_of, stated_guarantees
 from ldpopt.design.design import Design, is_certified, relative_gap
 from ldpopt.design.kernel.certificate import Certificate, Unbounded, unproved_assumptions
 from ldpopt.design.kernel.proof import Contraction, PartsBound, Relaxed
@@ -80,7 +80,13 @@ def _capacity_proofs(problem: Problem, arranged: Arranged) -> Proofs:
     if not problem.has_only_ldp_and_tv:
         for weights in pairwise_weights(problem.original_utility.prior, problem.constraints):
             yield PairwiseInformation(
-                *fields, weights.orders, weights.weights, weights.reaches, weights.above, weights.below, weights.slope
+                *fields,
+                weights.orders,
+                weights.weights,
+                weights.reaches,
+                weights.above,
+                weights.below,
+                weights.slope,
             )
 
 
@@ -156,7 +162,7 @@ def finish(
 ) -> Design:
     """Repair, measure and certify the channel of a candidate, with the best of the proofs that the problem admits."""
     utility, constraints, arranged = problem.original_utility, problem.constraints, arrange(problem, candidate)
-    if not within(arranged.channel, constraints):
+    if not meets_constraints(arranged.channel, constraints):
         arranged = rearrange(problem, arranged)
     guarantees = stated_guarantees(arranged.channel, constraints)
     channel = arranged.channel
@@ -209,8 +215,8 @@ def _best_certificate(
             reasons.append(certificate)
             continue
         result = certificate.bound_in(FLOAT)
-        if result.why:
-            reasons.append(result.why)
+        if result.reason:
+            reasons.append(result.reason)
         elif best is None or (result.value > bound if utility.error else result.value < bound):
             best, bound = certificate, result.value
         if relative_gap(value, bound, utility.logarithmic) <= min(GAP_FRACTION * tolerance, CERTIFIED_GAP):

@@ -107,9 +107,9 @@ def generate(
 ) -> GeneratedColumns[Pool, Solved, Multipliers]:
     """Generate columns until the bound is near the value, none gains, or the rounds or the time are over.
 
-    pool : the first columns.
-    gap : the relative gap at which generation ends; None continues while columns gain.
-    progress : the number of rounds without progress after which it ends, and the relative progress that counts.
+    - `pool` : the first columns.
+    - `gap` : the relative gap that ends the generation; None continues while columns gain.
+    - `progress` : the number of rounds without progress after which it ends, and the relative progress that counts.
 
     Raises `SolverError` if the master has no solution in the first round; a later failure ends the generation.
     """

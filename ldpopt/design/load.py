@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.channel import Channel
-from ldpopt.design.codec.kinds import FILE, RESPONDENTS, SCHEMA, VERSION, expect_keys
+from ldpopt.design.codec.kinds import DESIGN_SCHEMA, FILE_KIND, RESPONDENTS_SCHEMA, VERSION, expect_keys
 from ldpopt.design.codec.records import Reader, real
 from ldpopt.design.design import Design
 from ldpopt.design.kernel.certificate import REFUTED, Certificate, Verification
@@ -79,13 +79,13 @@ def load_proof(path: PathLike, budget: float = 1.0) -> Design | RespondentsBound
     budget = positive_budget(budget)
     with naming(path):
         text = _read_within_budget(path, budget)
-        return _parse_respondents(text) if f'"{RESPONDENTS}"' in text[:200] else parse_design(text)
+        return _parse_respondents(text) if f'"{RESPONDENTS_SCHEMA}"' in text[:200] else parse_design(text)
 
 
 def _parse_respondents(text: str) -> RespondentsBound:
     from ldpopt.design.estimation.proof import RespondentsBound
 
-    data = _parse_object(text, RESPONDENTS)
+    data = _parse_object(text, RESPONDENTS_SCHEMA)
     parts = {name: part for name, part in data.items() if name not in ("schema", "version")}
     bound: RespondentsBound = Reader().read(parts, RespondentsBound, "bound")
     return bound
@@ -106,15 +106,15 @@ def _read_within_budget(path: PathLike, budget: float = math.inf) -> str:
 
 def _parse_object(text: str | bytes, schema: str) -> dict[str, Any]:
     """Parse the object of a schema from the contents of a file, or from the output of ``ldpopt design --json``."""
-    data = strict.json_value(text, FILE)
+    data = strict.json_value(text, FILE_KIND)
     if isinstance(data, dict) and data.get("command") == "design":
         data = data.get("design")
     if not isinstance(data, dict) or data.get("schema") != schema:
         from ldpopt.values.schema import schema_of  # needed only for the error
 
-        raise invalid(FILE, f'an object with "schema": "{schema}"', schema_of(data))
+        raise invalid(FILE_KIND, f'an object with "schema": "{schema}"', schema_of(data))
     if data.get("version") != VERSION or isinstance(data["version"], (bool, float)):
-        raise invalid(FILE, f"version {VERSION}", data.get("version"))
+        raise invalid(FILE_KIND, f"version {VERSION}", data.get("version"))
     return data
 
 
@@ -129,12 +129,12 @@ def parse_design(text: str | bytes) -> Design:
     >>> parse_design(design.to_json()) == design
     True
     """
-    data = _parse_object(text, SCHEMA)
+    data = _parse_object(text, DESIGN_SCHEMA)
     expect_keys(data, KEYS, "the file")
     try:
         return _build_design(data)
     except RecursionError:
-        raise invalid(FILE, "lists of moderate depth", Phrase("deeply nested ones")) from None
+        raise invalid(FILE_KIND, "lists of moderate depth", Phrase("deeply nested ones")) from None
 
 
 def _build_design(data: dict[str, Any]) -> Design:
@@ -143,13 +143,13 @@ def _build_design(data: dict[str, Any]) -> Design:
     utility, channel, edges = problem["utility"], problem["channel"], problem["edges"]
     rows = utility.size if not utility.continuous else channel.shape[0] if edges is None else len(edges) + 1
     if channel.shape[0] != rows:
-        raise invalid(FILE, f"{rows} inputs", channel.shape[0], "channel")
+        raise invalid(FILE_KIND, f"{rows} inputs", channel.shape[0], "channel")
     if edges is not None and not utility.continuous:
-        raise invalid(FILE, "null, as the answers are not real numbers", "cut points", "edges")
+        raise invalid(FILE_KIND, "null, as the answers are not real numbers", "cut points", "edges")
     try:
         require_one_labelling(utility, problem["constraints"], channel)
     except InvalidInput as error:
-        raise InvalidInput(f"{FILE}: {error}") from None
+        raise InvalidInput(f"{FILE_KIND}: {error}") from None
     certificate = reader.read(data["certificate"], Certificate | None, "certificate", problem)
     return Design(
         utility=utility,
@@ -169,13 +169,13 @@ def _build_design(data: dict[str, Any]) -> Design:
 
 
 def _complete_guarantees(
-    stated: tuple[Guarantee, ...], constraints: tuple[Any, ...], channel: Channel
+    stated_guarantees: tuple[Guarantee, ...], constraints: tuple[Any, ...], channel: Channel
 ) -> tuple[Guarantee, ...]:
     """Fill in the parts of the guarantees, other than values, that a file leaves out, if that is little work."""
-    if len(stated) != len(constraints):
-        return stated
+    if len(stated_guarantees) != len(constraints):
+        return stated_guarantees
     guarantees = []
-    for guarantee, constraint in zip(stated, constraints, strict=True):
+    for guarantee, constraint in zip(stated_guarantees, constraints, strict=True):
         unmeasured = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
         if guarantee == unmeasured and not constraint.work(channel).refusal(1.0):
             with suppress(LdpoptError):

@@ -1,4 +1,4 @@
-"""From a utility and constraints to the optimal channel: choose and run a method, then finish the design."""
+"""Choose and run a method for a utility and constraints, then finish the design."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def optimal_channel(
         Along eta it often suffices, because the optimum is piecewise linear in eta.
     time_limit : seconds, above 0, for search and proof together; None or inf for no limit. When they are over, the
         search ends after its current round. The best design so far is returned with the bound proved by then, and its
-        `note` says so.
+        `note` states the time limit.
     progress : True shows a bar on standard error. A function is called with the completed fraction of the work, in
         [0, 1], which never decreases; an exception that it raises ends the work and is passed on.
 
@@ -139,7 +139,7 @@ def optimal_channel(
     -------
     Design
         Its guarantees are measured on the returned matrix itself. Raises `InvalidInput` for an invalid problem or a
-        method that does not apply, and `SolverError` if no solver gives a usable solution or the time is over before
+        method that does not apply. Raises `SolverError` if no solver gives a usable solution or the time is over before
         any channel is known.
 
     >>> from ldpopt import LocalDP, TotalVariation

@@ -5,10 +5,15 @@ utility merges and splits outputs. This is free if a constraint is a sum over ou
 column. A user-defined constraint may be of another type. For example, a cap on single entries is met by splitting an
 output into equal copies, and broken by merging them.
 
-So three types of channels are compared: that of the method; the optimum without the user's constraints, with each
-output split into equal copies, mixed with a constant channel as far as necessary; and those of local searches that do
-not merge outputs. A function of the matrix may refer to outputs by position. Then there are at most as many outputs as
-a search has by default.
+So three types of channels are compared:
+
+- the channel of the method;
+- the optimum without the user's constraints, with each output split into equal copies, mixed with a constant channel as
+  far as necessary;
+- the channels of local searches that do not merge outputs.
+
+A function of the matrix may refer to outputs by position. Then there are at most as many outputs as a search has by
+default.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design.arrange import arrange, repair_fixed_outputs
 from ldpopt.design.candidate import Ask, Candidate, Method, proof_by
-from ldpopt.design.constraints.base import Measured, within
+from ldpopt.design.constraints.base import Measured, meets_constraints
 from ldpopt.design.constraints.outputs import Denominator
 from ldpopt.design.constraints.repair import mixing_cost, stochastic
 from ldpopt.design.kernel.proof import Relaxed
@@ -90,10 +95,10 @@ def best_under_user_constraints(
     return _best(candidates).candidate
 
 
-def _repair_note(problem: Problem, before: float, after: float) -> str:
+def _repair_note(problem: Problem, value_before: float, value_after: float) -> str:
     """Describe the loss of score by a repair."""
     sign = _sign(problem)
-    return mixing_cost(sign * before, sign * after, problem.original_utility.error)
+    return mixing_cost(sign * value_before, sign * value_after, problem.original_utility.error)
 
 
 def _best(candidates: list[_ScoredCandidate]) -> _ScoredCandidate:
@@ -146,7 +151,7 @@ def _scored_candidate(problem: Problem, candidate: Candidate) -> _ScoredCandidat
     """Return a candidate with the score of its repaired channel, and a note of the loss by the repair."""
     try:
         channel = arrange(problem, candidate).channel
-        if not within(channel, problem.constraints):
+        if not meets_constraints(channel, problem.constraints):
             return _ScoredCandidate(candidate, -np.inf)
         score = _sign(problem) * float(problem.original_utility.value(channel))
     except FAILURES:

@@ -8,11 +8,10 @@ A registered type is a utility, a constraint, a certificate, a method, or a clas
 criterion. The codec of design files, the lists of `ldpopt.design` and `ldpopt`, and the tables of the documentation are
 built from these.
 
-The types also declare the parameters that commands and web pages request, in `Kind.asks`:
-`offered_types(package)` lists the types with such parameters, in the order of their display.
-`command_options(package)` lists the options of commands.
-`types_with_parameters(package, names)` lists the types that the names select, and `from_values(values)` builds one.
-`parameter_values(constraint)` maps an object back to the values.
+The types also declare the parameters that commands and web pages request, in `Kind.asks`: `offered_types(package)`
+lists the types with such parameters, in the order of their display. `command_options(package)` lists the options of
+commands. `types_with_parameters(package, names)` lists the types that the names select, and `from_values(values)`
+builds one. `parameter_values(constraint)` maps an object back to the values.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ _CLASS = re.compile(r"^class (\w+)(?:\((.*?)\))?:$", re.MULTILINE | re.DOTALL)
 class Parameter:
     """A parameter of a type, as commands and web pages request it.
 
-    name : the name in a command or on a page. Types may share one, as ``epsilon`` is shared.
-    help : a sentence.
-    unit : the placeholder of the value in the help of a command.
-    field : the name of the field of the type, if it differs.
-    type : float, int, list (a distribution) or str (a divergence as `divergences.parse_divergence` reads it).
+    - `name` : the name in a command or on a page. Types may share one, as ``epsilon`` is shared.
+    - `help` : a sentence.
+    - `unit` : the placeholder of the value in the help of a command.
+    - `field` : the name of the field of the type, if it differs.
+    - `type` : float, int, list (a distribution) or str (a divergence as `divergences.parse_divergence` reads it).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Find the staircase patterns that an optimal channel uses, and the epsilons at which they change."""
+"""Find the staircase patterns that an optimal channel uses, and the epsilons where they change."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def structures(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> Structures:
-    """Find the staircase patterns of the optimal channel, and the epsilons at which they change [KOV14, Thm 2].
+    """Find the staircase patterns of the optimal channel, and the epsilons where they change [KOV14, Thm 2].
 
     A staircase pattern is a set of answers. Under these a report is exp(epsilon) times as likely as under the others.
 

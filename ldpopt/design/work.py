@@ -37,8 +37,9 @@ BYTES_PER_TEXT_BYTE = 5.0
 class Work:
     """The operations and the memory of a check. The sum of two is the work of one after the other.
 
-    operations : of about ten nanoseconds each on floats, and more on balls. memory : bytes held at the same time.
-    float_operations, float_bytes : operations and bytes that are on floats in either arithmetic.
+    - `operations` : of about ten nanoseconds each on floats, and more on balls.
+    - `memory` : bytes held at the same time.
+    - `float_operations`, `float_bytes` : operations and bytes that are on floats in either arithmetic.
 
     >>> Work(2e9, 100.0) + Work(1e9, 300.0)
     Work(operations=3000000000.0, memory=300.0, float_operations=0.0, float_bytes=0.0)

@@ -46,7 +46,7 @@ class FDivergence:
     """
 
     __slots__ = (
-        "_conjugate", "_derivative", "_excess", "_generator", "_given",
+        "_conjugate", "_derivative", "_excess", "_functions", "_generator",
         "at_zero", "name", "recipe", "slope_at_infinity",
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ class FDivergence:
     _conjugate: Function | None
     _excess: Callable[[Any, Any, Any], Any] | None
     recipe: tuple[Any, ...] | None
-    _given: tuple[Function | None, ...]
+    _functions: tuple[Function | None, ...]
     """The functions that a user passed, unchanged."""
 
     def __init__(
@@ -82,7 +82,7 @@ class FDivergence:
         )
         check_ends(*ends, values)
         self._set(name, f, slope, *ends, conjugate, None, None)
-        object.__setattr__(self, "_given", (generator, derivative, conjugate))
+        object.__setattr__(self, "_functions", (generator, derivative, conjugate))
 
     def _set(self, *fields: Any) -> None:
         for field, value in zip(_FIELDS, fields, strict=True):
@@ -93,7 +93,7 @@ class FDivergence:
         """A named divergence. Tests compare its closed forms with the definition, so they are not checked at import."""
         divergence = cls.__new__(cls)
         divergence._set(*fields)
-        object.__setattr__(divergence, "_given", ())
+        object.__setattr__(divergence, "_functions", ())
         if divergence.recipe and len(divergence.recipe) == 1:
             NAMED[divergence.recipe[0]] = divergence
         return divergence
@@ -149,7 +149,9 @@ class FDivergence:
         return self._edged(a - b, a, b)
 
     def excess_of(self, d: Any, b: Any, a: Any = None) -> Any:
-        """`excess(b + d, b)` from the difference d, for b, b + d >= 0, with all digits where |d| is far below b.
+        """Compute `excess(b + d, b)` from the difference d, for b, b + d >= 0.
+
+        All digits are right where |d| is far below b.
 
         a : b + d, where it is known to more digits than the rounded sum has.
 
@@ -166,15 +168,15 @@ class FDivergence:
 
     def _edged(self, d: Array, a: Array, b: Array) -> Any:
         """The excess of d = a - b, with its limits where a or b is zero."""
-        inside = (a > 0) & (b > 0)
-        if inside.all():
+        is_positive = (a > 0) & (b > 0)
+        if is_positive.all():
             return unwrap_scalar(self._inner(d, a, b))
-        value = self._inner(*(np.where(inside, part, neutral) for part, neutral in ((d, 0.0), (a, 1.0), (b, 1.0))))
+        value = self._inner(*(np.where(is_positive, part, neutral) for part, neutral in ((d, 0.0), (a, 1.0), (b, 1.0))))
         slope = self._slope_at_one()
         with np.errstate(over="ignore", invalid="ignore"):
             edge = np.where(a > 0, a * (self.slope_at_infinity - slope), 0.0)
             edge = np.where(b > 0, b * (self.at_zero + slope), edge)
-        return unwrap_scalar(np.where(inside, value, np.where((a > 0) | (b > 0), edge, 0.0)))
+        return unwrap_scalar(np.where(is_positive, value, np.where((a > 0) | (b > 0), edge, 0.0)))
 
     def positive_excess(self, a: Array, b: Array) -> Array:
         """Compute `excess` for arrays with positive entries only, which is faster."""
@@ -270,15 +272,15 @@ class FDivergence:
     @property
     def _key(self) -> tuple[Any, ...]:
         """The value that equality compares: the recipe, or the user's arguments. A function equals only itself."""
-        return self.recipe or (self.name, self._given, self.at_zero, self.slope_at_infinity)
+        return self.recipe or (self.name, self._functions, self.at_zero, self.slope_at_infinity)
 
     def __reduce__(self) -> Any:
         if self.recipe:
             return rebuild, self.recipe
         if not taken_whole():
-            for function in self._given:
+            for function in self._functions:
                 require_findable(function, self.name)
-        generator, derivative, conjugate = self._given
+        generator, derivative, conjugate = self._functions
         options = {"derivative": derivative, "at_zero": self.at_zero, "slope_at_infinity": self.slope_at_infinity}
         made_again: Any = partial(FDivergence, name=self.name, conjugate=conjugate, **options)  # type: ignore[arg-type]
         return made_again, (generator,)
@@ -331,8 +333,8 @@ def parse_divergence(text: str) -> FDivergence:
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        listed = family in FAMILIES and FAMILIES[family][2] is not float
-        expected = FAMILIES[family][0] if listed else "a number"
+        takes_list = family in FAMILIES and FAMILIES[family][2] is not float
+        expected = FAMILIES[family][0] if takes_list else "a number"
         raise invalid(f"divergence {family}", expected, parameter) from None
 
 

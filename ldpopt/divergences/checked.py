@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.numbers.tolerances import CONVEXITY, EXTRAPOLATED
+from ldpopt.numbers.tolerances import CONVEXITY_RTOL, EXTRAPOLATION_RTOL
 from ldpopt.values.distribution import Array
 
 Function = Callable[[Any], Any]
@@ -46,7 +46,7 @@ def check_generator(f: Function) -> Array:
             at_one = float(f(np.float64(1.0)))
     except (ArithmeticError, TypeError, ValueError) as error:
         raise invalid("generator f", "a real number for every t in (0, inf)", Phrase(repr(error))) from None
-    if not abs(at_one) <= CONVEXITY:
+    if not abs(at_one) <= CONVEXITY_RTOL:
         raise invalid("generator f", "f(1) = 0", at_one)
     if not np.isfinite(values).all():
         worst = int(np.argmin(np.isfinite(values)))
@@ -55,7 +55,7 @@ def check_generator(f: Function) -> Array:
     weight = (_PROBES[2:] - _PROBES[1:-1]) / (_PROBES[2:] - _PROBES[:-2])
     chord = weight * left + (1 - weight) * right
     scale = np.abs(left) + np.abs(mid) + np.abs(right)
-    violates = mid - chord > CONVEXITY * scale * 1e-3 + 1e-15
+    violates = mid - chord > CONVEXITY_RTOL * scale * 1e-3 + 1e-15
     if violates.any():
         # Report the place where f is most clearly above its chord, which a reader can check by hand.
         worst = int(np.argmax((mid - chord) / (scale + 1e-300)))
@@ -71,7 +71,7 @@ def check_derivative(slope: Function, values: Array) -> None:
     with np.errstate(all="ignore"):
         slopes = np.asarray(slope(_PROBES), dtype=np.float64)
     step = np.diff(_PROBES)
-    slack = CONVEXITY * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
+    slack = CONVEXITY_RTOL * (np.abs(values[1:]) + np.abs(values[:-1]) + 1e-6)
     right = values[:-1] + slopes[:-1] * step <= values[1:] + slack
     left = values[1:] - slopes[1:] * step <= values[:-1] + slack
     if not (right & left).all():
@@ -91,26 +91,26 @@ def difference(f: Function) -> Function:
 
 
 def check_ends(at_zero: float, slope_at_infinity: float, values: Array) -> None:
-    """Check that both limits are at least what convexity and the outermost chords of f require."""
+    """Check both limits against the bounds from convexity and the outermost chords of f."""
     slopes = np.diff(values) / np.diff(_PROBES)
     low, high = values[0] - slopes[0] * _PROBES[0], slopes[-1]
-    for what, value, least in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
-        if not value >= least - EXTRAPOLATED * (1 + abs(least)):
-            raise invalid(what, f"the limit of a convex f, at least {least:.6g}", value)
+    for name, value, lower_bound in (("at_zero", at_zero, low), ("slope_at_infinity", slope_at_infinity, high)):
+        if not value >= lower_bound - EXTRAPOLATION_RTOL * (1 + abs(lower_bound)):
+            raise invalid(name, f"the limit of a convex f, at least {lower_bound:.6g}", value)
 
 
 def limit(f: Function, end: float) -> float:
-    """The limit f(0+) for `end` 0, or of f(t)/t for inf, from f near the end; growing values count as infinite."""
+    """Extrapolate the limit f(0+) for `end` 0, or of f(t)/t for inf; growing values count as infinite."""
     steps = np.array([1e-12, 1e-24, 1e-48, 1e-96]) if end == 0 else np.array([1e12, 1e24, 1e48, 1e96])
     with np.errstate(all="ignore"):
         raw = np.array([float(f(np.float64(t))) for t in steps])
-        seen = raw if end == 0 else raw / steps
-    if not np.isfinite(seen).all():
+        values = raw if end == 0 else raw / steps
+    if not np.isfinite(values).all():
         return math.inf
-    moved = abs(seen[-1] - seen[-2])
-    if moved <= EXTRAPOLATED * (1 + abs(seen[-1])):
-        return float(seen[-1])
-    if seen[-1] > seen[-2]:
+    change = abs(values[-1] - values[-2])
+    if change <= EXTRAPOLATION_RTOL * (1 + abs(values[-1])):
+        return float(values[-1])
+    if values[-1] > values[-2]:
         return math.inf
     raise InvalidInput("generator f: its limit could not be found; pass at_zero and slope_at_infinity")
 
@@ -138,7 +138,7 @@ def require_findable(function: Any, name: str) -> None:
 
 
 def taken_whole() -> bool:
-    """Whether a package of `WHOLE` is pickling, as happens when joblib or Dask send work to other processes."""
+    """Return True while a package of `WHOLE` pickles, as joblib and Dask do to send work to processes."""
     frame = inspect.currentframe()
     while frame is not None:
         if WHOLE & set(str(frame.f_globals.get("__name__", "")).split(".")):

@@ -107,17 +107,17 @@ def excess_above(f: FDivergence, d_low: Array, d_high: Array, b_low: Array, a_lo
     """
     rule, mirror = _rule(f, FLOAT), mirror_of(f.recipe)
     upper = np.zeros(np.shape(d_low))
-    rising, falling = d_high > 0, d_low < 0
-    if rising.any():
-        d = d_high[rising]
-        upper[rising] = _top(rule, d, b_low[rising])
-    if falling.any():
-        d = -d_low[falling]
+    is_rising, is_falling = d_high > 0, d_low < 0
+    if is_rising.any():
+        d = d_high[is_rising]
+        upper[is_rising] = _top(rule, d, b_low[is_rising])
+    if is_falling.any():
+        d = -d_low[is_falling]
         if mirror is not None:
-            largest = _top(mirror, d, a_low[falling])
+            largest = _top(mirror, d, a_low[is_falling])
         else:
-            largest = _top(rule, -d, np.nextafter(np.maximum(b_low[falling], a_low[falling] + d), 0.0))
-        upper[falling] = np.maximum(upper[falling], largest)
+            largest = _top(rule, -d, np.nextafter(np.maximum(b_low[is_falling], a_low[is_falling] + d), 0.0))
+        upper[is_falling] = np.maximum(upper[is_falling], largest)
     return np.where(np.isnan(d_low) | np.isnan(d_high) | np.isnan(upper), np.inf, upper)
 
 

@@ -253,8 +253,7 @@ def piecewise_linear(knots: Any, slopes: Any) -> FDivergence:
 
     knots : (n,) rising positive numbers, where the slope changes.
     slopes : (n + 1,) rising slopes of f, before the first knot, between knots, and after the last; adding a number to
-        all
-        of them changes no divergence.
+        all of them changes no divergence.
 
     It is the sum of hockey sticks at the knots, times the rise of the slope there [ADC]. Raises `InvalidInput` for
     other numbers.

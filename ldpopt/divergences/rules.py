@@ -43,10 +43,10 @@ Slopes = Callable[[Enclosure], tuple[Enclosure, Enclosure]]
 class Rule:
     """The functions of one divergence that work on enclosures.
 
-    excess : the excess at points d and b, where b and b + d are positive.
-    limits : the excess at a = 0 divided by b, and the excess at b = 0 divided by d.
-    slopes : the coefficients of a and b in the tangent plane of the excess at a ratio a/b.
-    slack : times |d|, a bound on the error of the computed excess, as a function that is zero at d = 0.
+    - `excess` : the excess at points d and b, where b and b + d are positive.
+    - `limits` : the excess at a = 0 divided by b, and the excess at b = 0 divided by d.
+    - `slopes` : the coefficients of a and b in the tangent plane of the excess at a ratio a/b.
+    - `slack` : times |d|, a bound on the error of the computed excess, as a function that is zero at d = 0.
     """
 
     excess: Points
@@ -95,8 +95,8 @@ def _kl(d: Enclosure, b: Enclosure) -> Enclosure:
 
 def _jensen_shannon(d: Enclosure, b: Enclosure) -> Enclosure:
     a = b + d
-    twice = a + b
-    return (a * (2 * a / twice).log() + b * (2 * b / twice).log()) / 2
+    total = a + b
+    return (a * (2 * a / total).log() + b * (2 * b / total).log()) / 2
 
 
 def _jeffreys(d: Enclosure, b: Enclosure) -> Enclosure:
@@ -141,8 +141,8 @@ def _hockey_stick(gamma: float) -> Rule:
         # At the kink, any plane between the two that meet there lies below the function; the zero plane has no error.
         is_active = np.asarray(t.lower) > gamma if gamma > 1 else np.asarray(t.upper) < gamma
         arith = t.arithmetic
-        none = arith.zeros(t.shape)
-        return arith.where(is_active, float(sign), none), arith.where(is_active, -sign * gamma, none)
+        zeros = arith.zeros(t.shape)
+        return arith.where(is_active, float(sign), zeros), arith.where(is_active, -sign * gamma, zeros)
 
     return Rule(excess, limits, slopes)
 

@@ -114,7 +114,7 @@ def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> 
         if not target.is_file():
             raise invalid(str(target), "the path of an ordinary file", Phrase("something else"))
     try:
-        with aside(target, force) as written, written.open("xb") as file:
+        with aside(target, force) as unfinished, unfinished.open("xb") as file:
             file.write(data)
             file.flush()
     except FileExistsError:
@@ -130,17 +130,17 @@ def aside(path: Path, force: bool = True) -> Iterator[Path]:
 
     The system's own errors are not translated. An existing `path` is `FileExistsError` unless `force`.
     """
-    written = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
+    unfinished = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
     try:
-        yield written
-        with written.open("rb+") as file:  # some systems flush only files that are open for writing
+        yield unfinished
+        with unfinished.open("rb+") as file:  # some systems flush only files that are open for writing
             os.fsync(file.fileno())
         if force:
-            os.replace(written, path)
+            os.replace(unfinished, path)
         else:
-            move_to_new(written, path)
+            move_to_new(unfinished, path)
     finally:
-        written.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
@@ -166,14 +166,14 @@ def folder_aside(path: Path) -> Iterator[Path]:
 
 def replace_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 to `path`, whole or not at all; the system's own errors are not translated."""
-    with aside(path) as written:
-        written.write_text(text, encoding="utf-8", newline="\n")
+    with aside(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8", newline="\n")
 
 
 def create_private(path: Path, data: bytes, force: bool = False) -> None:
     """Create a file that only its owner can read, from its first moment; `FileExistsError` if it exists, or `force`."""
-    with aside(path, force) as written:
-        handle = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with aside(path, force) as unfinished:
+        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
 
@@ -190,17 +190,17 @@ def refuse_shared(status: os.stat_result, name: str, path: PathLike, group: bool
         raise invalid(name, f"mode 0600 (no access for {'others' if group else 'group and others'})", mode, str(path))
 
 
-def move_to_new(written: Path, target: Path) -> None:
+def move_to_new(unfinished: Path, target: Path) -> None:
     """Move a file to the name `target` by a link, which fails if it exists (`FileExistsError`)."""
     # The old name may stay.
     try:
-        os.link(written, target)
+        os.link(unfinished, target)
     except FileExistsError:
         raise
     except OSError:  # a file system without links
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
-        os.replace(written, target)
+        os.replace(unfinished, target)
 
 
 def digest(path: Path, *context: str) -> str:

@@ -44,13 +44,12 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+", re.ASCII)
 class Dialect:
     r"""The writing of a delimited text file; by default that of [RFC 4180] in UTF-8. Anything else is `InvalidInput`.
 
-    delimiter : one of ``,``, ``;``, tab and ``|``. decimal : the sign in numbers; with a comma ``3,5`` is read as
-        ``3.5``.
-    encoding : a name that Python knows. The bytes of line ends, quotes and delimiters must have no other meaning in it:
-        UTF-8, every one-byte encoding of ASCII's family, the usual Chinese and Japanese ones, and UTF-16.
-    header_rows : the number of rows above the first respondent; the first row has the columns' names. It is 3 in files
-        of
-        Qualtrics, and 0 in files without names, whose columns are called ``column 1``, ``column 2``, ...
+    - `delimiter` : one of ``,``, ``;``, tab and ``|``.
+    - `decimal` : the sign in numbers; with a comma ``3,5`` is read as ``3.5``.
+    - `encoding` : a name that Python knows. The bytes of line ends, quotes and delimiters must have no other meaning in
+      it: UTF-8, every one-byte encoding of ASCII's family, the usual Chinese and Japanese ones, and UTF-16.
+    - `header_rows` : the number of rows above the first respondent; the first row has the columns' names. It is 3 in
+      files of Qualtrics, and 0 in files without names, whose columns are called ``column 1``, ``column 2``, ...
     """
 
     delimiter: str = ","
@@ -91,10 +90,10 @@ def _python_name(name: str, delimiter: str) -> str:
         safe = bytes(range(128)).decode(codec) == bytes(range(128)).decode("ascii")
         # After any byte, or an escape that shifts to other letters, a mark keeps its meaning. So files may be cut at
         # line # ends, and cells at delimiters.
-        before = [bytes([high]) for high in range(128, 256)] + [b"\x1b$B", b"\x1b$)C\x0e"]
+        probes = [bytes([high]) for high in range(128, 256)] + [b"\x1b$B", b"\x1b$)C\x0e"]
         for mark in (b"\n", b"\r", b'"', delimiter.encode()):
             safe = safe and all(
-                (byte + mark + b"!").decode(codec, "replace").endswith(f"{mark.decode()}!") for byte in before
+                (byte + mark + b"!").decode(codec, "replace").endswith(f"{mark.decode()}!") for byte in probes
             )
     except (LookupError, ValueError, AttributeError):
         return ""
@@ -107,7 +106,7 @@ PLAIN = Dialect()
 def sniff(
     path: Path, delimiter: str = "", encoding: str = "", decimal: str = "", header_rows: int | None = None
 ) -> Dialect:
-    """Guess the dialect of a file, as far as it is not given.
+    """Find the dialect of a file, as far as the caller does not state it.
 
     The guess must be shown to the user. The encoding is UTF-8 if the whole file is valid UTF-8, UTF-16 if the file
     begins with its mark, and cp1252, the Western Windows encoding, otherwise. A first line ``sep=;`` names the
@@ -126,10 +125,10 @@ def sniff(
     text = (text if is_complete else text[: text.rfind("\n") + 1]).removeprefix("\ufeff")
     if separator_line := _SEPARATOR.match(text):
         text, delimiter = text[separator_line.end() :], delimiter or separator_line[1]
-    cut = {mark: _records(text, mark) for mark in ([delimiter] if delimiter else DELIMITERS)}
-    best = max(cut, key=lambda mark: _evenness(cut[mark]))
-    header_count = header_rows_of(cut[best][:4]) if header_rows is None else header_rows
-    cells = [cell.strip() for record in cut[best][header_count:] for cell in record]
+    records_by_mark = {mark: _records(text, mark) for mark in ([delimiter] if delimiter else DELIMITERS)}
+    best = max(records_by_mark, key=lambda mark: _evenness(records_by_mark[mark]))
+    header_count = header_rows_of(records_by_mark[best][:4]) if header_rows is None else header_rows
+    cells = [cell.strip() for record in records_by_mark[best][header_count:] for cell in record]
     commas = best != "," and any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
     return Dialect(best, dialect.encoding, decimal or ("," if commas else "."), header_count)
 

@@ -22,7 +22,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def for_terminal(text: str) -> str:
-    r"""Escape characters that control a terminal, reorder letters, or have no glyph.
+    r"""Replace characters that control a terminal, reorder letters, or have no glyph by escapes.
 
     >>> for_terminal("a\x1b[31m b\u202e")
     'a\\x1b[31m b\\u202e'
@@ -31,7 +31,7 @@ def for_terminal(text: str) -> str:
 
 
 def overrides_shown(text: str) -> str:
-    r"""Escape the characters that reverse the order of letters.
+    r"""Replace the characters that reverse the order of letters by escapes.
 
     Marks and isolates stay, since texts written from right to left need them.
 
@@ -42,7 +42,7 @@ def overrides_shown(text: str) -> str:
 
 
 def for_json(text: str) -> str:
-    r"""Escape such characters in JSON, with the same content.
+    r"""Replace such characters in JSON by escapes, with the same content.
 
     >>> for_json('"\x9b"')
     '"\\u009b"'
@@ -74,7 +74,7 @@ def from_csv(cell: str) -> str:
 
 
 def for_markdown(text: str) -> str:
-    """Escape text for one line of Markdown: no part is markup or ends a table cell.
+    """Convert text to one line of Markdown: no part is markup or ends a table cell.
 
     >>> for_markdown("<b>|[x](y)")
     '&lt;b&gt;\\\\|\\\\[x\\\\](y)'

@@ -47,8 +47,8 @@ def _decoded(text: str | bytes, name: str) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) != len(pairs):
-        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise invalid("JSON object", "distinct keys", Phrase(f"{twice!r} twice"))
+        repeated_name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise invalid("JSON object", "distinct keys", Phrase(f"{repeated_name!r} twice"))
     return content
 
 

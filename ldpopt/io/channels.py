@@ -79,8 +79,8 @@ def parse_channel(text: str, path: PathLike) -> Channel | ExactChannel:
             return parse_design(text).channel
         if isinstance(data, list):
             entries = (entry for row in data if isinstance(row, list) for entry in row)
-            written = any(isinstance(entry, str) and FRACTION.fullmatch(entry.strip()) for entry in entries)
-            return ExactChannel.from_fractions(data) if written else Channel(data)
+            has_fractions = any(isinstance(entry, str) and FRACTION.fullmatch(entry.strip()) for entry in entries)
+            return ExactChannel.from_fractions(data) if has_fractions else Channel(data)
         exact = isinstance(data, dict) and data.get("format") == EXACT_FORMAT
         return ExactChannel.from_json(text) if exact else Channel.from_json(text)
 
@@ -173,8 +173,8 @@ def parse_matrix_csv(path: str, text: str) -> tuple[npt.NDArray[np.float64], Lab
 
 def _labels(labels: list[str]) -> tuple[Label, ...]:
     """Labels from text: the default labels 0, 1, 2, ... become numbers, all others stay text."""
-    counted = tuple(range(len(labels)))
-    return counted if labels == [str(i) for i in counted] else tuple(labels)
+    default_labels = tuple(range(len(labels)))
+    return default_labels if labels == [str(i) for i in default_labels] else tuple(labels)
 
 
 def channel_to_csv(channel: ChannelLike) -> str:

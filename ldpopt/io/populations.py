@@ -40,10 +40,10 @@ from ldpopt.values.schema import kind
 class Populations(Result):
     """The distributions of two groups over the k answers to one question.
 
-    labels : the k answers.
-    p0, p1 : their distributions in the two groups, read-only, shape (k,).
-    names : the names of the groups.
-    counts : the numbers of respondents, shape (2, k), if p0 and p1 come from counts.
+    - `labels` : the k answers.
+    - `p0`, `p1` : their distributions in the two groups, read-only, shape (k,).
+    - `names` : the names of the groups.
+    - `counts` : the numbers of respondents, shape (2, k), if p0 and p1 come from counts.
 
     >>> Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
     Populations('p0' and 'p1', 2 answers)
@@ -76,11 +76,11 @@ def read_pair(
 
     JSON has the form ``{"p0": [...], "p1": [...], "labels": [...]}``.
 
-    columns : the two columns of a CSV file, by name or by position from 0. By default they are the columns named p0 and
-        p1, or both columns of a file that has two.
-    labels : the column with the names of the answers; by default the first one, if it is neither p0 nor p1.
-    counts : True to accept counts (or weights) and divide them by their sum. Otherwise a column that does not sum to 1
-        within `tolerances.ROW_SUM` is rejected.
+    - `columns` : the two columns of a CSV file, by name or by position from 0. By default they are the columns named p0
+      and p1, or both columns of a file that has two.
+    - `labels` : the column with the names of the answers; by default the first one, if it is neither p0 nor p1.
+    - `counts` : True to accept counts (or weights) and divide them by their sum. Otherwise a column that does not sum
+      to 1 within `tolerances.ROW_SUM` is rejected.
 
     A first line that has only numbers is data, not names. `InvalidInput` names the file, the line and the cell.
 
@@ -140,8 +140,8 @@ def _pair_from_csv(
     table: Table, columns: tuple[ColumnKey, ColumnKey] | None, labels: ColumnKey | None
 ) -> tuple[list[Any], list[Label] | None, tuple[str, str], tuple[str, str]]:
     """The two columns, the labels, the names of the populations, and the names of the columns in messages."""
-    named = not all(is_number(cell) for cell in table.rows[0])
-    names = table.names() if named else ()
+    has_header = not all(is_number(cell) for cell in table.rows[0])
+    names = table.names() if has_header else ()
     if columns is None:
         columns = ("p0", "p1") if table.width != 2 or {"p0", "p1"} <= set(names) else (0, 1)
     if not isinstance(columns, (tuple, list)) or len(columns) != 2:
@@ -150,10 +150,10 @@ def _pair_from_csv(
     if first == second:
         raise invalid("columns", "two different ones", columns)
     for column, place in zip(columns, (first, second), strict=True):
-        if named and not isinstance(column, str) and is_number(table.rows[0][place]):
+        if has_header and not isinstance(column, str) and is_number(table.rows[0][place]):
             # If this line were taken for names, an answer would be dropped silently.
             raise invalid(table.path, "column names in the first line, or numbers alone", Phrase("a number"))
-    start = 1 if named else 0
+    start = 1 if has_header else 0
     rows = range(start, len(table.rows))
     if not rows:
         raise invalid(table.path, "a line for each answer", Phrase("column names alone"))
@@ -163,7 +163,7 @@ def _pair_from_csv(
     else:
         place = 0 if labels is None else table.position(labels, names)
         answers = [table.text(row, place) for row in rows]
-    titles = (names[first], names[second]) if named else ("p0", "p1")
+    titles = (names[first], names[second]) if has_header else ("p0", "p1")
     column_names = [column if isinstance(column, str) else f"column {column_shown(column)}" for column in columns]
     return values, answers, titles, (column_names[0], column_names[1])
 
@@ -178,8 +178,7 @@ def read_microdata(
     """Read two groups' answers to one question from a file with one row per respondent.
 
     path : CSV (delimiter, encoding and decimal sign are detected), an Excel workbook, Parquet, or a file of SPSS, Stata
-        or
-        SAS.
+        or SAS.
     answer, group : column names, or positions from 0. Answers and groups are sorted, as numbers if all are integers,
         else as text. The first group is p0.
     bins : for answers that are numbers, the rising edges between bins, or the number of bins, whose edges are then
@@ -247,8 +246,8 @@ def _binned(
         edges: Sequence[float] = round_edges(values, bins)
     else:
         edges = [number(edge, "bins") for edge in bins]
-        rising = all(low < high for low, high in pairwise(edges))
-        if not 1 <= len(edges) < MOST_CATEGORIES or not rising:
+        is_rising = all(low < high for low, high in pairwise(edges))
+        if not 1 <= len(edges) < MOST_CATEGORIES or not is_rising:
             raise invalid("bins", f"1 to {MOST_CATEGORIES - 1} rising edges", edges)
     if not edges:
         raise invalid(where, "numbers that can be cut into bins", Phrase("nearly all the same"), f"column {column}")
@@ -294,13 +293,13 @@ def _of_batches(path: Path, answer: ColumnKey, group: ColumnKey) -> tuple[Counte
     readers = list(entry_points(group="ldpopt.readers"))
     if not readers:
         raise uninstalled(f"{path}: the reader of *{path.suffix} files", "survey")
-    chosen: list[str] = []
+    selected_columns: list[str] = []
 
     def columns(names: Sequence[str]) -> list[str]:
-        chosen.extend(names[position_of(path, key, names, len(names))] for key in (answer, group))
-        if chosen[0] == chosen[1]:
+        selected_columns.extend(names[position_of(path, key, names, len(names))] for key in (answer, group))
+        if selected_columns[0] == selected_columns[1]:
             raise invalid(str(path), "two different columns", Phrase(f"column {column_shown(answer)} twice"))
-        return chosen
+        return selected_columns
 
     pairs: Counter[tuple[str, str]] = Counter()
     first_row = 2
@@ -312,7 +311,7 @@ def _of_batches(path: Path, answer: ColumnKey, group: ColumnKey) -> tuple[Counte
                 raise invalid(str(path), "a value", Phrase("an empty cell"), where)
         pairs.update(zip(groups, answers, strict=True))
         first_row += len(answers)
-    return pairs, (chosen[0], chosen[1])
+    return pairs, (selected_columns[0], selected_columns[1])
 
 
 def _text(value: Any) -> str:

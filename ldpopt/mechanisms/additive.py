@@ -1,8 +1,8 @@
 """Shared parts of mechanisms that release a number plus noise, and the divergences that affine functions see.
 
 Let p be the distribution of the symmetric noise Y, q that of Y + v, and A = order/(order - 1). The divergence
-restricted to affine functions a y + b is D = -log min E|a Y + b|^A over a v + b = 1 [CIM, eq. 3], a convex program in
-one variable. The bound of [CIM, Thm 13] is not used: it is below this value for order > 2 and small epsilon.
+restricted to affine functions a y + b is D = -log min E|a Y + b|^A over a v + b = 1 [CIM, eq. 3]. It is a convex
+program in one variable. The bound of [CIM, Thm 13] is not used: it is below this value for order > 2 and small epsilon.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class AdditiveNoise(Checked, ABC, sensitivity=positive):
         """The distribution of the noise."""
 
     @abstractmethod
-    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         """Noise of a shape."""
 
     @property
@@ -184,4 +184,4 @@ class AdditiveNoise(Checked, ABC, sensitivity=positive):
         answer, so a release may disclose it.
         """
         x = answers(x)
-        return unwrap_scalar(x + self._drawn(generator(rng), x.shape))
+        return unwrap_scalar(x + self._draw(generator(rng), x.shape))

@@ -38,10 +38,10 @@ Interval = tuple[float, float]
 class ContinuousPair:
     """Two densities p and q on the line, of a release under two answers, by their logarithms; in both directions.
 
-    log_p, log_q : functions of a number, finite on the open intervals between `edges`.
-    edges : increasing numbers, possibly -inf and inf: the support, cut where a density has a kink or a jump.
-    epsilon : the largest |log p/q| in nats if it is known, else inf; compared with the densities at some points
-        (`InvalidInput` if they exceed it), and trusted elsewhere.
+    - `log_p`, `log_q` : functions of a number, finite on the open intervals between `edges`.
+    - `edges` : increasing numbers, possibly -inf and inf: the support, cut where a density has a kink or a jump.
+    - `epsilon` : the largest |log p/q| in nats if it is known, else inf; compared with the densities at some points
+      (`InvalidInput` if they exceed it), and trusted elsewhere.
 
     The integrals are numerical. The line is cut at the peaks of each integrand and where it has fallen far below them,
     and overflowing values are stored as logarithms. `lower` and `value` of a `Guarantee` are moved outward by the
@@ -145,8 +145,9 @@ class ContinuousPair:
         """Return a finite pair that dominates this one, with privacy losses on two grids.
 
         Each grid has `points` losses, one of positive and one of negative losses. Its delta meets that of this pair at
-        the losses of the grids, and is linear in e^epsilon between them: too large by an amount of second order in the
-        spacing. If losses are unbounded, those beyond 600 nats, or where delta is below 1e-25, count as infinite.
+        the losses of the grids, and is linear in e^epsilon between them. There it is too large, by an amount of second
+        order in the spacing. If losses are unbounded, those beyond 600 nats, or where delta is below 1e-25, count as
+        infinite.
 
         >>> from ldpopt.mechanisms import LaplacePair
         >>> round(float(LaplacePair(1.0).finite_pair().total_variation()), 9)  # 1 - exp(-1/2)
@@ -217,7 +218,7 @@ class ContinuousPair:
         """The parts (top, total, error) of an integral: e^top total estimates it, from the integrand's logarithm.
 
         The support is cut at `cuts`, at the function's peaks, and on both sides of them where it has fallen by the
-        factors of `_CUT_DROPS`, so that no peak is narrow within its piece.
+        factors of `_CUT_DROPS`. So no peak is narrow within its piece.
         """
         from scipy.integrate import quad
 
@@ -322,7 +323,7 @@ class ContinuousPair:
             largest = self.epsilon
             high = min(high, -math.expm1(epsilon - largest) / (1 + math.exp(-largest)) * (1 + 16 * ULP))
         return min(low, high), max(
-            high, _NEGLIGIBLE
+            high, _NEGLIGIBLE_MASS
         )  # densities below the range of floats are left out of the integral
 
     def cumulant(self, s: float, *, reverse: bool = False) -> Interval:
@@ -399,7 +400,7 @@ class ContinuousPair:
         return max(0.0, 1.0 - min(float(minimum.fun), covered(-reach), covered(reach)))
 
 
-_NEGLIGIBLE = 1e-300
+_NEGLIGIBLE_MASS = 1e-300
 """Hockey stick divergences below this are not distinguished from zero."""
 
 
@@ -495,12 +496,13 @@ def expm2(x: float) -> float:
 def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:
     """Build the five-point pair that dominates every (epsilon, delta)-DP, eta-TV mechanism.
 
-    See [GI, eq. 7-8]. epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon) and 1 - alpha = (eta - delta)(e +
-    1)/((1 - delta)(e
-    - 1)), p is (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0) and q is p reversed.
-    An eta above delta + (1 - delta) tanh(epsilon/2) adds no constraint; a delta above eta is lowered to it. Parameters
-    are
-    enlarged by a few units in the last place, so that the rounded pair dominates, too.
+    See [GI, eq. 7-8]. epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon),
+
+        1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e - 1)),
+        p = (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0),
+
+    and q is p reversed. An eta above delta + (1 - delta) tanh(epsilon/2) adds no constraint; a delta above eta is
+    lowered to it. Parameters are enlarged by a few units in the last place, so that the rounded pair dominates, too.
 
     >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)
     array([0.    , 0.5117, 0.3   , 0.1883, 0.    ])

@@ -5,9 +5,9 @@ ratio of r p + (1 - r) q against q. Every measure of Rényi type follows from E 
 0, 1, 2. D_alpha is log E M^alpha / (alpha - 1) in one direction, and log E M^(1 - alpha) / (alpha - 1) in the other.
 
 Gaussian noise: the trapezoidal rule on the whole line. In the strip |Im x| <= d <= pi/(2 mu), the real part of
-1 - r + r e^l is positive, so M^a and log M are analytic. The rule of step h errs by at most 2 N/(e^(2 pi d/h) - 1),
-where N bounds the integral of the modulus on every line of the strip [TW, Thm 5.1]. There
-|M(x + iy)| lies between M(x) cos(mu y/2) and M(x). Sums are cut where min(1, e^l) <= M <= max(1, e^l) bounds the rest.
+1 - r + r e^l is positive, so M^a and log M are analytic. Let N bound the integral of the modulus on every line of the
+strip. The rule of step h errs by at most 2 N/(e^(2 pi d/h) - 1) [TW, Thm 5.1]. There |M(x + iy)| lies between
+ M(x) cos(mu y/2) and M(x). Sums are cut where min(1, e^l) <= M <= max(1, e^l) bounds the rest.
 
 Laplace noise: l has two atoms, -epsilon and epsilon, and a density between them. That integral is cut into panels that
 shrink toward both ends, where the integrand has its peaks, and each panel is enclosed [ARB].
@@ -106,9 +106,9 @@ def laplace_moment(epsilon: float, rate: float, power: arb, logs: int, bits: int
     count = max(1, math.ceil(math.log2(max(2.0, (abs(size) + 1) * epsilon))))
     inner = [e * (1 - arb(2) ** -n) for n in range(1, count + 1)]
     cuts = [-e, *(-x for x in reversed(inner)), arb(0), *inner, e]
-    between = arb(0)
+    inner_integral = arb(0)
     for low, high in pairwise(cuts):
-        between += acb.integral(integrand, acb(low), acb(high)).real
+        inner_integral += acb.integral(integrand, acb(low), acb(high)).real
     ends = [(log_ratio(loss), loss) for loss in (-e, e)]
     atoms = [(a * log - peak).exp() * log**logs * ((-e).exp() if loss > 0 else 1) / 2 for log, loss in ends]
-    return (atoms[0] + atoms[1] + between / 4) * peak.exp()
+    return (atoms[0] + atoms[1] + inner_integral / 4) * peak.exp()

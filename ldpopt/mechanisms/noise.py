@@ -157,7 +157,7 @@ class Laplace(AdditiveNoise, epsilon=positive_epsilon):
         excess = self.epsilon**2 / (math.sqrt(1 + self.epsilon**2) + 1)  # sqrt(1 + epsilon^2) - 1
         return guarantee("restricted_kl", *interval_around(excess - math.log1p(excess / 2), _LAPLACE), "[CIM, Thm 9]")
 
-    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.laplace(0.0, self.scale, shape)
 
 
@@ -358,7 +358,7 @@ class Gaussian(AdditiveNoise, sigma=positive):
         """Return the KL divergence restricted to affine features: the full one, mu^2/2 [CIM, Thm 10]."""
         return guarantee("restricted_kl", *half_square(self.mu), "[CIM, Thm 10]")
 
-    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.normal(0.0, self.sigma, shape)
 
 
@@ -387,7 +387,8 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
     """The staircase mechanism of Geng et al. [GI, section VI-C]: a number plus noise whose density falls in steps.
 
     The density is symmetric. It is a on [0, gamma D) and a e^{-epsilon} on [gamma D, D), and falls by e^{-epsilon} with
-    every further D = `sensitivity`, the largest distance between two answers. epsilon in nats; gamma in [0, 1].
+    every further D. Here D is `sensitivity`, the largest distance between two answers; epsilon is in nats, and gamma in
+    [0, 1].
 
     It is epsilon-DP and eta-TV, with eta between (1 - e^{-epsilon})/2 (at gamma 0 and 1) and tanh(epsilon/2) (at 1/2).
     Its trade-off curve is the lowest that epsilon and eta allow, so that a finite `pair` describes its privacy. Raises
@@ -555,7 +556,7 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
             total += period / (1 - (s - e).exp())
         return (total * (1 - q) / (2 * (g * (1 - q) + q))).log()
 
-    def _drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         q, g = math.exp(-self.epsilon), self.gamma
         step_number = rng.geometric(-math.expm1(-self.epsilon), shape) - 1.0
         in_first_part = rng.random(shape) < g / (g + q * (1 - g))

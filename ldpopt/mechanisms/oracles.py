@@ -117,14 +117,16 @@ def check_size(rows: int, columns: int, name: str = "channel") -> None:
 def check_reports(reports: Any, columns: int | None, limits: int | tuple[int, ...]) -> Reports:
     """Return `reports` as an integer array of `columns` columns, or one dimension for None."""
     # Entries lie from 0 to below `limits`.
-    checked = np.asarray(reports)
-    shape_fits = checked.ndim == 1 if columns is None else checked.ndim == 2 and checked.shape[1] == columns
-    if not shape_fits or checked.dtype.kind not in "iub":
+    report_array = np.asarray(reports)
+    shape_fits = (
+        report_array.ndim == 1 if columns is None else report_array.ndim == 2 and report_array.shape[1] == columns
+    )
+    if not shape_fits or report_array.dtype.kind not in "iub":
         expected = "a one-dimensional array" if columns is None else f"{columns} columns"
-        raise invalid("reports", f"integers, {expected}", f"{checked.dtype} of shape {checked.shape}")
-    if checked.size and (np.any(checked < 0) or np.any(checked >= np.asarray(limits))):
+        raise invalid("reports", f"integers, {expected}", f"{report_array.dtype} of shape {report_array.shape}")
+    if report_array.size and (np.any(report_array < 0) or np.any(report_array >= np.asarray(limits))):
         raise invalid("reports", f"entries from 0 to below {limits}", "others")
-    return checked
+    return report_array
 
 
 _MAX_BLOCK_BITS = 1 << 18
@@ -488,8 +490,8 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
         # `InvalidInput` for a large prime.
         check_size(self.k, self.prime**2 * self.buckets)
         a, b, y = (part.ravel() for part in np.indices((self.prime, self.prime, self.buckets)))
-        hit = self.buckets_of(a, b, np.arange(self.k)[:, None]) == y
-        matrix = np.where(hit, self.keep_probability, self.keep_probability * self._odds) / self.prime**2
+        is_hit = self.buckets_of(a, b, np.arange(self.k)[:, None]) == y
+        matrix = np.where(is_hit, self.keep_probability, self.keep_probability * self._odds) / self.prime**2
         outputs = tuple(zip(a.tolist(), b.tolist(), y.tolist(), strict=True))
         return Channel(matrix, tuple(range(self.k)), outputs)
 
@@ -497,10 +499,10 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
 def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENNE_31) -> LocalHashing:
     """Build local hashing to a number of `buckets` (2: binary local hashing) [LH].
 
-    k : the number of answers, at least 2.
-    epsilon : in nats.
-    buckets : at least 2.
-    prime : the modulus of the hash functions, a prime of at least k and `buckets`, at most 2**31 - 1.
+    - `k` : the number of answers, at least 2.
+    - `epsilon` : in nats.
+    - `buckets` : at least 2.
+    - `prime` : the modulus of the hash functions, a prime of at least k and `buckets`, at most 2**31 - 1.
 
     Raises `InvalidInput` for values out of range.
 
@@ -514,17 +516,18 @@ def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENN
 def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) -> LocalHashing:
     """Build local hashing to the integer of buckets nearest to e^epsilon + 1, at least 2 [LH].
 
-    With e = exp(epsilon), its variance at frequency 0 is close to 4e/(n (e-1)^2) for every k. epsilon is at most 20
-    nats, since more would need more buckets than there are hash values. Raises `InvalidInput` for values out of range.
+    With e = exp(epsilon), its variance at frequency 0 is close to 4e/(n (e-1)^2) for every k. The largest `epsilon` is
+    20 nats, since more would need more buckets than there are hash values. Raises `InvalidInput` for values out of
+    range.
 
     >>> m = optimized_local_hashing(1000, 1.0)
     >>> m.buckets, round(m.variance(0.0, 1), 4)
     (4, 3.6917)
     """
-    checked = LocalHashing(k, epsilon, 2, prime)
-    if checked.epsilon > 20:
-        raise invalid("epsilon", "at most 20 nats for optimised local hashing", checked.epsilon)
-    return LocalHashing(checked.k, checked.epsilon, max(2, round(math.exp(checked.epsilon)) + 1), prime)
+    two_buckets = LocalHashing(k, epsilon, 2, prime)
+    if two_buckets.epsilon > 20:
+        raise invalid("epsilon", "at most 20 nats for optimised local hashing", two_buckets.epsilon)
+    return LocalHashing(two_buckets.k, two_buckets.epsilon, max(2, round(math.exp(two_buckets.epsilon)) + 1), prime)
 
 
 @cache

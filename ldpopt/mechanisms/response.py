@@ -19,7 +19,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.errors import invalid
 from ldpopt.mechanisms.oracles import check_size
 from ldpopt.numbers.rounding import toward_privacy
-from ldpopt.numbers.tolerances import RATIO
+from ldpopt.numbers.tolerances import RATIO_RTOL
 from ldpopt.values.distribution import (
     Array,
     Checked,
@@ -48,9 +48,13 @@ def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
 def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build k-ary randomized response [KOV14].
 
-    It reports the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon). k >= 2;
-    epsilon in nats; a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total variation
-    distance between two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
+    It reports the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon).
+
+    - `k` : the number of answers, at least 2.
+    - `epsilon` : in nats.
+
+    Returns a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total variation distance between
+    two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
 
     >>> randomized_response(3, 1.0).matrix[0].round(4)
     array([0.5761, 0.2119, 0.2119])
@@ -64,10 +68,16 @@ def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | Non
 def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build subset selection: report a subset of `size` answers [YB].
 
-    A subset with the true answer is e^epsilon times as likely as another one. k >= 2; 1 <= size < k; epsilon in nats; a
-    (k, C(k, size)) channel whose outputs are tuples of input labels. With e = exp(epsilon), d = size and c = d (k -
-    d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a distribution
-    near the uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24 entries.
+    A subset with the true answer is e^epsilon times as likely as another one.
+
+    - `k` : the number of answers, at least 2.
+    - `epsilon` : in nats.
+    - `size` : 1 <= size < k.
+
+    Returns a (k, C(k, size)) channel whose outputs are tuples of input labels. With e = exp(epsilon), d = size and c =
+    d (k - d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a
+    distribution near the uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24
+    entries.
 
     >>> subset_selection(3, 1.0, 2).outputs
     ((0, 1), (0, 2), (1, 2))
@@ -146,12 +156,15 @@ OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to
 def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build a channel of six reports on three answers that is (epsilon, delta)-LDP.
 
-    epsilon : in nats, above 0.
-    inputs : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the two hypotheses.
+    - `epsilon` : in nats, above 0.
+    - `inputs` : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the two hypotheses.
 
     Two reports have probabilities that differ by the factor e^(2 epsilon). With e = exp(epsilon), N = 2 (e^2 + e + 1)
-    and delta = (e^2 - e)/N, the columns of the (3, 6) channel are delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N,
-    (1,e^2,e)/N, (e+1)/N (1,1,e) and delta (0,0,1). It is (epsilon, delta)-LDP [GI, Def 1], and with no smaller delta.
+    and delta = (e^2 - e)/N, the columns of the (3, 6) channel are
+
+        delta (1,0,0), (e+1)/N (e,1,1), (e,e^2,1)/N, (1,e^2,e)/N, (e+1)/N (1,1,e) and delta (0,0,1).
+
+    It is (epsilon, delta)-LDP [GI, Def 1], and with no smaller delta.
 
     For a strictly convex f it improves on a public coin between full disclosure and the best epsilon-LDP channel. The
     condition is that this channel is strictly better with three blocks of answers than with fewer. See
@@ -180,10 +193,14 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
 def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build the truncated geometric mechanism on ordered answers 0..k-1 [Geometric].
 
-    It adds two-sided geometric noise; reports outside are moved to the nearer end. k >= 2; `epsilon`, in nats, is that
-    of the (k, k) channel; between neighboring answers it is epsilon/(k-1). With q = exp(-epsilon/(k-1)), Q[x, y] is
-    q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y| otherwise. Its eta is 1 - q^((k-1)/2) for odd k
-    and 1 - 2 q^(k/2)/(1+q) for even k. Raises `InvalidInput` for values out of range.
+    It adds two-sided geometric noise; reports outside are moved to the nearer end.
+
+    - `k` : the number of answers, at least 2.
+    - `epsilon` : in nats, that of the (k, k) channel; between neighboring answers it is epsilon/(k-1).
+
+    With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y|
+    otherwise. Its eta is 1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k. Raises `InvalidInput` for values
+    out of range.
 
     >>> truncated_geometric(3, 2.0).matrix.round(4)
     array([[0.7311, 0.17  , 0.0989],
@@ -206,11 +223,10 @@ def sort_partition_randomize(
 
     It reports the answer's block with odds e^epsilon against each of the other m - 1 blocks.
 
-    p0, p1 : distributions of shape (k,), the two hypotheses to distinguish.
-    epsilon : in nats.
-    blocks : m lists of input positions 0..k-1, every input in one: intervals of the inputs sorted by the likelihood
-        ratio
-        P0/P1. Inputs with equal ratios may be in neighboring blocks, and inputs with P0 = P1 = 0 in any block.
+    - `p0`, `p1` : distributions of shape (k,), the two hypotheses to distinguish.
+    - `epsilon` : in nats.
+    - `blocks` : m lists of input positions 0..k-1, every input in one: intervals of the inputs sorted by the likelihood
+      ratio P0/P1. Inputs with equal ratios may be in neighboring blocks, and inputs with P0 = P1 = 0 in any block.
 
     Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta is (e - 1)/(e + m - 1). For every
     f-divergence, some choice of blocks is optimal under epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
@@ -255,7 +271,7 @@ def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: 
     # By lowest, then highest ratio: a block of one ratio comes before a wider one that begins there.
     order = np.lexsort((ratio[last], ratio[first]))
     top, bottom = last[order[:-1]], first[order[1:]]
-    overlap = np.flatnonzero(ratio[top] > ratio[bottom] * (1 + RATIO))
+    overlap = np.flatnonzero(ratio[top] > ratio[bottom] * (1 + RATIO_RTOL))
     if overlap.size:
         a, b = int(top[overlap[0]]), int(bottom[overlap[0]])
         got = f"blocks {where[a]} and {where[b]} overlapping: ratio {ratio[a]:.6g} of input {possible[a]} lies above"
@@ -266,7 +282,7 @@ def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: 
 class PrivateSampler(Checked, k=at_least_two, epsilon=positive_epsilon):
     """The minimax sampler from distributions on k answers: raise small probabilities, shrink the others [PAL].
 
-    The holder of a secret distribution P releases one draw from Q_P = max(P / r, 1/(e + k - 1)), where e = exp(epsilon)
+    The holder of a secret distribution P releases one draw from Q_P = max(P / r, 1/(e + k - 1)). Here e = exp(epsilon),
     and r makes Q_P sum to one. The probabilities of Q_P lie between 1/(e + k - 1) and e/(e + k - 1), so the draw is
     epsilon-LDP. For every f-divergence, no epsilon-LDP sampler has a smaller largest D_f(P || Q_P). k >= 2; epsilon in
     nats; raises `InvalidInput` for values out of range.
@@ -282,12 +298,12 @@ class PrivateSampler(Checked, k=at_least_two, epsilon=positive_epsilon):
         """Compute Q_P, shape (k,), for a distribution P of shape (k,)."""
         p = distribution(p, "p", size=self.k)
         floor = 1 / (math.exp(toward_privacy(self.epsilon)) + self.k - 1)
-        falling = np.sort(p)[::-1]
+        descending = np.sort(p)[::-1]
         count_above = np.arange(1, self.k + 1)
         # If the n largest probabilities stay above the floor, r is their sum over the mass that the floors of the
         # others leave. The right n is the first one whose next probability falls below the floor.
-        r = np.cumsum(falling) / (1 - (self.k - count_above) * floor)
-        falls_below = np.append(falling[1:], 0.0) <= floor * r
+        r = np.cumsum(descending) / (1 - (self.k - count_above) * floor)
+        falls_below = np.append(descending[1:], 0.0) <= floor * r
         row = np.maximum(p / r[int(np.argmax(falls_below))], floor)
         return np.asarray(row / row.sum())
 

@@ -147,7 +147,7 @@ class SampledPair(ContinuousPair):
         """An interval that holds log E M^power."""
         if power in (0.0, 1.0):
             return 0.0, 0.0
-        low, high = self._plain(power)
+        low, high = self._closed_form_bounds(power)
         if high - low <= CLOSED_FORM_RTOL * abs(high):
             return low, high
         inner = enclosed(lambda bits: self._moment(exactly(power), 0, bits).log())
@@ -168,7 +168,7 @@ class SampledPair(ContinuousPair):
             self._means[reverse, bits] = mean
         return self._means[reverse, bits]
 
-    def _plain(self, power: float) -> Interval:
+    def _closed_form_bounds(self, power: float) -> Interval:
         """Bounds on log E M^power in closed form: E M = 1 and convexity; for a power above 1, the norm of the mixture.
 
         (E M^a)^(1/a) is at most 1 - r + r (E e^(a l))^(1/a), and M is at least r e^l.

@@ -128,8 +128,8 @@ class Window(Checked, ABC, epsilon=_limited):
         edges = np.linspace(*self.range, cells + 1)
         start = self._starts(x)[:, None]
         high, low = self.densities
-        covered = np.clip(np.minimum(edges[1:], start + self.width) - np.maximum(edges[:-1], start), 0.0, None)
-        share = np.clip(covered / np.diff(edges), 0.0, 1.0)
+        overlap = np.clip(np.minimum(edges[1:], start + self.width) - np.maximum(edges[:-1], start), 0.0, None)
+        share = np.clip(overlap / np.diff(edges), 0.0, 1.0)
         raw = low + (high - low) * share
         # All rows have the same sum up to rounding, which the margin of `toward_privacy` covers.
         middles = (edges[1:] + edges[:-1]) / 2

@@ -21,7 +21,7 @@ from ldpopt.mechanisms.noise import Laplace, LaplacePair, laplace_power
 from ldpopt.numbers.enclosures.adaptive import enclosed
 from ldpopt.numbers.enclosures.exact import precision
 from ldpopt.numbers.rounding import ULP, exact_sum, float_up
-from ldpopt.numbers.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPANNED, UNSEEN
+from ldpopt.numbers.tolerances import MINIMUM_EPSILON, QUERY_RANK, SPAN_RTOL, UNSEEN_SHIFT
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.values.distribution import Array, Rng, finite_array, generator, positive_epsilon
 from ldpopt.values.results import ByValue
@@ -46,7 +46,7 @@ def vector_divergence(shift: Array, space: Array, order: float) -> tuple[float, 
     from scipy.optimize import minimize
 
     visible_shift = space.T @ shift
-    if not np.any(np.abs(visible_shift) > UNSEEN):
+    if not np.any(np.abs(visible_shift) > UNSEEN_SHIFT):
         return 0.0, 0.0
     start = (
         visible_shift / (2 + visible_shift @ visible_shift) * min(1.0, order - 1)
@@ -155,9 +155,9 @@ def weighted_moment(w: Sequence[arb], b: arb, power: arb, side: int = 0) -> arb:
 class MatrixMechanism(ByValue):
     """Release W A^+ (A x + |A|_1 Lap(1/epsilon)^s) for a vector x of counts [CIM, section 5].
 
-    workload : the matrix W, (d, n), of the d queries of interest, each a row of coefficients of the n counts.
-    strategy : the matrix A, (s, n), of the queries that are answered with noise; its rows must span those of W.
-    epsilon : in nats.
+    - `workload` : the matrix W, (d, n), of the d queries of interest, each a row of coefficients of the n counts.
+    - `strategy` : the matrix A, (s, n), of the queries that are answered with noise; its rows must span those of W.
+    - `epsilon` : in nats.
 
     A person changes one count by one, and so A x by a column of A. Therefore the sensitivity is |A|_1, the largest
     1-norm of a column, and the mechanism is epsilon-DP. Raises `InvalidInput` for other shapes or values, and for a
@@ -184,7 +184,7 @@ class MatrixMechanism(ByValue):
         object.__setattr__(self, "strategy", strategy)
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
         missed = np.abs(self.reconstruction @ strategy - workload).max()
-        if missed > SPANNED * np.abs(workload).max():
+        if missed > SPAN_RTOL * np.abs(workload).max():
             raise invalid("strategy", "rows that span those of the workload", f"a query missed by {missed:.3g}")
 
     @property

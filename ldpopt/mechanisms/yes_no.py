@@ -101,8 +101,8 @@ class SurveyDesign(Checked, ABC):
         """Compute the variance of the estimate from n independent respondents.
 
         It is (s (1 - s)/(a - b)^2/draws + (1 - 1/draws) pi (1 - pi))/n, as published for each design. Only Kuk's design
-        has several draws. Here pi is `prevalence`, the proportion of people with the sensitive attribute, in [0, 1]. a
-        and b are the probabilities of the first report with and without it, and s = pi a + (1 - pi) b.
+        has several draws. Here pi is `prevalence`, the proportion of people with the sensitive attribute, in [0, 1].
+        The probabilities of the first report with and without it are a and b, and s = pi a + (1 - pi) b.
         """
         prevalence_share, n = Fraction(unit_interval(prevalence, "prevalence")), positive_integer(n, "n")
         a, b = self._chances
@@ -208,12 +208,12 @@ class ForcedResponse(SurveyDesign, p_yes=unit_interval, p_no=unit_interval):
 class UnrelatedQuestion(SurveyDesign, p=number_up_to, prevalence=unit_interval):
     """The unrelated question design: with probability p the sensitive question, else an innocuous one [Unrelated].
 
-    p : the probability of the sensitive question, in (0, 1].
-    prevalence : the known proportion of people, in [0, 1], who answer yes to the innocuous question.
+    - `p` : the probability of the sensitive question, in (0, 1].
+    - `prevalence` : the known proportion of people, in [0, 1], who answer yes to the innocuous question.
 
-    The answer to the innocuous question must be independent of the sensitive one. eta = p; epsilon is that of forced
-    response with p_yes = (1-p) prevalence and p_no = (1-p)(1 - prevalence). Raises `InvalidInput` for values out of
-    range.
+    The answer to the innocuous question must be independent of the sensitive one. The guarantee `eta` is p; epsilon is
+    that of forced response with p_yes = (1-p) prevalence and p_no = (1-p)(1 - prevalence). Raises `InvalidInput` for
+    values out of range.
 
     >>> design = UnrelatedQuestion(0.7, 0.5)
     >>> round(design.epsilon, 6), round(design.eta, 6)
@@ -245,9 +245,12 @@ def fewest(epsilon: float, yes_share: float) -> float:
 class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integer):
     """Kuk's design: draw cards, with replacement, from the deck of the answer, and report the number of red ones [Kuk].
 
-    theta1, theta2 in (0, 1), distinct: the proportion of red cards in the first deck, for respondents with the
-    attribute, and in the second, for those without it. draws >= 1. Reports are 0..draws. In nats, epsilon = draws
-    max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|). Raises `InvalidInput` for values out of range.
+    - `theta1`, `theta2` : distinct, in (0, 1): the proportion of red cards in the first deck, for respondents with the
+      attribute, and in the second, for those without it.
+    - `draws` : the number of cards, at least 1.
+
+    Reports are 0..draws. In nats, epsilon = draws max(|log theta1/theta2|, |log (1-theta1)/(1-theta2)|). Raises
+    `InvalidInput` for values out of range.
 
     >>> design = Kuk(0.8, 0.2, draws=2)
     >>> round(design.epsilon, 6), round(design.eta, 6), round(design.variance(0.1, 100), 6)

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.numbers.tolerances import TIE
+from ldpopt.numbers.tolerances import TIE_RTOL
 
 __all__ = [
     "SUBNORMAL", "ULP", "bisected", "ceil_digits", "down", "exact_sum", "first_largest", "float_down", "float_up",
@@ -60,13 +60,13 @@ def sum_up(*parts: float) -> float:
 
 
 def first_largest(values: npt.NDArray[np.float64], scale: float | None = None) -> int:
-    """Return the first position of a largest value; values within `tolerances.TIE` are equal.
+    """Return the first position of a largest value; values within `tolerances.TIE_RTOL` are equal.
 
     The tolerance is relative to `scale`. Results choose the objects that they name (a pair, an output, a set) by this
     function, so that another processor names the same one.
     """
     top = values.max()
-    threshold = top if np.isinf(top) else top - TIE * (abs(top) if scale is None else scale)
+    threshold = top if np.isinf(top) else top - TIE_RTOL * (abs(top) if scale is None else scale)
     return int(np.argmax(values >= threshold))
 
 
@@ -143,9 +143,9 @@ def ceil_digits(value: float, digits: int = 6) -> str:
         return nearest
     if digits >= 6 and value - float(nearest) <= 1e-9 * abs(value):
         digits += 4
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
-    text = f"{float(rounded):.{digits}g}"
-    return text if float(text) >= value else str(rounded)  # subnormal numbers have few digits
+    rounded_value = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
+    text = f"{float(rounded_value):.{digits}g}"
+    return text if float(text) >= value else str(rounded_value)  # subnormal numbers have few digits
 
 
 def floor_digits(value: float, digits: int = 6) -> str:

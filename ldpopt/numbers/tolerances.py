@@ -8,41 +8,43 @@ of a search next to the search.
 from __future__ import annotations
 
 __all__ = [
-    "AFTER_RESPONSE", "ASKED", "ATTAINED_GAP", "BALANCED_GAP", "BOOKLETS", "BRACKET_GAP", "CENTRAL_GAIN",
-    "CENTRE_WEIGHT", "CERTIFIED_GAP", "CLAIM_ATTAINED", "CLAIM_ROUNDING", "CLASS_RANK", "CLIMB_GAIN", "CLOSE_ROWS",
-    "COARSE_GAP", "COLUMN_GAP", "CONIC_GAP", "CONVEXITY", "CURVE", "DENSITY_SUM", "DISAGREEMENT", "DRAWN_WEIGHT",
-    "ERASED_MASS", "EXACT_GAP", "EXCHANGE_GAP", "EXPRESSED", "EXTRAPOLATED", "FACE", "FEASIBILITY", "FINEST_CAP",
-    "FINE_LATTICE", "FREE_LOSS", "GARBLED", "GAUSSIAN_INFINITE", "IDLE_MULTIPLIER", "IDLE_PRICE", "INTEGER_GAP",
-    "INTERVAL_GAIN", "INVARIANT", "IN_SPAN", "JOINING_GAIN", "KNOWN_ENTRY", "LATE_GAP", "LEFT_OUT", "LEVEL_ROOM",
-    "LITTLE_COST", "LOCAL_GAP", "LOSS_EXCESS", "MARGINALS_GAP", "MARGINALS_GAP_CAPPED", "MASS_LEFT",
-    "MAXIMUM_EPSILON", "MAX_WEIGHT", "MEETING", "MERGED_FREE", "MERGED_SHARES", "MINIMUM_EPSILON", "MOMENTS",
-    "NARROW_BOX", "NARROW_ORDERS", "NEGLIGIBLE_EXACT", "NEGLIGIBLE_WEIGHT", "NEVER_SENT", "NEWTON_EPSILON",
-    "NEWTON_EPSILON_CAPPED", "NOISE_SHARE", "NOISE_SIZE", "NOTHING", "NULL_SPACE", "ON_LATTICE", "ORDER_PAID",
-    "OTHER_PROCESSOR", "OUTER_SHARE", "PAIRED_GAIN", "PAIRED_GAP", "PLANNED_EPSILON", "POSTERIOR_ROUNDING",
-    "QUERY_RANK", "RAKED", "RANGE_END", "RARE_SHARES", "RATIO", "REDUNDANT", "REGULAR", "REPAIR_LOSS",
-    "ROUGH_SPREAD", "ROUNDED_BASELINE", "ROW_GAP", "ROW_ROUNDING", "ROW_SUM", "SAME_END", "SAME_ENTRY",
-    "SAME_KAPPA", "SAME_OPTIMUM", "SAME_ORDER", "SAME_PATH", "SAME_TANGENT", "SEARCHED_PAIR", "SEEN_MASS",
-    "SERIES_RATIO", "SETTLED_PRICE", "SHUFFLED_GAP", "SILENT", "SMALL_SETS_GAP", "SPANNED", "SPLIT_RESPONDENTS",
-    "STEP_ROUNDING", "STEP_SMALL", "SUM_ORDER", "SUPREMUM_GAP", "TANGENT_GAP", "TIE", "TIGHT_LIMIT", "TRACE",
-    "TURN", "UNSEEN", "UNTOLD_LOSSES", "VERTEX_GAIN", "VIOLATED", "WIDER_POINTS", "ZERO_LOSS",
+    "AFTER_RESPONSE", "ATTAINED_GAP", "BALANCED_GAP", "BOOKLET_RTOL", "BRACKET_GAP", "CAP_EXCESS_RTOL",
+    "CENTRAL_GAIN", "CENTRE_WEIGHT", "CERTIFIED_GAP", "CLAIM_ATTAINED", "CLAIM_ROUNDING", "CLASS_RANK",
+    "CLIMB_GAIN", "CLOSE_ROWS", "COARSE_GAP", "COLUMN_GAP", "CONIC_GAP", "CONVEXITY_RTOL", "CRITERION_FRACTION",
+    "CURVE_TOLERANCE", "DENSITY_SUM", "DRAWN_WEIGHT", "ERASED_MASS", "ERASURE_RTOL", "EXACT_GAP", "EXCHANGE_GAP",
+    "EXPRESSION_TOLERANCE", "EXTRAPOLATION_RTOL", "FEASIBILITY_TOLERANCE", "FINEST_CAP", "FINE_LATTICE",
+    "FREE_LOSS", "GARBLING_DISTANCE", "GAUSSIAN_INFINITE", "IDLE_MULTIPLIER", "IDLE_PRICE", "INTEGER_GAP",
+    "INTERVAL_GAIN", "INVARIANCE_TOLERANCE", "IN_SPAN", "JOINING_GAIN", "KNOWN_ENTRY", "LATE_GAP", "LEFT_OUT",
+    "LEVEL_ROOM", "LITTLE_COST", "LOCAL_GAP", "LOSS_EXCESS", "MARGINALS_GAP", "MARGINALS_GAP_CAPPED", "MASS_LEFT",
+    "MAXIMUM_EPSILON", "MAX_CONDITION", "MAX_WEIGHT", "MEETING_DISTANCE", "MERGED_FREE", "MERGED_SHARES",
+    "MINIMUM_EPSILON", "MIN_FACE_WEIGHT", "MIN_OUTPUT_MASS", "MOMENT_TOLERANCE", "NARROW_BOX", "NARROW_ORDERS",
+    "NEGLIGIBLE_EXACT", "NEGLIGIBLE_WEIGHT", "NEVER_SENT", "NEWTON_EPSILON", "NEWTON_EPSILON_CAPPED", "NOISE_SHARE",
+    "NOISE_SIZE", "NULL_SPACE", "ON_LATTICE", "ORDER_PAID", "OTHER_PROCESSOR", "OUTER_SHARE", "PAIRED_GAIN",
+    "PAIRED_GAP", "PLANNED_EPSILON", "POSTERIOR_ROUNDING", "QUERY_RANK", "RAKING_RTOL", "RANGE_END", "RARE_SHARES",
+    "RATIO_DISAGREEMENT", "RATIO_RTOL", "REDUNDANT_FRACTION", "REPAIR_LOSS", "ROUGH_SPREAD", "ROUNDED_BASELINE",
+    "ROW_GAP", "ROW_ROUNDING", "ROW_SUM", "SAME_END", "SAME_ENTRY", "SAME_KAPPA", "SAME_OPTIMUM", "SAME_ORDER",
+    "SAME_PATH", "SAME_TANGENT", "SEARCHED_PAIR", "SEEN_MASS", "SERIES_RATIO", "SETTLED_PRICE", "SHUFFLED_GAP",
+    "SMALL_SETS_GAP", "SPAN_RTOL", "SPLIT_RESPONDENTS", "STEP_ROUNDING", "STEP_SMALL", "SUM_ORDER", "SUPREMUM_GAP",
+    "TANGENT_GAP", "TIE_RTOL", "TIGHT_LIMIT", "TURN_RTOL", "UNSEEN_SHIFT", "UNTOLD_LOSSES", "VERTEX_GAIN",
+    "WIDER_POINTS", "ZERO_LOSS", "ZERO_VALUE",
 ]  # fmt: skip
 
 ROW_SUM = 1e-9
 """How far a row of a channel, or a distribution, may be from summing to one."""
 
-TIE = 1e-9
+TIE_RTOL = 1e-9
 """Candidates whose values differ by no more than this share of the largest are tied: the first of them is named."""
 
 ROUNDED_BASELINE = 1e-9
 """A user's mechanism beyond a limit by no more than this share is so by rounding: it is mended, and measured again."""
 
-GARBLED = 1e-12
+GARBLING_DISTANCE = 1e-12
 """Two channels of floats are one garbling of the other if no row is off by more than this total variation."""
 
 ROUGH_SPREAD = 1e-6
 """Outputs whose ratio, computed roughly, falls short of the largest by more than this share cannot attain it."""
 
-EXACT_GAP = TIE
+EXACT_GAP = TIE_RTOL
 """A measure is exact if no pair that it left out can exceed its value relatively by more than this."""
 
 SUPREMUM_GAP = 2e-11
@@ -54,7 +56,7 @@ NARROW_ORDERS = 3e-7
 ATTAINED_GAP = 1e-7
 """A restricted divergence counts as attained when its two bounds differ relatively by no more than this."""
 
-MOMENTS = 1e-10
+MOMENT_TOLERANCE = 1e-10
 """How far the moments of a law may be from those it is to have, before a restricted divergence counts as infinite."""
 
 IN_SPAN = 1e-13
@@ -63,16 +65,16 @@ IN_SPAN = 1e-13
 NULL_SPACE, CLASS_RANK = 1e-14, 1e-13
 """Relatively smaller singular values count as zero: of the moments of a law, and of a class of functions on it."""
 
-EXPRESSED = 1e-7
+EXPRESSION_TOLERANCE = 1e-7
 """How far a channel may be from a constraint that the caller gave as a cvxpy expression: solvers come this close."""
 
-FACE = 1e-7
+MIN_FACE_WEIGHT = 1e-7
 """An output counts as possible under the moments asked for when the solver gives it at least this weight."""
 
-CURVE = 1e-9
+CURVE_TOLERANCE = 1e-9
 """How far the knots of a trade-off curve may lie above the line of perfect privacy."""
 
-TURN = 1e-12
+TURN_RTOL = 1e-12
 """How far, relatively to its steps, a trade-off curve may turn the wrong way before it is refused as not convex."""
 
 DENSITY_SUM = 1e-8
@@ -90,10 +92,10 @@ GAUSSIAN_INFINITE = 1e-290
 RANGE_END = 1e-15
 """How far, relatively, a staircase's eta may lie outside of the range that its epsilon allows."""
 
-QUERY_RANK, UNSEEN = 1e-12, 1e-15
+QUERY_RANK, UNSEEN_SHIFT = 1e-12, 1e-15
 """Relatively smaller singular values of the answered queries count as zero; a shift they see this little is none."""
 
-SPANNED = 1e-9
+SPAN_RTOL = 1e-9
 """The largest relative part of a query that a strategy of the matrix mechanism may miss."""
 
 AFTER_RESPONSE = 1e-9
@@ -111,13 +113,13 @@ MASS_LEFT = 1e-9
 ROW_ROUNDING = 1e-15
 """Rows of a channel made from channels are divided by their sums where these differ from one by more than this."""
 
-RATIO = 1e-14
+RATIO_RTOL = 1e-14
 """Inputs whose likelihood ratios agree to this relative difference count as one input."""
 
-FEASIBILITY = 1e-9
+FEASIBILITY_TOLERANCE = 1e-9
 """How far a solver's point may be from feasible before it is refused."""
 
-REGULAR = 1e12
+MAX_CONDITION = 1e12
 """A matrix whose condition number is below this is inverted; of others the singular values decide its rank."""
 
 CERTIFIED_GAP = 1e-6
@@ -135,13 +137,13 @@ PLANNED_EPSILON = 1e-4
 SPLIT_RESPONDENTS = 1e-3
 """The relative accuracy of the fewest respondents over all splits of a budget, on the safe side."""
 
-BOOKLETS = 5e-4
+BOOKLET_RTOL = 5e-4
 """Relative differences of respondents that do not count where booklets, or fractions for their shares, are chosen."""
 
-INVARIANT = 1e-13
+INVARIANCE_TOLERANCE = 1e-13
 """How far the law of the reports may be from an invariant one in any entry: float64 meets an equation only nearly."""
 
-NOTHING = 1e-12
+ZERO_VALUE = 1e-12
 """A value of up to this size is rounding: no other is stated as a share of it."""
 
 SAME_PATH = 1e-12
@@ -150,14 +152,14 @@ SAME_PATH = 1e-12
 SAME_ORDER = 1e-4
 """An order of a Rényi divergence adds nothing beside one within this share of its distance from 1."""
 
-CONVEXITY = 1e-9
+CONVEXITY_RTOL = 1e-9
 """How far, relatively, a user's generator f may lie above a chord of its graph before it is refused as not convex."""
 
 PROBED_VALUE, PROBED_SHAPE, PROBED_TANGENT = 1e-9, 1e-11, 1e-6
 """A user's utility is refused where, relatively, it differs by more than the first from what it should equal, lies
 higher than the second above a chord of its own, or where a gradient of it is off by more than the third."""
 
-EXTRAPOLATED = 1e-6
+EXTRAPOLATION_RTOL = 1e-6
 """A limit of a user's generator is found when it moves relatively less than this, and may be below its chord by it."""
 
 MINIMUM_EPSILON = 1e-9
@@ -173,7 +175,7 @@ CENTRAL_GAIN, VERTEX_GAIN = 1e-9, 1e-11
 COLUMN_GAP = 1e-10
 """The relative distance of a program's value from the best bound at which no further columns join it."""
 
-ASKED = 1e-8
+CRITERION_FRACTION = 1e-8
 """Of every criterion at least this share of its best column's value is asked; a mixture spends about that on it."""
 
 EXCHANGE_GAP, CONIC_GAP, ROW_GAP, TANGENT_GAP = 1e-8, 3e-7, 5e-8, 1e-9
@@ -191,7 +193,7 @@ REPAIR_LOSS = 1e-7
 CAP_ROOM = 1e-9
 """The share of a cap that is left free for a solver's rounding where a later mixture would cost far more."""
 
-MISSED = 1e-7
+LOSS_RTOL = 1e-7
 """No further program of an expected loss is posed when the channel loses relatively no more above the last one."""
 
 IDLE_WEIGHT = 1e-7
@@ -212,7 +214,7 @@ NOISE_SHARE, NOISE_SIZE = 1e-11, 1e-13
 NEGLIGIBLE_WEIGHT, NEGLIGIBLE_EXACT, SETTLED_PRICE = 1e-6, 1e-12, 1e-7
 """Relatively smaller weights of columns count as zero, as a solver gives them or nearly exact; and smaller prices."""
 
-INTERVAL_GAIN, VIOLATED = 1e-10, 1e-9
+INTERVAL_GAIN, CAP_EXCESS_RTOL = 1e-10, 1e-9
 """Gains of shapes or intervals, in units of the optimum, and excesses over caps that are within solvers' accuracy."""
 
 ORDER_PAID, IDLE_PRICE = 1e-6, 1e-6
@@ -221,10 +223,10 @@ ORDER_PAID, IDLE_PRICE = 1e-6, 1e-6
 LATE_GAP = 1e-6
 """Below this gap, Newton steps towards the prices of pairs and of columns wait for the residuals."""
 
-SAME_TANGENT, MEETING = 1e-6, 1e-9
+SAME_TANGENT, MEETING_DISTANCE = 1e-6, 1e-9
 """Nearer ratios share one tangent; two sets of hypotheses meet where their total variation is at most this."""
 
-SILENT, ERASED_MASS = 1e-12, 1e-12
+ERASURE_RTOL, ERASED_MASS = 1e-12, 1e-12
 """A report whose probabilities agree to this share under all inputs is an erasure; a rarer one is only rounding."""
 
 NARROW_BOX, TIGHT_LIMIT = 1e-9, 1e-9
@@ -240,7 +242,7 @@ FINEST_CAP = 1e-9
 WIDER_POINTS, OUTER_SHARE, POSTERIOR_ROUNDING = 1e-6, 1e-8, 1e-12
 """How far outer points stand beyond the posteriors, relative to their range; their mass; what rounding may change."""
 
-SAME_END, DISAGREEMENT, SEEN_MASS = 1e-12, 1e-6, 1e-8
+SAME_END, RATIO_DISAGREEMENT, SEEN_MASS = 1e-12, 1e-6, 1e-8
 """Posteriors nearer to 0 or 1 are at that end; a cell of at least this mass may be so far from its range of ratios."""
 
 OTHER_PROCESSOR = 2.0**-40
@@ -276,7 +278,7 @@ IDLE_MULTIPLIER = 1e-6
 SAME_KAPPA = 1e-9
 """Questions whose kappas differ by no more than this share of them are given one kappa."""
 
-TRACE = 1e-9
+MIN_OUTPUT_MASS = 1e-9
 """The probability that every output gets where a design under a restricted total variation leaves one unused."""
 
 MAX_WEIGHT = 1e-3
@@ -315,10 +317,10 @@ SAME_OPTIMUM = 1e-10
 SEARCHED_PAIR = 1e-3
 """Pairs that are nearer in total variation are not tried, since ratios of tiny divergences are mostly rounding."""
 
-REDUNDANT = 1e-12
+REDUNDANT_FRACTION = 1e-12
 """Directions whose share of a correlation matrix is at most this have no variance, but for rounding."""
 
-RAKED = 1e-10
+RAKING_RTOL = 1e-10
 """The relative accuracy to which raked weights must meet every known total."""
 
 JOINING_GAIN, LEVEL_ROOM = 1e-9, 1e-7

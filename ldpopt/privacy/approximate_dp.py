@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.numbers.rounding import SUBNORMAL, ULP, down, exact_sum, first_largest, up
-from ldpopt.numbers.tolerances import EXACT_GAP, TIE
+from ldpopt.numbers.tolerances import EXACT_GAP, TIE_RTOL
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.loss import Shift, centred, log_ratios, scaled, shift
 from ldpopt.privacy.pairs import Policy, distances, in_blocks, named_event, normalised, ordered_pairs, worst_pair
@@ -197,7 +197,7 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
     if farthest == 0:
         return rows[:1], rows[:1], float(deviation_error.max()) if (q != q[0]).any() else 0.0
     error = 2 * float(deviation_error.max())
-    is_farthest = distance >= farthest * (1 - max(TIE, 2 * (m + 8) * ULP)) - 2 * error
+    is_farthest = distance >= farthest * (1 - max(TIE_RTOL, 2 * (m + 8) * ULP)) - 2 * error
     i, j = np.divmod(np.flatnonzero(np.triu(is_farthest, 1)), len(rows))
     if len(i) * m > _MAX_EXACT_ENTRIES:
         flat = distance.ravel()
@@ -288,7 +288,7 @@ def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
 def _event(p: Array, q: Array, level: float) -> npt.NDArray[np.bool_]:
     # Outputs whose ratio is e^epsilon up to rounding belong to the event.
     epsilon = min(float(epsilon_of_pairs(p, q, level)[0][0]), 1e6)
-    return positive_event(p, q, max(0.0, epsilon - max(16 * TIE * epsilon, 64 * ULP)))
+    return positive_event(p, q, max(0.0, epsilon - max(16 * TIE_RTOL * epsilon, 64 * ULP)))
 
 
 def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
@@ -309,7 +309,7 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
     # If the delta of a pair at some epsilon is at most the level, this epsilon is large enough for the pair.
     later = epsilon * (1 + 1e-9) + 1e-15
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
-    tied = screen(matrix, epsilon * (1 - TIE))[0] > level
-    lower = np.where(tied, epsilon * (1 - TIE), -np.inf)
+    tied = screen(matrix, epsilon * (1 - TIE_RTOL))[0] > level
+    lower = np.where(tied, epsilon * (1 - TIE_RTOL), -np.inf)
     lower[x, other] = epsilon
     return lower, upper

@@ -81,7 +81,7 @@ class Audit(Pictured):
 
     _picture, _limit = "trade_off", 100
 
-    def _drawn(self) -> tuple[Any, ...]:
+    def _plot_arguments(self) -> tuple[Any, ...]:
         return (self.curve,)
 
     def __getitem__(self, notion: str) -> Guarantee:
@@ -148,10 +148,10 @@ class Audit(Pictured):
 def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, progress: Progress = False) -> Audit:
     """Measure every guarantee of the channel: pure, approximate, Rényi, zCDP, f-DP and leakage.
 
-    graph : a policy graph over the inputs (networkx); only adjacent inputs are compared.
-    features : an array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
-        against adversaries restricted to such functions of the features.
-    progress : True shows a bar; a function is called with the fraction of measurements made so far, in [0, 1].
+    - `graph` : a policy graph over the inputs (networkx); only adjacent inputs are compared.
+    - `features` : an array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
+      against adversaries restricted to such functions of the features.
+    - `progress` : True shows a bar; a function is called with the fraction of measurements made so far, in [0, 1].
 
     Mutual information is that of the uniform prior.
 

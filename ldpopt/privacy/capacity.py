@@ -13,7 +13,7 @@ import numpy as np
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.errors import invalid
 from ldpopt.numbers.rounding import down, first_largest, up
-from ldpopt.numbers.tolerances import ATTAINED_GAP, IN_SPAN, TIE
+from ldpopt.numbers.tolerances import ATTAINED_GAP, IN_SPAN, TIE_RTOL
 from ldpopt.privacy.approximate_dp import hockey_stick_of_pairs
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.kinks import ReLU
@@ -259,12 +259,13 @@ def capacity_bounded(
 ) -> Guarantee:
     """Bound the largest `divergence` of two rows for an adversary limited to `features`.
 
-    features : an array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`,
-        `Polynomial`, `Thresholds`, `ReLU`.
-    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
+    - `features` : an array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`,
+      `Polynomial`, `Thresholds`, `ReLU`.
+    - `divergence` : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
+      `RestrictedTotalVariation()`.
 
-    `value` belongs to a solution of the dual program, so it is never too low, and `lower` is attained by a function;
-    for entries below about 1e-14 they may be far apart. With a policy `graph`, only adjacent inputs are compared.
+    `value` belongs to a solution of the dual program, so it is never too low, and a function attains `lower`. For
+    entries below about 1e-14 they may be far apart. With a policy `graph`, only adjacent inputs are compared.
     Post-processing keeps this guarantee only if it turns functions of the class into functions of the class [CIM, Thm
     1].
 
@@ -283,14 +284,14 @@ def capacity_bounded(
         rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
         uppers = np.zeros(len(bound))
         for position in _falling(bound):
-            if bound[position] <= lower * (1 - 2 * TIE) or bound[position] == 0:
+            if bound[position] <= lower * (1 - 2 * TIE_RTOL) or bound[position] == 0:
                 break  # not even an unrestricted adversary finds more in the remaining pairs
             if bound[position] <= lower and position > first_largest(uppers):
                 continue  # nor here, and of pairs with equal values the first is named
             x, other = pair[position]
             low, high = bracket(rows[x], rows[other])
             uppers[position] = min(high, bound[position])
-            low = low if low <= uppers[position] * (1 + 2 * TIE) else 0.0  # nobody finds more
+            low = low if low <= uppers[position] * (1 + 2 * TIE_RTOL) else 0.0  # nobody finds more
             lower, upper = max(lower, low), max(upper, float(uppers[position]))
         if upper > 0:
             x, other = pair[first_largest(uppers)]
@@ -303,5 +304,5 @@ def _falling(bound: Array) -> list[int]:
     """The positions of `bound` from the largest to the least, ties in the order of their positions."""
     order = np.argsort(-bound, kind="stable")
     falling = bound[order]
-    group = np.concatenate([[0], np.cumsum(falling[1:] < falling[:-1] * (1 - TIE))])
+    group = np.concatenate([[0], np.cumsum(falling[1:] < falling[:-1] * (1 - TIE_RTOL))])
     return [int(position) for position in order[np.lexsort((order, group))]]

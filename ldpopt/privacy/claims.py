@@ -30,11 +30,11 @@ class Claim(Checked, Result):
     budget: bool = field(default=False, compare=False, kw_only=True)
 
     def __repr__(self) -> str:
-        numbers = ", ".join(f"{f.name}={self._shown(f.name)}" for f in fields(self) if f.compare)
+        numbers = ", ".join(f"{f.name}={self._rounded(f.name)}" for f in fields(self) if f.compare)
         worth = "" if self.tight is None else f" ({'tight' if self.tight else 'not tight'}, {self.reference})"
         return f"{type(self).__name__}({numbers}){worth}"
 
-    def _shown(self, name: str) -> str:
+    def _rounded(self, name: str) -> str:
         """A number rounded up, or an order rounded down, as a larger order claims more; reversed for a budget."""
         down = (name == "order") is not self.budget
         return (floor_digits if down else ceil_digits)(getattr(self, name))

@@ -52,7 +52,7 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
 def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
     """Bounds on rho of every ordered pair from a grid: between two orders, D/alpha <= later D/earlier order."""
     moments, pure = Moments.of(matrix), local_dp(matrix).value
-    low, high = moments.mean[0] - xi, np.full(moments.outside.shape, -np.inf)
+    low, high = moments.mean[0] - xi, np.full(moments.infinite_losses.shape, -np.inf)
     order = 1.0
     while order < top and not np.isinf(pure):
         if (rest := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
@@ -64,7 +64,7 @@ def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
         high = np.maximum(high, upper / np.where(upper > 0, order, following))
         order = following
     low, high = np.maximum(low, 0.0) * (1 - 1e-9), np.maximum(high, 0.0) * (1 + 1e-9)
-    return np.where(moments.outside, np.inf, low), np.where(moments.outside, np.inf, high)
+    return np.where(moments.infinite_losses, np.inf, low), np.where(moments.infinite_losses, np.inf, high)
 
 
 def bounded_order(max_order: Any) -> float:
@@ -207,10 +207,10 @@ class MeanConcentrated(Result):
 def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
     """Bound the smallest mu and tau, in nats, such that the channel is (mu, tau)-mCDP [DR, Def 3.3].
 
-    The privacy loss of two rows p, q is log p/q under p. mu is its largest mean over pairs of rows, KL(p || q).
-    tau^2 is the largest 2 K(s)/s^2 over pairs and over s != 0, where K is the log moment generating function of the
-    loss minus its mean. `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau
-    [BS, App A]. With a policy `graph`, only adjacent inputs are compared.
+    The privacy loss of two rows p, q is log p/q under p. Its largest mean over pairs of rows, KL(p || q), is mu. Let K
+    be the log moment generating function of the loss minus its mean. The largest 2 K(s)/s^2 over pairs and over s != 0
+    is tau^2. `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau [BS, App A].
+    With a policy `graph`, only adjacent inputs are compared.
 
     >>> result = mcdp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(result.mu), 6), round(float(result.tau) ** 2, 6)  # 2 epsilon tanh(epsilon/2)
@@ -229,10 +229,10 @@ def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
     """Bounds on tau of every ordered pair from a grid of s; in between, the convex K lies below its chords."""
     moments = Moments.of(matrix)
     span = moments.span
-    if span == 0 or moments.outside.any():
-        bound = np.where(moments.outside, np.inf, 0.0)
+    if span == 0 or moments.infinite_losses.any():
+        bound = np.where(moments.infinite_losses, np.inf, 0.0)
         return bound, bound
-    low, high = np.zeros(moments.outside.shape), np.zeros(moments.outside.shape)
+    low, high = np.zeros(moments.infinite_losses.shape), np.zeros(moments.infinite_losses.shape)
     for sign in (1.0, -1.0):
         s = 2.0**-6 / span
         lower, upper = _cumulant(moments, sign * s)

@@ -77,9 +77,12 @@ class FinitePair(Pictured):
     def of_parameters(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> FinitePair:
         """Build the pair that dominates every (epsilon, delta)-DP and eta-TV mechanism.
 
-        epsilon is in nats; delta and eta lie in [0, 1]. The pair is that of [GI, eq. 7-8, 70-71]. p is
-        (delta, (1-delta)(1-a) e/(1+e), a (1-delta), (1-delta)(1-a)/(1+e), 0), where e = exp(epsilon) and a follows
-        from eta. q is p reversed. `mechanisms.dominating_pair` also covers the rounding of its parameters.
+        epsilon is in nats; delta and eta lie in [0, 1]. The pair is that of [GI, eq. 7-8, 70-71]. With e = exp(epsilon)
+        and an a that follows from eta,
+
+            p = (delta, (1-delta)(1-a) e/(1+e), a (1-delta), (1-delta)(1-a)/(1+e), 0),
+
+        and q is p reversed. `mechanisms.dominating_pair` also covers the rounding of its parameters.
 
         >>> FinitePair.of_parameters(1.0, eta=0.25).p.round(6)
         array([0.      , 0.395494, 0.459012, 0.145494, 0.      ])

@@ -170,9 +170,8 @@ def bayes_factor_moment(claim: Given) -> tuple[float, float]:
     """Bound the mean of the Bayes factor to the power `order`; return (order, bound).
 
     The factor is posterior odds / prior odds, of an input D against D', for a report drawn under D' [M, Table I]. The
-    bound is
-    e^((order - 1) epsilon) for a `RenyiDP` claim; a `PureDP` claim gives (inf, e^epsilon), a bound on the factor
-    itself.
+    bound is e^((order - 1) epsilon) for a `RenyiDP` claim; a `PureDP` claim gives (inf, e^epsilon), a bound on the
+    factor itself.
 
     >>> order, bound = bayes_factor_moment(RenyiDP(2.0, 0.5))
     >>> order, round(bound, 6)

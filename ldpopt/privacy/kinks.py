@@ -2,7 +2,8 @@
 
 The class H holds the functions c phi + b + sum_j a_j (phi - t_j)_+ with a_j >= 0, which are the convex functions of
 phi, and their negatives. A measure r on the outputs majorizes p if it has the mass and the mean of p, and for every
-output's t at least its sum of (phi - t)_+ (Hardy, Littlewood, Polya). Then E_p h <= E_r h for every convex h, and
+output's t its sum of (phi - t)_+ is at least that of p (Hardy, Littlewood, Polya). Then E_p h <= E_r h for every convex
+h, and
 
     KL_H(p, q) <= KL(r || q),    ||p||_H,A <= (sum q |r/q|^alpha)^(1/alpha)
 
@@ -11,7 +12,8 @@ and r = q e^h, or q sign(h) |h|^(A-1). Then r, in fractions, receives the mass a
 mixed with the measure that majorizes all (of the two ends), or that all majorize (of the two outputs around the mean).
 The mixture is just large enough that every comparison holds exactly. The claim is the divergence of that r, in 256-bit
 ball arithmetic. Functions with values in [0, 1] are mixtures of constants, falling hinges (1 - (phi - phi_1)/(s -
-phi_1))_+ and rising ones to their right, s an output's: the total variation is the largest of their sums, in fractions.
+phi_1))_+ and rising ones to their right, s an output's. So the total variation is the largest of their sums, in
+fractions.
 """
 
 from __future__ import annotations

@@ -162,9 +162,9 @@ def _worst_chi_squared(p: Array, q: Array) -> tuple[Array, Array]:
 def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy = None) -> Guarantee:
     """Bound the contraction coefficient in [0, 1] of the hockey-stick divergence E_gamma.
 
-    It is the largest E_gamma between two rows, for gamma >= 1 [ADC, Thm 2]. gamma = 1 gives the Dobrushin coefficient,
-    the total variation of the channel; gamma = e^epsilon gives zero exactly for epsilon-LDP channels. With a policy
-    `graph`, only adjacent inputs are compared.
+    It is the largest E_gamma between two rows, for gamma >= 1 [ADC, Thm 2]. At gamma = 1 it is the Dobrushin
+    coefficient, the total variation of the channel. At gamma = e^epsilon it is zero exactly for epsilon-LDP channels.
+    With a policy `graph`, only adjacent inputs are compared.
 
     >>> round(float(hockey_stick_contraction([[0.75, 0.25], [0.25, 0.75]], 1.0)), 6)
     0.5

@@ -1,8 +1,8 @@
 """The smallest Rényi divergence of two distributions with a given hockey stick: the best conversion from one order.
 
-Suppose the hockey stick of P and Q at epsilon is at least delta. Then some event A has P(A) = p and
-Q(A) <= (p - delta)/e^epsilon. By data processing, D_a(P || Q) is at least that of two coins with these probabilities.
-So it is at least the minimum over p in (delta, 1) of
+Suppose the hockey stick of P and Q at epsilon is at least delta. Then some event A has P(A) = p and Q(A) <= (p -
+delta)/e^epsilon. By data processing, D_a(P || Q) is at least that of two coins with these probabilities. So it is at
+least the minimum over p in (delta, 1) of
 
     epsilon + log(p^a (p - delta)^(1 - a) + (1 - p)^a (e^epsilon - p + delta)^(1 - a)) / (a - 1)    [ALCKS, Thm 3],
 
@@ -180,7 +180,7 @@ def _tangent(order: float, epsilon: float, delta: float, t: Decimal) -> tuple[De
     """
     a, e, d = Decimal(order), Decimal(epsilon).exp(), Decimal(delta)
     u, miss = (1 - d) / (1 + (-t).exp()), (1 - d) / (1 + t.exp())
-    p, wide = d + u, (e - 1) + (d + miss)
-    first, second = (a * p.ln() - (a - 1) * u.ln()).exp(), (a * miss.ln() - (a - 1) * wide.ln()).exp()
-    slope = first * (u - (a - 1) * d) / (p * u) - second * (a * wide - (a - 1) * miss) / (miss * wide)
+    p, odds_width = d + u, (e - 1) + (d + miss)
+    first, second = (a * p.ln() - (a - 1) * u.ln()).exp(), (a * miss.ln() - (a - 1) * odds_width.ln()).exp()
+    slope = first * (u - (a - 1) * d) / (p * u) - second * (a * odds_width - (a - 1) * miss) / (miss * odds_width)
     return u, first + second, slope

@@ -125,9 +125,9 @@ def _shortened(chain: Array, excess: float) -> Array:
 def _sums(masses: Array) -> Array:
     """Running sums, accurate to an ulp however many there are, because rounding errors are summed, too."""
     sums = np.cumsum(masses)
-    before = np.concatenate([[0.0], sums[:-1]])
-    added = sums - before
-    rounding_errors = (before - (sums - added)) + (masses - added)  # exact [Knuth]
+    sums_before = np.concatenate([[0.0], sums[:-1]])
+    increments = sums - sums_before
+    rounding_errors = (sums_before - (sums - increments)) + (masses - increments)  # exact [Knuth]
     return np.asarray(sums + np.cumsum(rounding_errors))
 
 
@@ -218,6 +218,6 @@ def _hull(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
 def _steps(t: Array, d: Array) -> tuple[Array, Array, float]:
     """The masses of p and q with ratios above one, the largest first, and the mass that only p has."""
     # The slope of delta at ratio t is minus the probability, under q, of larger ratios.
-    beyond = np.append((d[:-1] - d[1:]) / np.diff(t), 0.0)
-    q = np.maximum(beyond[:-1] - beyond[1:], 0.0)
+    next_slopes = np.append((d[:-1] - d[1:]) / np.diff(t), 0.0)
+    q = np.maximum(next_slopes[:-1] - next_slopes[1:], 0.0)
     return (t[1:] * q)[::-1], q[::-1], float(d[-1])

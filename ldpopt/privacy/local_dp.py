@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.numbers.rounding import ULP, first_largest
-from ldpopt.numbers.tolerances import ROUGH_SPREAD, TIE
+from ldpopt.numbers.tolerances import ROUGH_SPREAD, TIE_RTOL
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.privacy.loss import log_ratios, log_sums, shift
 from ldpopt.privacy.pairs import Policy, worst_pair
@@ -87,8 +87,8 @@ def _log_ratios(p: Array, q: Array) -> tuple[Array, Array]:
 
 def _largest(p: Array, q: Array) -> tuple[Array, Array]:
     """Bounds on the largest log-ratio of the distributions of stacked pairs."""
-    same = (p == q).all(axis=1)
-    low, high = (np.where(same, 0.0, ends.max(axis=1)) for ends in _log_ratios(p, q))
+    is_equal = (p == q).all(axis=1)
+    low, high = (np.where(is_equal, 0.0, ends.max(axis=1)) for ends in _log_ratios(p, q))
     return np.array([_down(value) for value in low.tolist()]), np.array([_up(value) for value in high.tolist()])
 
 
@@ -96,7 +96,7 @@ def _attaining(p: Array, q: Array) -> npt.NDArray[np.bool_]:
     """The first output of each pair with the largest log-ratio."""
     upper = _log_ratios(p, q)[1]
     top = upper.max(axis=1, keepdims=True)
-    first = (upper >= top * (1 - TIE * np.sign(top))).argmax(axis=1)
+    first = (upper >= top * (1 - TIE_RTOL * np.sign(top))).argmax(axis=1)
     return np.asarray(np.arange(p.shape[1]) == first[:, None])
 
 

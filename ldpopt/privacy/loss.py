@@ -148,9 +148,9 @@ class PrivacyLoss:
     infinite: npt.NDArray[np.bool_]
     identical: npt.NDArray[np.bool_]
 
-    def rows(self, chosen: npt.NDArray[np.intp]) -> PrivacyLoss:
-        """Select the pairs at positions `chosen`, repetitions allowed."""
-        return PrivacyLoss(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+    def rows(self, row_numbers: npt.NDArray[np.intp]) -> PrivacyLoss:
+        """Select the pairs at positions `row_numbers`, repetitions allowed."""
+        return PrivacyLoss(*(getattr(self, name)[row_numbers] for name in self.__dataclass_fields__))
 
     def cumulant(self, s: Array) -> tuple[Array, Array]:
         """Bound K(s) >= 0 for one s per pair, (n,)."""
@@ -158,13 +158,13 @@ class PrivacyLoss:
             x = s[:, None] * self.centred
             shift = np.maximum(x.max(axis=1) - _MAX_EXPONENT, 0.0)
             overflows, scale = bool(shift.any()), np.exp(-shift)[:, None]
-            large = x > _MAX_EXPONENT
-            inner = np.where(large, 0.0, x) if overflows else x
+            is_large = x > _MAX_EXPONENT
+            inner = np.where(is_large, 0.0, x) if overflows else x
             growth_minus_one = np.expm1(inner)
             growth, terms = np.abs(growth_minus_one), excess(inner, growth_minus_one)
             if overflows:
-                scaled_growth = np.exp(np.where(large, x - shift[:, None], -np.inf))
-                growth, terms = (np.where(large, scaled_growth, part * scale) for part in (growth, terms))
+                scaled_growth = np.exp(np.where(is_large, x - shift[:, None], -np.inf))
+                growth, terms = (np.where(is_large, scaled_growth, part * scale) for part in (growth, terms))
             total = (self.p * terms).sum(axis=1)
             eta = np.minimum(np.abs(s)[:, None] * self.slack, 600.0)  # |g(x+e) - g(x)| <= (|e^x-1| + e)(e^e - 1)
             error = (self.p * (growth + eta * scale) * np.expm1(eta)).sum(axis=1) + _TERM * total
@@ -219,16 +219,16 @@ class PrivacyLoss:
     def renyi_at(self, s: Array) -> Iterator[tuple[Array, Array]]:
         """Bound the divergence as `renyi` at many finite s, (N,): blocks of shape (orders, n)."""
         pairs, step = np.arange(len(self.p)), max(1, MAX_BLOCK_ENTRIES // max(self.p.size, 1))
-        for some in (s[start : start + step] for start in range(0, len(s), step)):
-            low, high = self.rows(np.tile(pairs, len(some))).divergence(np.repeat(some, len(pairs)))
-            yield low.reshape(len(some), len(pairs)), high.reshape(len(some), len(pairs))
+        for block in (s[start : start + step] for start in range(0, len(s), step)):
+            low, high = self.rows(np.tile(pairs, len(block))).divergence(np.repeat(block, len(pairs)))
+            yield low.reshape(len(block), len(pairs)), high.reshape(len(block), len(pairs))
 
     def divergence(self, s: Array) -> tuple[Array, Array]:
         """Bound the Rényi divergence of order 1 + s, for finite s >= 0 of shape (n,)."""
         low, high = self.cumulant(s)
-        none, s = s == 0, np.where(s == 0, 1.0, s)
-        low = np.where(none, self.mean_lower, (self.mean_lower + low / s) * (1 - 4 * ULP))
-        high = np.where(none, self.mean_upper, (self.mean_upper + high / s) * (1 + 4 * ULP))
+        is_zero, s = s == 0, np.where(s == 0, 1.0, s)
+        low = np.where(is_zero, self.mean_lower, (self.mean_lower + low / s) * (1 - 4 * ULP))
+        high = np.where(is_zero, self.mean_upper, (self.mean_upper + high / s) * (1 + 4 * ULP))
         high = np.minimum(high, self.top_upper)
         return np.where(self.infinite, np.inf, np.minimum(low, high)), np.where(self.infinite, np.inf, high)
 
@@ -279,27 +279,27 @@ def privacy_loss(p: Array, q: Array, entry_error: Array | float = ROUNDED) -> Pr
     p, q = normalised(p), normalised(q)
     difference = np.abs(p - q)
     # KL = sum p g(-Z) + the mass of q outside the support of p; p g(-Z) = q - p + p Z where Z is not small.
-    small = np.abs(loss) <= 0.5
-    terms = np.where(small, p * excess(np.where(small, -loss, 0.0)), q - p + p * loss)
+    is_small = np.abs(loss) <= 0.5
+    terms = np.where(is_small, p * excess(np.where(is_small, -loss, 0.0)), q - p + p * loss)
     mean = np.where(in_both, terms, q).sum(axis=1)
     # Even if rounding made the rows equal, the divergence of so small a difference is of second order.
     error = (
         (_TERM + 4 * row_entry_error[:, 0]) * mean
-        + ((np.where(small, np.abs(loss) * p, difference) + p * slack) * slack * 2 + 8 * SUBNORMAL).sum(axis=1)
-        + ((8 * ULP + 4 * row_entry_error) * np.where(small, 0.0, p + q)).sum(axis=1)
+        + ((np.where(is_small, np.abs(loss) * p, difference) + p * slack) * slack * 2 + 8 * SUBNORMAL).sum(axis=1)
+        + ((8 * ULP + 4 * row_entry_error) * np.where(is_small, 0.0, p + q)).sum(axis=1)
     )
     top = np.where(in_both, loss + slack, -1e308).max(axis=1)
     bottom = np.where(in_both, loss - slack, -1e308).max(axis=1)
     lower, upper = np.maximum(mean - error, 0.0), mean + error
-    none, some = np.where(infinite, np.inf, 0.0), ~(identical | infinite)
+    losses_elsewhere, is_finite = np.where(infinite, np.inf, 0.0), ~(identical | infinite)
     return PrivacyLoss(
         p,
         np.where(in_both, loss - mean[:, None], 0.0),
         slack + np.where(in_both, (error + 2 * ULP * mean)[:, None] + ULP * np.abs(loss), 0.0),
-        np.where(some, lower, none),
-        np.where(some, upper, none),
-        np.where(some, np.maximum(bottom * (1 - 4 * ULP), 0.0), none),
-        np.where(some, np.maximum(top * (1 + 4 * ULP), 0.0), none),
+        np.where(is_finite, lower, losses_elsewhere),
+        np.where(is_finite, upper, losses_elsewhere),
+        np.where(is_finite, np.maximum(bottom * (1 - 4 * ULP), 0.0), losses_elsewhere),
+        np.where(is_finite, np.maximum(top * (1 + 4 * ULP), 0.0), losses_elsewhere),
         infinite,
         identical,
     )

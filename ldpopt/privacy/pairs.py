@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.errors import invalid
 from ldpopt.numbers.rounding import ULP, first_largest
-from ldpopt.numbers.tolerances import EXACT_GAP, TIE
+from ldpopt.numbers.tolerances import EXACT_GAP, TIE_RTOL
 from ldpopt.privacy.guarantee import Guarantee, Witness
 from ldpopt.values.distribution import Array
 
@@ -142,7 +142,7 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     np.fill_diagonal(low, -np.inf)
     np.fill_diagonal(high, -np.inf)
     flat, best = high.ravel(), float(low.max())
-    tied = np.flatnonzero(low.ravel() >= best * (1 - TIE))[: MAX_TIED if best > 0 else 0]
+    tied_pairs = np.flatnonzero(low.ravel() >= best * (1 - TIE_RTOL))[: MAX_TIED if best > 0 else 0]
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == MAX_UNSCREENED_ENTRIES else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
@@ -154,7 +154,7 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
         order = order[np.argpartition(-flat[order], kept_count - 1)]
         rest = float(flat[order[kept_count:]].max()) if count > kept_count else 0.0
     # Which of many equal pairs are measured must not depend on rounding: the first ones are.
-    for i, j in in_blocks(*np.divmod(np.union1d(order[:kept_count], tied), k), m):
+    for i, j in in_blocks(*np.divmod(np.union1d(order[:kept_count], tied_pairs), k), m):
         yield i, j, rest
 
 
@@ -196,7 +196,7 @@ def distances(p: Array, q: Array) -> Array:
 def named_event(p: Array, gain: Array) -> npt.NDArray[np.bool_]:
     """Select the outputs with a positive `gain` to the event of a witness, (n, m) each."""
     # Outputs whose gain is due to rounding alone are left out.
-    clear = gain > np.maximum(8 * ULP * p, TIE * np.maximum(gain, 0.0).sum(axis=-1, keepdims=True))
+    clear = gain > np.maximum(8 * ULP * p, TIE_RTOL * np.maximum(gain, 0.0).sum(axis=-1, keepdims=True))
     return np.where(clear.any(axis=-1, keepdims=True), clear, gain > 0)
 
 

@@ -119,7 +119,7 @@ class Moments:
     reference: Array
     tilt: Array
     sums: Array
-    outside: npt.NDArray[np.bool_]
+    infinite_losses: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, matrix: Array) -> Moments:
@@ -166,7 +166,7 @@ class Moments:
         exponent_size = size * spread + float(np.abs(centre).max())
         value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + right_tops + corrected
         error = 2 * ULP * (m + 64 + 8 * exponent_size) + 16 * ULP * size * largest_sum + 8 * ULP * np.abs(value)
-        # If a sum is so small that parts of it may have underflowed, there is no bound.
+        # If a sum is so small that parts of it may have underflowed, nothing is bounded.
         return self._bounds(np.where(total > 1e-280, value, np.nan), error)
 
     def divergence(self, s: float) -> tuple[Array, Array]:
@@ -178,5 +178,5 @@ class Moments:
         low, high = value - error, value + error
         for bound, worst in ((low, -np.inf), (high, np.inf)):
             bound[np.isnan(bound)] = worst
-            bound[self.outside] = np.inf
+            bound[self.infinite_losses] = np.inf
         return low, high

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.numbers.rounding import ULP
-from ldpopt.numbers.tolerances import CLASS_RANK, FACE, MOMENTS, NULL_SPACE
+from ldpopt.numbers.tolerances import CLASS_RANK, MIN_FACE_WEIGHT, MOMENT_TOLERANCE, NULL_SPACE
 from ldpopt.privacy.loss import privacy_loss, shift
 from ldpopt.values.distribution import Array
 
@@ -90,7 +90,7 @@ def _weighted(law: Array, inner: Array, right: Array) -> Array:
 
 
 def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.intp] | None:
-    """The outputs that some r << q with the moments of p can have; None if there is no such distribution."""
+    """The outputs that some r << q with the moments of p can have; None if no such distribution exists."""
     support = np.flatnonzero(q > 0)
     if (p[support] > 0).all() and (p[q == 0] == 0).all():
         return support
@@ -105,9 +105,9 @@ def _face(p: Array, q: Array, basis: Array, moments: Array) -> npt.NDArray[np.in
         -np.concatenate([np.ones(n), np.zeros(n + 1)]), A_eq=rows, b_eq=np.zeros(len(rows)),
         bounds=[(0, 1)] * n + [(0, None)] * (n + 1), method="highs",
     )  # fmt: skip
-    if solution.status != 0 or solution.x[-1] < MOMENTS:
+    if solution.status != 0 or solution.x[-1] < MOMENT_TOLERANCE:
         return None
-    face = support[solution.x[:n] + solution.x[n:-1] > FACE]
+    face = support[solution.x[:n] + solution.x[n:-1] > MIN_FACE_WEIGHT]
     return face if len(face) else None
 
 
@@ -121,7 +121,7 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     root = np.sqrt(law)[:, None]
     solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=NULL_SPACE) / root, dtype=np.float64)
     start: Array = solution @ moments
-    if np.abs(weighted.T @ start - moments).max() > MOMENTS:
+    if np.abs(weighted.T @ start - moments).max() > MOMENT_TOLERANCE:
         return np.inf, np.inf
     dual = order / (order - 1)
     if order >= 2:
@@ -181,9 +181,9 @@ def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
         step = free @ np.linalg.lstsq(root[:, None] * free, -root * v / (power - 1), rcond=1e-15)[0]
 
         def slope(t: float, v: Array = v, step: Array = step, top: float = v_top) -> float:
-            moved = (v + t * step) / top
-            scale = max(float(np.abs(moved).max()), 1e-300)
-            return float((law * np.sign(moved) * (np.abs(moved) / scale) ** (power - 1)) @ step)
+            moved_point = (v + t * step) / top
+            scale = max(float(np.abs(moved_point).max()), 1e-300)
+            return float((law * np.sign(moved_point) * (np.abs(moved_point) / scale) ** (power - 1)) @ step)
 
         if not slope(0.0) < 0:
             break
@@ -193,9 +193,9 @@ def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-        before = _norm(law, v, power)
+        norm_before = _norm(law, v, power)
         v = v + high * step
-        if not _norm(law, v, power) < before * (1 - 2 * ULP):
+        if not _norm(law, v, power) < norm_before * (1 - 2 * ULP):
             break
     return v
 

@@ -3,7 +3,7 @@
 The class H holds the positive combinations of thresholds 1{phi(y) >= t}, which are the rising functions of phi, their
 negatives, and the constants. For rising functions let p~ be the distribution with p~/q the rising fit of p/q:
 neighboring outputs are pooled as long as a later ratio is below an earlier one. Within a pool the tails of p are at
-most those of p~, so E_p h <= E_p~ h for every rising h, with equality for those that are constant on the pools. For
+most those of p~. So E_p h <= E_p~ h for every rising h, with equality for those that are constant on the pools. For
 every divergence
 
     sup_h E_p h - E_q f*(h) <= sup_h E_p~ h - E_q f*(h) <= D_f(p~ || q),
@@ -85,8 +85,8 @@ class Thresholds(Checked, ByValue, features=line):
             level_masses[level] = [
                 total + _units(mass) for total, mass in zip(level_masses[level], masses, strict=True)
             ]
-        rising = [(a, b) for a, b in level_masses if a or b]
-        return rising, rising[::-1]
+        rising_masses = [(a, b) for a, b in level_masses if a or b]
+        return rising_masses, rising_masses[::-1]
 
 
 def _units(mass: float) -> int:
@@ -104,8 +104,8 @@ def _pooled(masses: Masses) -> Masses:
     pools: Masses = []
     for a, b in masses:
         while pools and pools[-1][0] * b >= a * pools[-1][1]:
-            before = pools.pop()
-            a, b = a + before[0], b + before[1]
+            previous_pool = pools.pop()
+            a, b = a + previous_pool[0], b + previous_pool[1]
         pools.append((a, b))
     return pools
 

@@ -12,7 +12,7 @@ import numpy as np
 from ldpopt.channel import ChannelLike, as_channel
 from ldpopt.errors import invalid
 from ldpopt.numbers.rounding import ULP
-from ldpopt.numbers.tolerances import CURVE, TURN
+from ldpopt.numbers.tolerances import CURVE_TOLERANCE, TURN_RTOL
 from ldpopt.privacy.guarantee import Guarantee
 from ldpopt.privacy.pairs import Policy, blocks, normalised
 from ldpopt.values.distribution import Array, distribution, finite_array, nonnegative
@@ -32,9 +32,9 @@ class TradeOffCurve(Pictured):
     the first input although it is true. Type II error is that of accepting it although the second is true. The curve
     gives the smallest type II error for each type I error t. A higher curve hides the inputs better.
 
-    knots : array (n, 2) of (type I error, type II error), the type I errors increasing from 0. The curve is linear
-        between knots. At the last knot and beyond, the type II error is 0.
-    slack : relative amount by which knots may lie below the exact ones; they never lie above.
+    - `knots` : array (n, 2) of (type I error, type II error), the type I errors increasing from 0. The curve is linear
+      between knots. At the last knot and beyond, the type II error is 0.
+    - `slack` : how far, relatively, knots may lie below the exact ones; they never lie above.
 
     Raises `InvalidInput` for knots that are not those of a trade-off function.
 
@@ -56,14 +56,14 @@ class TradeOffCurve(Pictured):
         if knots.shape[1] != 2 or not len(knots):
             raise invalid("knots", "shape (n, 2): type I and type II errors", f"shape {knots.shape}")
         a, b = knots.T
-        if a[0] != 0 or b[-1] != 0 or knots.min() < 0 or (a + b).max() > 1 + CURVE:
+        if a[0] != 0 or b[-1] != 0 or knots.min() < 0 or (a + b).max() > 1 + CURVE_TOLERANCE:
             raise invalid("knots", "points of [0, 1]^2 on or below 1 - t, from (0, b) to (a, 0)", knots.tolist())
         step, fall = np.diff(a), -np.diff(b)
         if (step <= 0).any() or (fall < 0).any():
             raise invalid("knots", "increasing type I and non-increasing type II errors", knots.tolist())
         # Slopes are compared without division, up to the rounding of the coordinates.
         turn = fall[1:] * step[:-1] - fall[:-1] * step[1:]
-        if (turn > TURN * (step[:-1] + step[1:])).any():
+        if (turn > TURN_RTOL * (step[:-1] + step[1:])).any():
             raise invalid("knots", "a convex curve", knots.tolist())
         knots.setflags(write=False)
         object.__setattr__(self, "knots", knots)

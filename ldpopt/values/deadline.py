@@ -19,7 +19,7 @@ __all__ = ["EXPECTED", "MAX_TIMED", "UNLIMITED", "Deadline", "Meter", "Passed", 
 
 @contextmanager
 def bar(label: str, steps: int | None = None, *, shares: bool = False) -> Iterator[Callable[..., None]]:
-    """Show a bar on a terminal or in a notebook during work."""
+    """Print a bar on a terminal or in a notebook during work."""
     # It counts `steps`, or shows fractions in [0, 1], or pulses.
     if not (sys.stderr.isatty() or "FORCE_COLOR" in os.environ or "IPython" in sys.modules):
         yield lambda *_: None  # without Rich, which takes long to load
@@ -32,8 +32,8 @@ def bar(label: str, steps: int | None = None, *, shares: bool = False) -> Iterat
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    counted = [TaskProgressColumn()] if shares else [MofNCompleteColumn()] if steps is not None else []
-    columns = [TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()]
+    count_columns = [TaskProgressColumn()] if shares else [MofNCompleteColumn()] if steps is not None else []
+    columns = [TextColumn("{task.description}"), BarColumn(), *count_columns, TimeElapsedColumn()]
     with Progress(*columns, console=console, transient=True) as display:
         task = display.add_task(label, total=1.0 if shares else steps)
 
@@ -73,7 +73,7 @@ class Meter:
     late: bool = False
 
     def tell(self, share: float) -> None:
-        """Report the largest fraction so far."""
+        """Send the largest fraction so far to the listener."""
         self.reported = max(self.reported, min(share, 1.0))
         if self.report is not None:
             self.report(self.reported)
@@ -121,7 +121,7 @@ class Deadline:
         return True
 
     def tell(self, share: float) -> None:
-        """Report that a fraction in [0, 1] of this part is done; the listener's errors end the work."""
+        """Send the listener a fraction in [0, 1] of this part; its errors end the work."""
         if self.meter is None:
             return
         fraction_done = share if self.counted else 0.0

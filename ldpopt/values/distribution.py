@@ -307,8 +307,8 @@ def simulate(matrix: Array, x: npt.NDArray[np.integer[Any]], rng: np.random.Gene
         np.multiply(u, float(1 << bits), out=c, casting="unsafe")  # exact, then truncated
         c += row << bits
         np.take(guide, c, out=y, mode="clip")  # cells are in range; clipping spares a check
-        cut = np.flatnonzero(y < 0)
-        y[cut] = _compare(steps, row[cut], u[cut])
+        crossing = np.flatnonzero(y < 0)
+        y[crossing] = _compare(steps, row[crossing], u[crossing])
     return reports.reshape(x.shape)
 
 

@@ -44,14 +44,14 @@ def distinct_labels(labels: Iterable[Label] | None, count: int, name: str) -> tu
         return tuple(range(count))
     if isinstance(labels, (str, bytes)):
         raise invalid(name, f"{count} labels", labels)
-    checked = tuple(_label(label, name) for label in labels)
-    if len(checked) != count:
-        raise invalid(name, f"{count} labels", len(checked))
-    if len(set(checked)) != count:
+    checked_labels = tuple(_label(label, name) for label in labels)
+    if len(checked_labels) != count:
+        raise invalid(name, f"{count} labels", len(checked_labels))
+    if len(set(checked_labels)) != count:
         first: dict[Label, int] = {}
-        twice = next(label for i, label in enumerate(checked) if first.setdefault(label, i) != i)
-        raise invalid(name, "distinct labels", Phrase(f"{twice!r} twice"))
-    return checked
+        repeated_label = next(label for i, label in enumerate(checked_labels) if first.setdefault(label, i) != i)
+        raise invalid(name, "distinct labels", Phrase(f"{repeated_label!r} twice"))
+    return checked_labels
 
 
 def _label(label: Any, name: str) -> Label:

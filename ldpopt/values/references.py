@@ -301,4 +301,4 @@ def registered_sources(result: Any) -> Iterable[Any] | None:
     >>> registered_sources(3) is None
     True
     """
-    return next((known for sources in _SOURCES if (known := sources(result)) is not None), None)
+    return next((listed for source_function in _SOURCES if (listed := source_function(result)) is not None), None)

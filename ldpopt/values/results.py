@@ -70,8 +70,8 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 def _compared_fields(value: Any) -> tuple[Any, ...]:
-    aside = {f.name for f in fields(value) if not f.compare} if is_dataclass(value) else set()
-    return tuple((name, key(content)) for name, content in sorted(_state(value).items()) if name not in aside)
+    excluded_names = {f.name for f in fields(value) if not f.compare} if is_dataclass(value) else set()
+    return tuple((name, key(content)) for name, content in sorted(_state(value).items()) if name not in excluded_names)
 
 
 _PLAIN = frozenset({str, int, bool, bytes, type(None)})
@@ -147,8 +147,8 @@ class _Compared:
         if self.value is other.value:
             return True
         equals = getattr(self.value, "equals", None)
-        same = equals(other.value) if callable(equals) else self.value == other.value
-        return isinstance(same, bool | np.bool) and bool(same)
+        is_equal = equals(other.value) if callable(equals) else self.value == other.value
+        return isinstance(is_equal, bool | np.bool) and bool(is_equal)
 
 
 class _ReadOnly:
@@ -207,8 +207,8 @@ class Result(ByValue):
 
     def _columns(self) -> dict[str, list[Any]]:
         """The table: columns of one length by name. By default it is one row of the fields that fit into a cell."""
-        named = ((name, cell_text(value) if _is_short(value) else value) for name, value in _public(self))
-        return {name: [value] for name, value in named if value is None or isinstance(value, _SCALARS)}
+        named_values = ((name, cell_text(value) if _is_short(value) else value) for name, value in _public(self))
+        return {name: [value] for name, value in named_values if value is None or isinstance(value, _SCALARS)}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         """The columns as printed: the heading and the cells of each."""
@@ -326,7 +326,7 @@ class Pictured(Result):
 
     _picture: ClassVar[str]
 
-    def _drawn(self) -> tuple[Any, ...]:
+    def _plot_arguments(self) -> tuple[Any, ...]:
         """The first arguments of the function that draws."""
         return (self,)
 
@@ -335,7 +335,7 @@ class Pictured(Result):
 
         options : further arguments of the function in `ldpopt.plots` that draws this kind of result.
         """
-        return drawing(self._picture)(*self._drawn(), ax=ax, **options)
+        return drawing(self._picture)(*self._plot_arguments(), ax=ax, **options)
 
 
 def _html_row(tags: Iterable[str], cells: Iterable[str]) -> str:
@@ -380,9 +380,9 @@ def jsonable(value: Any) -> Any:
         return [jsonable(content) for content in value]
     if isinstance(value, Result):
         return value.to_dict()
-    named = getattr(value, "name", None)
-    if isinstance(named, str):
-        return named
+    object_name = getattr(value, "name", None)
+    if isinstance(object_name, str):
+        return object_name
     if isinstance(value, ByValue) and is_dataclass(value):
         named_fields = {f.name: jsonable(getattr(value, f.name)) for f in fields(value) if f.repr and f.name[0] != "_"}
         return {"kind": type(value).__name__} | named_fields

@@ -20,9 +20,11 @@ def version_of(data: Any, name: str, format: str, versions: tuple[int, ...]) -> 
         raise invalid(name, f'an object with "format": "{format}"', schema_of(data))
     version = data.get("version")
     if type(version) is not int or version not in versions:
-        accepted = " or ".join(map(str, versions))
+        version_list = " or ".join(map(str, versions))
         raise invalid(
-            name, f"version {accepted}", version if type(version) is int else Phrase("a version that is not an integer")
+            name,
+            f"version {version_list}",
+            version if type(version) is int else Phrase("a version that is not an integer"),
         )
     return version
 
@@ -41,8 +43,8 @@ def labelled(data: dict[str, Any], name: str, table: str, others: tuple[str, ...
 
 def schema_of(data: Any) -> str:
     """Return the schema of a file of this package, or the type of the value in another file."""
-    named = data.get("format", data.get("schema")) if isinstance(data, dict) else None
-    return named if isinstance(named, str) and named.startswith("ldpopt-") else Phrase(kind(data))
+    schema_name = data.get("format", data.get("schema")) if isinstance(data, dict) else None
+    return schema_name if isinstance(schema_name, str) and schema_name.startswith("ldpopt-") else Phrase(kind(data))
 
 
 def kind(value: Any) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.errors import InvalidInput, Phrase, invalid
-from ldpopt.numbers.tolerances import REGULAR
+from ldpopt.numbers.tolerances import MAX_CONDITION
 from ldpopt.values.distribution import Array, distribution, finite_array, positive_integer
 from ldpopt.values.results import ByValue
 from ldpopt_survey.estimate.results import simplex_projection
@@ -148,7 +148,7 @@ def require_identifiable(channel: Channel) -> Array | None:
         triangle = np.linalg.qr(q.T, mode="r")
         with suppress(np.linalg.LinAlgError):
             inverse = np.linalg.inv(triangle)
-            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < REGULAR:
+            if np.abs(triangle).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < MAX_CONDITION:
                 return None
     s, threshold = _singular(q)
     rank = int(np.sum(s > threshold))

@@ -63,7 +63,7 @@ class Intervals(Pictured):
 
     _picture, _heads = "coefficients", 1
 
-    def _drawn(self) -> tuple[Any, ...]:
+    def _plot_arguments(self) -> tuple[Any, ...]:
         return self.labels, (self.lower + self.upper) / 2, self.lower, self.upper
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
@@ -102,7 +102,7 @@ class Estimated(Pictured):
         """Square roots of the diagonal of `covariance`."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
-    def _drawn(self: Any) -> tuple[Any, ...]:
+    def _plot_arguments(self: Any) -> tuple[Any, ...]:
         limits = self.intervals()
         return self.labels, self.values, limits.lower, limits.upper
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ldpopt.errors import InvalidInput, SolverError
-from ldpopt.numbers.tolerances import BOOKLETS
+from ldpopt.numbers.tolerances import BOOKLET_RTOL
 from ldpopt_survey.plan.booklet import Booklet, BookletShares
 from ldpopt_survey.plan.planned_question import MAX_DENOMINATOR
 
@@ -28,8 +28,8 @@ def solve_shares(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float
     if solution.status != 0:
         raise SolverError(f"booklets: {solution.message}")
     respondents = solution.x * scale.max()
-    # The solver leaves a trace of booklets that it does not need; together these serve no target by BOOKLETS of it.
-    min_contribution = BOOKLETS / len(booklets)
+    # The solver leaves a trace of booklets that it does not need; together these serve no target by BOOKLET_RTOL of it.
+    min_contribution = BOOKLET_RTOL / len(booklets)
     shares = zip(booklets, respondents, strict=True)
     chosen_booklets = [(booklet, n) for booklet, n in shares if n * max(booklet.rates.values()) > min_contribution]
     return chosen_booklets, float(sum(n for _, n in chosen_booklets))
@@ -50,9 +50,9 @@ def rational_shares(booklets: Sequence[tuple[Booklet, float]], respondents: floa
             (booklet, Fraction(int(n), denominator)) for (booklet, _), n in zip(booklets, numerators, strict=True)
         )
         required = respondents_for_shares(shares)
-        if required < best[0] * (1 - BOOKLETS):
+        if required < best[0] * (1 - BOOKLET_RTOL):
             best = required, shares
-        if best[0] <= (1 + BOOKLETS) * respondents:
+        if best[0] <= (1 + BOOKLET_RTOL) * respondents:
             break
     return best[1]
 

@@ -20,7 +20,7 @@ from ldpopt.channel import Channel
 from ldpopt.design import Criterion, Design, FisherInformation, Marginals, MVOptimal, optimal_channel
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
-from ldpopt.numbers.tolerances import BOOKLETS
+from ldpopt.numbers.tolerances import BOOKLET_RTOL
 from ldpopt.privacy import total_variation
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
@@ -143,7 +143,7 @@ class BookletPlanner:
         elif design == "booklets":
             long_booklets = [self._booklet(units, deadline) for units in self._candidates() if not deadline.over()]
             improved = solve_shares([*(booklet for booklet in long_booklets if booklet is not None), *short_booklets])
-            if improved[1] < best[1] * (1 - BOOKLETS):
+            if improved[1] < best[1] * (1 - BOOKLET_RTOL):
                 best = [(self._with_table(booklet), respondents) for booklet, respondents in improved[0]], improved[1]
                 best = best[0], sum(respondents for _, respondents in best[0])
         shares = rational_shares(*best)
@@ -189,7 +189,7 @@ class BookletPlanner:
         best = self._without_rare_reports(units, channel, pilot, targets, joint=True)
         alternatives = [self._mixed_booklets(units, deadline)]
         unmerged_rate = min(booklet_of(units, channel, None, pilot, targets).rates.values())
-        if min(best.rates.values()) < (1 - BOOKLETS) * unmerged_rate and self.eta is None and not deadline.over():
+        if min(best.rates.values()) < (1 - BOOKLET_RTOL) * unmerged_rate and self.eta is None and not deadline.over():
             pool = [
                 channel,
                 merge_rare_reports(channel, pilot),

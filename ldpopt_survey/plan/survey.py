@@ -105,7 +105,7 @@ class PlannedSurvey(Pictured):
             raise SolverError(f"plan: expected {expected}, got {problem}")
         return replace(self, proof=proof)
 
-    def _drawn(self) -> tuple[Any, ...]:
+    def _plot_arguments(self) -> tuple[Any, ...]:
         return (self.plan,)
 
     def _columns(self) -> dict[str, list[Any]]:

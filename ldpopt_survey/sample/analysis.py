@@ -51,8 +51,8 @@ class Findings(Pictured):
 
     _picture, _heads = "shares", 2
 
-    def _drawn(self) -> tuple[Any, ...]:
-        return self.whole._drawn()
+    def _plot_arguments(self) -> tuple[Any, ...]:
+        return self.whole._plot_arguments()
 
     def _columns(self) -> dict[str, list[Any]]:
         """The table for all respondents, followed by the table for every group."""

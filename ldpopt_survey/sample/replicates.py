@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
-from ldpopt.numbers.tolerances import RAKED
+from ldpopt.numbers.tolerances import RAKING_RTOL
 from ldpopt.values.distribution import Array, finite_array, number, positive_integer
 from ldpopt.values.results import ByValue
 from ldpopt_survey.estimate.counts import factor, find_positions
@@ -45,7 +45,7 @@ def rake_weights(weights: Array, margins: Sequence[tuple[npt.NDArray[np.intp], A
                 raise SolverError("raking: a group of a margin has no respondent left; merge it with another")
             largest_error = max(largest_error, float(np.abs(current_totals / target_totals - 1).max()))
             w *= (target_totals / current_totals)[codes]
-        if len(margins) == 1 or largest_error <= RAKED:
+        if len(margins) == 1 or largest_error <= RAKING_RTOL:
             return w
     raise SolverError(
         f"raking: after {MAX_RAKING_CYCLES} cycles the weights miss a known total by {largest_error:.2g} of itself; "
@@ -81,7 +81,7 @@ def calibrate_weights(
     g = factors(b)
     for _ in range(200):
         shortfall = target - (mass * g) @ x
-        if np.abs(shortfall / target).max() <= RAKED:
+        if np.abs(shortfall / target).max() <= RAKING_RTOL:
             return np.asarray(w * g[cell])
         slope = mass * (g - low) * (high - g) / ((1 - low) * (high - 1))
         step = np.linalg.pinv((x.T * slope) @ x, hermitian=True) @ shortfall

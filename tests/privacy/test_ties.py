@@ -19,7 +19,7 @@ from ldpopt.mechanisms import (
     truncated_geometric,
 )
 from ldpopt.numbers.rounding import first_largest
-from ldpopt.numbers.tolerances import TIE
+from ldpopt.numbers.tolerances import TIE_RTOL
 from ldpopt.privacy import RestrictedKL, RestrictedRenyi, audit, capacity_bounded, local_dp, renyi, total_variation
 
 CHANNELS = {
@@ -77,19 +77,19 @@ def test_the_named_pair_is_first():
 
 def test_what_is_claimed_is_the_largest_value():
     """The tolerance decides who is named, not what is claimed."""
-    q = np.array([[0.75, 0.25], [0.25, 0.75], [0.75 * (1 + TIE / 8), 0.25 * (1 - TIE / 8 * 3)]])
+    q = np.array([[0.75, 0.25], [0.25, 0.75], [0.75 * (1 + TIE_RTOL / 8), 0.25 * (1 - TIE_RTOL / 8 * 3)]])
     found = local_dp(q)
     assert found.witness.inputs[1] == 1
-    assert found.value >= np.log(3) + TIE / 8
+    assert found.value >= np.log(3) + TIE_RTOL / 8
 
 
 def test_first_largest():
     """The first position within the tolerance counts; infinities are equal; the tolerance may have another scale."""
-    assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + TIE / 2)])) == 1
-    assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + 2 * TIE)])) == 2
+    assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + TIE_RTOL / 2)])) == 1
+    assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + 2 * TIE_RTOL)])) == 2
     assert first_largest(np.array([1.0, np.inf, np.inf])) == 1
-    assert first_largest(np.array([-2.0, -1.0 - TIE, -1.0])) == 2 - (TIE <= 1e-9)
-    assert first_largest(np.array([0.0, TIE / 2, TIE]), scale=1.0) == 0
+    assert first_largest(np.array([-2.0, -1.0 - TIE_RTOL, -1.0])) == 2 - (TIE_RTOL <= 1e-9)
+    assert first_largest(np.array([0.0, TIE_RTOL / 2, TIE_RTOL]), scale=1.0) == 0
 
 
 SCRIPT = """

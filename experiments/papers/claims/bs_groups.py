@@ -1,6 +1,6 @@
 """Lemmas 2.2 and 5.2, B.6, A.2, B.1, C.1 and C.2: inequalities between Rényi divergences, and those that proofs use.
 
-Proposition 5.3 and section 8's open questions: groups under zCDP, and what is lost by passing to (ε, δ).
+Proposition 5.3 and section 8's open questions: groups under zCDP, and the loss from passing to (ε, δ).
 """
 
 from __future__ import annotations

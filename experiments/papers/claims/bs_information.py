@@ -108,7 +108,7 @@ def votes(epsilon: float, size: float, n: float) -> list[Row]:
         law, best = exponential(losses, epsilon), losses.min()
         rows.append(MEAN(float(law @ losses) - best, 2 / epsilon * math.log(answers)))
         beyond = {beta: losses > best + 2 / epsilon * math.log(answers / beta) for beta in (0.5, 0.1, 0.01)}
-        rows += [TAIL(float(law[far].sum()), beta, beta=beta) for beta, far in beyond.items()]
+        rows += [TAIL(float(law[is_beyond].sum()), beta, beta=beta) for beta, is_beyond in beyond.items()]
     error_chance = 1 - float(laws[0, 0])  # the chance of an answer other than the unanimous one
     rho = float(FinitePair(laws[0], neighbor_laws[0]).zcdp().value)
     information = (1 - error_chance) * math.log(answers) - math.log(2)
@@ -164,7 +164,7 @@ def from_zcdp_to_pure(n: float, noise: float, epsilon: float) -> list[Row]:
 
 
 PARTS = {"Cor 8.7": "ρ", "Lemma 8.8": "δ", "Cor 8.9": "ε"}
-CORNER = 1 + 1e-9
+DELTA_FACTOR = 1 + 1e-9
 """Delta is multiplied by this number, since at a slightly smaller delta the exact rho is infinite."""
 
 
@@ -195,7 +195,7 @@ def section_8(
     """(ε, δ)-DP is δ-approximate ε²/2-zCDP (8.7); approximate zCDP is approximate DP (8.8); together they compose
     approximate DP (8.9, 8.11)."""
     if part == "Cor 8.7":
-        rho_exact = approximate_zcdp(dominating_pair(epsilon, delta), delta * CORNER).lower
+        rho_exact = approximate_zcdp(dominating_pair(epsilon, delta), delta * DELTA_FACTOR).lower
         return {"claimed": approximate_to_approximate_zcdp(ApproximateDP(epsilon, delta)).rho, "exact": rho_exact}
     if part == "Lemma 8.8":  # reveals its input with probability delta, else adds Gaussian noise
         level = rho + deviations * math.sqrt(2 * rho)
@@ -253,7 +253,7 @@ def simulated(seed: float, delta: float) -> list[Row]:
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (low, middle) if missing(response(middle, delta), pairs[0]) <= 1e-9 else (middle, high)
-    alone = approximate_zcdp(pairs[0], delta * CORNER).lower
+    alone = approximate_zcdp(pairs[0], delta * DELTA_FACTOR).lower
     return [
         SUM(approximate_zcdp(joint, together.delta).lower, together.rho), LEAST(high, epsilon),
         TRADED(alone, min(epsilon, epsilon**2 / 2)),

@@ -257,7 +257,7 @@ FALLS = Part(
 )
 NORMAL = Part("√(2π)/σ < e^(α/2σ²) for all σ", Subject.REMARK, cells=("sigma", "order"))
 
-LARGE = 50.0
+LARGE_ORDER = 50.0
 """Orders from here on count as large: a parameter that "eventually decreases" should fall when they are doubled."""
 
 
@@ -306,5 +306,5 @@ def remark(
         return BETTER(BOUND[noise](order, scale, int(d)), d * BOUND[noise](order, scale))
     if kind == "degree":
         now, then = (polynomial_value(noise, int(degree), power) for power in (order, 2 * order))
-        return FALLS(then, now, next=2 * order) | ({} if order >= LARGE else {"part": "smaller orders"})
+        return FALLS(then, now, next=2 * order) | ({} if order >= LARGE_ORDER else {"part": "smaller orders"})
     return NORMAL(math.sqrt(2 * math.pi) / sigma, math.exp(order / (2 * sigma**2)))

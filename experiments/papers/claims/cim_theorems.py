@@ -228,14 +228,14 @@ def adaptive(divergence: str, seed: float) -> list[Row]:
 
     alone, second_parameters = parameter(first, feature), [parameter(pair, z) for pair in second]
     rows = []
-    for part, laws, more in (
+    for part, laws, second_parameter in (
         (FIXED, [second[0]] * 3, second_parameters[0]),
         (ADAPTIVE, [second[c] for c in choice], max(second_parameters[c] for c in choice)),
         (NOTHING, [np.stack([law, law]) for law in repeating], 0.0),
     ):
         joint = np.stack([np.concatenate([first[world, y] * laws[y][world] for y in range(3)]) for world in range(2)])
         used = joint.sum(axis=0) > 0
-        rows.append(part(parameter(joint[:, used], both[used]), alone + more))
+        rows.append(part(parameter(joint[:, used], both[used]), alone + second_parameter))
     return rows
 
 

@@ -191,8 +191,8 @@ def _place(shift: float) -> Callable[[Table], Array]:
 )  # fmt: skip
 def adaptive(game: str, size: float) -> list[Row]:
     """(μ_i, τ_i)-CDP mechanisms, each chosen in view of the reports before it, compose to (Σμ_i, √Στ_i²)-CDP."""
-    exact, printed, repaired, above = GAMES[game](size)
-    return [PRINTED(exact, printed), REPAIRED(exact, repaired), TAIL(above, printed)]
+    exact, printed, repaired, tail = GAMES[game](size)
+    return [PRINTED(exact, printed), REPAIRED(exact, repaired), TAIL(tail, printed)]
 
 
 @claim(
@@ -226,7 +226,7 @@ def noise(sigma: float, size: float) -> Row:
 PURE = Part("pure privacy with μ = ε(e^ε-1)/2 and τ = ε", cells=("epsilon", "size"))
 CHAIN = Part("two outcomes: τ of the pair at distance 2", Subject.QUESTION, cells=("first", "second", "third"))
 
-KNOWN = (0.99484, 0.97907, 0.93180)
+OUTCOME_PROBABILITIES = (0.99484, 0.97907, 0.93180)
 """Probabilities of the first of two outcomes under three inputs. The middle input is a neighbour of the other two."""
 
 
@@ -280,11 +280,11 @@ def guess(kind: str, seed: float = 0, epsilon: float = 0.0, size: float = 1) -> 
     # Seed 0 is the counterexample; in the other chains the log odds of the three probabilities fall by random steps.
     rng = np.random.default_rng([18, int(seed)])
     odds = rng.uniform(0, 6) + rng.uniform(0.05, 2) - np.cumsum(np.append(0.0, rng.uniform(0.05, 2, 2)))
-    chain = KNOWN if seed == 0 else (1 / (1 + np.exp(-odds))).tolist()
-    near, ends, far = (standards(*pair) for pair in combinations(chain, 2))
+    chain = OUTCOME_PROBABILITIES if seed == 0 else (1 / (1 + np.exp(-odds))).tolist()
+    first_pair, ends, second_pair = (standards(*pair) for pair in combinations(chain, 2))
     cells = dict(zip(("first", "second", "third"), chain, strict=True))
-    row = CHAIN(ends[1], 2 * max(near[1], far[1]), **cells)
-    return row | {"mu": ends[0], "mu_claimed": 4 * max(near[0], far[0])}
+    row = CHAIN(ends[1], 2 * max(first_pair[1], second_pair[1]), **cells)
+    return row | {"mu": ends[0], "mu_claimed": 4 * max(first_pair[0], second_pair[0])}
 
 
 MEAN = Part("Lemma 4.2 as printed, 2τ₁²τ₂", cells=("seed", "spread"))
@@ -406,5 +406,5 @@ def groups(kind: str, size: float, share: float, seed: float) -> list[Row]:
     tau = max(both_ways(p, q)[1] for p, q in pairwise(laws))
     ends = [mcdp(FinitePair(*pair)) for pair in ((laws[0], laws[-1]), (laws[-1], laws[0]))]
     mean, standard = explicit(tau, size)
-    return [GROUP_STANDARD(max(float(one.tau.lower) for one in ends), standard, **cells),
-            GROUP_MEAN(max(float(one.mu.lower) for one in ends), mean, **cells)]  # fmt: skip
+    return [GROUP_STANDARD(max(float(end.tau.lower) for end in ends), standard, **cells),
+            GROUP_MEAN(max(float(end.mu.lower) for end in ends), mean, **cells)]  # fmt: skip

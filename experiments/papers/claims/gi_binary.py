@@ -1,4 +1,4 @@
-"""Theorems 4, 5 and 8, section VII-B, Figure 5: what the binary mechanism keeps, and what erasing an optimum keeps.
+"""Theorems 4, 5 and 8, section VII-B, Figure 5: the value of the binary mechanism, and of an erased optimum.
 
 With e = exp(epsilon) the least share of the optimum that the binary mechanism keeps is 4/(e+1)^2 / max(1/e, 2/(e+2))
 for every operator convex divergence. Erasing the optimum for epsilon loses most at small eta, 1 - (e+1) max

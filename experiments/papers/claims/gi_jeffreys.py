@@ -3,8 +3,7 @@
 With e = exp(epsilon), Theorem 7 is at most min(2, e)(e + 1)/2 times too large, with eta too, which nearly equal
 populations approach. The best constants are J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), sharp as TV = TV(P0, P1) tends to
 0, and J <= 2 (e - 1) eta TV^2 for every eta, which is [GI, Thm 7] without min(2, e):
-docs/explanation/open-problems/binary-share.md
-proves them.
+docs/explanation/open-problems/binary-share.md proves them.
 """
 
 from __future__ import annotations

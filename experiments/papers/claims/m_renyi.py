@@ -1,4 +1,4 @@
-"""Tables I and II, Propositions 1 and 3: what Rényi privacy says, and how it composes and converts."""
+"""Tables I and II, Propositions 1 and 3: the meaning of Rényi privacy, its composition and its conversions."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ WAYS = ("split", "half-space", "fakes", "sampled", "one")
                        legend="upper left", scale="xy", ylim=(0.8, 300)), width=6.2, height=4.2),
     caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",
 )  # fmt: skip
-def asked(m: float, epsilon: float) -> Row:
+def yes_no_bound(m: float, epsilon: float) -> Row:
     """At independent even answers no ε-LDP protocol estimates m yes/no shares with less than m/(4ρ²) per respondent, so
     that none does at every joint distribution of the answers; ρ² = tanh²(ε/2) up to ln 3."""
     m = int(m)

@@ -23,7 +23,7 @@ TAIL_REPAIRED = Part("repaired: with √(1/2π)", Subject.STEP, lower=True, cell
 LAST = Part("A.1, last step: √(2π) < e^((t-1)/2σ²)/2t at t = 6σ³+1", Subject.STEP, cells=("noise",))
 SIZE = Part("4(ρn²+1)/(εα), which Theorem 7.1 needs, is at most 5n² at α = 1/n", Subject.STEP, cells=("n",))
 SIZE_REPAIRED = Part("repaired: at α = 2/n", Subject.STEP, cells=("n",))
-BETA = 0.05
+MISS_PROBABILITY = 0.05
 
 
 def _grown(table: Table) -> str:
@@ -49,9 +49,9 @@ def concentrated(sigma: float = 0, answers: float = 0, x: float = 0, noise: floa
         before, after = 2 / sigma, (high - low) / 2  # a fair coin's standard is half the distance of its values
         return [POST(after / before, math.sqrt(8)), POST_REPAIRED(after**2, 8 * before**4)]
     if answers:
-        error = math.sqrt(math.log(answers / BETA))
+        error = math.sqrt(math.log(answers / MISS_PROBABILITY))
         sides = ((DISPLAY, error), (DISPLAY_REPAIRED, math.sqrt(2) * error))
-        return [part(-math.expm1(answers * math.log1p(-2 * norm.sf(limit))), BETA) for part, limit in sides]
+        return [part(-math.expm1(answers * math.log1p(-2 * norm.sf(limit))), MISS_PROBABILITY) for part, limit in sides]
     if x:
         bound = math.exp(-x * x / 2) * x / (x * x + 1)
         sides = ((TAIL, math.sqrt(2 / math.pi)), (TAIL_REPAIRED, math.sqrt(1 / (2 * math.pi))))
@@ -112,7 +112,7 @@ GROUP_REPAIRED = Part("repaired: (e^(sε)-1)/(e^ε-1) δ", Subject.REMARK, equal
 WITHIN = Part("(ε, δ) means |loss| ≤ ε but for probability δ", Subject.REMARK, cells=("epsilon",))
 TIGHT = Part("the mean loss ε(e^ε-1)/2 of ε-DP is tight", Subject.REMARK, equal=True, cells=("epsilon",))
 TIGHT_REPAIRED = Part("repaired: ε tanh(ε/2)", Subject.REMARK, equal=True, cells=("epsilon",))
-DELTA = 1e-12
+SMALL_DELTA = 1e-12
 
 
 @claim(
@@ -130,9 +130,9 @@ def pure_and_approximate(kind: str, epsilon: float, size: float = 1) -> list[Row
     if kind == "groups":  # a chain of inputs; the probability of an event is e^ε times the next one's, plus δ
         event = 0.0
         for _ in range(int(size)):
-            event = math.exp(epsilon) * event + DELTA
+            event = math.exp(epsilon) * event + SMALL_DELTA
         ends = np.array([[event, 1 - event], [0.0, 1.0]])
-        exact = hockey_stick(ends, size * epsilon).lower / DELTA
+        exact = hockey_stick(ends, size * epsilon).lower / SMALL_DELTA
         return [
             GROUP(exact, size * math.exp(size - 1)),
             GROUP_REPAIRED(exact, math.expm1(size * epsilon) / math.expm1(epsilon)),

@@ -101,7 +101,7 @@ def _parts(kind: type) -> Iterator[type]:
             yield hint
 
 
-FILE, SCHEMA, RESPONDENTS, VERSION = "design file", "ldpopt-design", "ldpopt-respondents", 1
+FILE_KIND, DESIGN_SCHEMA, RESPONDENTS_SCHEMA, VERSION = "design file", "ldpopt-design", "ldpopt-respondents", 1
 CODE = "one of this package's (a function or class of one's own is code and fits in no file)"
 
 
@@ -112,7 +112,7 @@ def label_out(label: Label, where: str) -> Any:
 
 def label_in(data: Any, where: str) -> Label:
     """Decode the label of a JSON value."""
-    return distinct_labels(from_jsonable([data], f"{FILE}: {where}"), 1, f"{FILE}: {where}")[0]
+    return distinct_labels(from_jsonable([data], f"{FILE_KIND}: {where}"), 1, f"{FILE_KIND}: {where}")[0]
 
 
 def divergence_out(f: FDivergence, where: str) -> dict[str, Any]:
@@ -125,13 +125,13 @@ def divergence_out(f: FDivergence, where: str) -> dict[str, Any]:
 def divergence_in(data: Any, where: str) -> FDivergence:
     """Decode the f-divergence of a name, and of a parameter if the name is that of a family."""
     if not isinstance(data, dict) or not isinstance(data.get("name"), str) or set(data) - {"name", "parameter"}:
-        raise invalid(FILE, 'an f-divergence {"name": ...} or {"name": ..., "parameter": ...}', data, where)
+        raise invalid(FILE_KIND, 'an f-divergence {"name": ...} or {"name": ..., "parameter": ...}', data, where)
     name, has_parameter = data["name"], "parameter" in data
     if name not in (FAMILIES if has_parameter else NAMED):
-        raise invalid(FILE, f"one of {', '.join(FAMILIES if has_parameter else NAMED)}", name, f"{where}.name")
+        raise invalid(FILE_KIND, f"one of {', '.join(FAMILIES if has_parameter else NAMED)}", name, f"{where}.name")
     if not has_parameter:
         return rebuild(name)
-    name_of_parameter, parameter = f"{FILE}: {where}.parameter", data["parameter"]
+    name_of_parameter, parameter = f"{FILE_KIND}: {where}.parameter", data["parameter"]
     if name != "piecewise-linear":
         return rebuild(name, number(parameter, name_of_parameter))
     if not isinstance(parameter, list) or len(parameter) != 2 or not all(isinstance(part, list) for part in parameter):
@@ -163,25 +163,25 @@ def graph_in(data: dict[str, Any], where: str) -> Any:
     expect_keys(data, {"kind", "directed", "multiple", "nodes", "edges"}, where)
     for name in ("directed", "multiple"):
         if not isinstance(data[name], bool):
-            raise invalid(FILE, "true or false", data[name], f"{where}.{name}")
+            raise invalid(FILE_KIND, "true or false", data[name], f"{where}.{name}")
     for name in ("nodes", "edges"):
         if not isinstance(data[name], list):
-            raise invalid(FILE, "a list", data[name], f"{where}.{name}")
+            raise invalid(FILE_KIND, "a list", data[name], f"{where}.{name}")
     nodes = [label_in(node, f"{where}.nodes") for node in data["nodes"]]
     edges = []
     for edge in data["edges"]:
         if not isinstance(edge, list) or len(edge) != 3:
-            raise invalid(FILE, "edges [input, input, weight]", edge, f"{where}.edges")
+            raise invalid(FILE_KIND, "edges [input, input, weight]", edge, f"{where}.edges")
         ends = [label_in(end, f"{where}.edges") for end in edge[:2]]
         if not set(ends) <= set(nodes):
-            raise invalid(FILE, "edges between the nodes", edge, f"{where}.edges")
-        edges.append((*ends, number(edge[2], f"{FILE}: {where}.edges")))
+            raise invalid(FILE_KIND, "edges between the nodes", edge, f"{where}.edges")
+        edges.append((*ends, number(edge[2], f"{FILE_KIND}: {where}.edges")))
     import networkx as nx
 
     pairs = [tuple(edge[:2]) if data["directed"] else frozenset(edge[:2]) for edge in edges]
     if not data["multiple"] and len(count := Counter(pairs)) < len(pairs):
-        twice = next(edge for edge, pair in zip(data["edges"], pairs, strict=True) if count[pair] > 1)
-        raise invalid(FILE, 'each edge once, as "multiple" is false', twice, f"{where}.edges")
+        repeated_edge = next(edge for edge, pair in zip(data["edges"], pairs, strict=True) if count[pair] > 1)
+        raise invalid(FILE_KIND, 'each edge once, as "multiple" is false', repeated_edge, f"{where}.edges")
     graph = {(0, 0): nx.Graph, (1, 0): nx.DiGraph, (0, 1): nx.MultiGraph, (1, 1): nx.MultiDiGraph}[
         data["directed"], data["multiple"]
     ]()
@@ -209,19 +209,19 @@ def law_in(data: dict[str, Any], where: str) -> Any:
     expect_keys(data, {"kind", "name", "args", "kwds"}, where)
     family = _family(data["name"]) if isinstance(data["name"], str) else None
     if family is None:
-        raise invalid(FILE, "the name of a distribution of scipy.stats", data["name"], f"{where}.name")
+        raise invalid(FILE_KIND, "the name of a distribution of scipy.stats", data["name"], f"{where}.name")
     if not isinstance(data["args"], list) or not isinstance(data["kwds"], dict):
-        raise invalid(FILE, "a list of parameters and an object of named ones", data, where)
-    args = [number(value, f"{FILE}: {where}.args") for value in data["args"]]
-    kwds = {key: number(value, f"{FILE}: {where}.kwds") for key, value in data["kwds"].items()}
+        raise invalid(FILE_KIND, "a list of parameters and an object of named ones", data, where)
+    args = [number(value, f"{FILE_KIND}: {where}.args") for value in data["args"]]
+    kwds = {key: number(value, f"{FILE_KIND}: {where}.kwds") for key, value in data["kwds"].items()}
     try:
         law = family(*args, **kwds)
         with np.errstate(all="ignore"):
             is_valid = not math.isnan(float(law.cdf(0.0)))
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise InvalidInput(f"{FILE}: expected parameters of {data['name']}, got {error} at {where}") from None
+        raise InvalidInput(f"{FILE_KIND}: expected parameters of {data['name']}, got {error} at {where}") from None
     if not is_valid:
-        raise invalid(FILE, f"parameters of {data['name']}", data, where)
+        raise invalid(FILE_KIND, f"parameters of {data['name']}", data, where)
     return law
 
 
@@ -235,4 +235,6 @@ def _family(name: str) -> Any:
 def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:
     """Raise `InvalidInput` unless the keys of an object are `expected`."""
     if set(data) != expected:
-        raise invalid(FILE, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where)
+        raise invalid(
+            FILE_KIND, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where
+        )

@@ -14,7 +14,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.codec import kinds as known
-from ldpopt.design.codec.kinds import CODE, FILE, PROBLEM_FIELDS, UNTAGGED_TYPES, expect_keys
+from ldpopt.design.codec.kinds import CODE, FILE_KIND, PROBLEM_FIELDS, UNTAGGED_TYPES, expect_keys
 from ldpopt.design.constraints.base import Measured
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.utilities.base import Utility
@@ -58,20 +58,20 @@ def record(value: Any, where: str) -> dict[str, Any]:
     if kind not in UNTAGGED_TYPES and known.encodable_type(kind.__name__) is not kind:
         raise invalid(where, CODE, Phrase(f"a {kind.__name__}"))
     usual = known.defaults(kind)
-    written: dict[str, Any] = {} if kind in UNTAGGED_TYPES else {"kind": kind.__name__}
+    fields_out: dict[str, Any] = {} if kind in UNTAGGED_TYPES else {"kind": kind.__name__}
     for name in known.fields(kind):
         part = getattr(value, name)
         if kind is Guarantee and name in known.REMEASURED_FIELDS:
             continue
         if isinstance(part, Certificate):
-            written[name] = certificate(part, value, f"{where}.{name}")
+            fields_out[name] = certificate(part, value, f"{where}.{name}")
         elif part is None and usual[name] is None and not isinstance(value, Utility):
             continue  # an empty field
         elif isinstance(part, tuple) and part and all(isinstance(item, Certificate) for item in part):
-            written[name] = [certificate(item, value, f"{where}.{name}[{place}]") for place, item in enumerate(part)]
+            fields_out[name] = [certificate(item, value, f"{where}.{name}[{place}]") for place, item in enumerate(part)]
         else:
-            written[name] = encode(part, f"{where}.{name}")
-    return written
+            fields_out[name] = encode(part, f"{where}.{name}")
+    return fields_out
 
 
 def certificate(value: Certificate, holder: Any, where: str) -> dict[str, Any]:
@@ -79,14 +79,14 @@ def certificate(value: Certificate, holder: Any, where: str) -> dict[str, Any]:
 
     holder : a design or a certificate.
     """
-    written = record(value, where)
+    fields_out = record(value, where)
     for name in sorted(PROBLEM_FIELDS):
         own_part, other = getattr(value, name), getattr(holder, name)
         if own_part is not other and (encoded_part := problem_part(name, own_part, where)) != problem_part(
             name, other, where
         ):
-            written[name] = encoded_part
-    return written
+            fields_out[name] = encoded_part
+    return fields_out
 
 
 def problem_part(name: str, value: Any, where: str) -> Any:
@@ -166,7 +166,7 @@ class Reader:
         name = expected.__name__ if expected in UNTAGGED_TYPES else _require_json_type(data, dict, where).get("kind")
         kind = known.encodable_type(name, expected) if isinstance(name, str) else None
         if kind is None or not _is_subtype(kind, expected):
-            raise invalid(FILE, f"the kind of {_type_text(expected)}", name, f"{where}.kind")
+            raise invalid(FILE_KIND, f"the kind of {_type_text(expected)}", name, f"{where}.kind")
         stated_fields = {
             key: part
             for key, part in _require_json_type(data, dict, where).items()
@@ -178,19 +178,19 @@ class Reader:
         """Build an instance of a class from its stated fields."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise invalid(FILE, f"objects at most {MAX_DEPTH} deep", Phrase("more"), where)
+            raise invalid(FILE_KIND, f"objects at most {MAX_DEPTH} deep", Phrase("more"), where)
         extra: Problem = {}
         if issubclass(kind, Certificate):
             if problem is None:
-                raise invalid(FILE, "no certificate here", Phrase(f"a {kind.__name__}"), where)
+                raise invalid(FILE_KIND, "no certificate here", Phrase(f"a {kind.__name__}"), where)
             problem_fields = {name: stated_fields.pop(name) for name in sorted(PROBLEM_FIELDS & set(stated_fields))}
             problem = extra = problem | self.problem(problem_fields, where)
         fields = known.fields(kind)
         if set(stated_fields) - set(fields):
-            raise invalid(FILE, f"the fields {', '.join(fields)}", min(set(stated_fields) - set(fields)), where)
+            raise invalid(FILE_KIND, f"the fields {', '.join(fields)}", min(set(stated_fields) - set(fields)), where)
         missing = [name for name, (_, optional) in fields.items() if not optional and name not in stated_fields]
         if missing:
-            raise invalid(FILE, f"the field {missing[0]} of a {kind.__name__}", Phrase("none"), where)
+            raise invalid(FILE_KIND, f"the field {missing[0]} of a {kind.__name__}", Phrase("none"), where)
         values = {
             name: self.read(part, fields[name][0], f"{where}.{name}", problem) for name, part in stated_fields.items()
         }
@@ -198,25 +198,27 @@ class Reader:
         try:
             return kind(**values, **extra)
         except InvalidInput as error:
-            raise InvalidInput(f"{FILE}: {where}: {error}") from None
+            raise InvalidInput(f"{FILE_KIND}: {where}: {error}") from None
         except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-            raise InvalidInput(f"{FILE}: {where}: expected fields that make a {kind.__name__}, got {error}") from None
+            raise InvalidInput(
+                f"{FILE_KIND}: {where}: expected fields that make a {kind.__name__}, got {error}"
+            ) from None
 
     def problem(self, data: dict[str, Any], where: str) -> Problem:
         """Decode the parts of a problem that `data` states."""
         parts: Problem = {}
-        before = f"{where}." if where else ""
+        prefix = f"{where}." if where else ""
         if "utility" in data:
-            parts["utility"] = self.record(data["utility"], f"{before}utility", Utility)
+            parts["utility"] = self.record(data["utility"], f"{prefix}utility", Utility)
         if "constraints" in data:
-            listed = _require_json_type(data["constraints"], list, f"{before}constraints")
+            constraints_data = _require_json_type(data["constraints"], list, f"{prefix}constraints")
             parts["constraints"] = tuple(
-                self.record(entry, f"{before}constraints[{i}]", Measured) for i, entry in enumerate(listed)
+                self.record(entry, f"{prefix}constraints[{i}]", Measured) for i, entry in enumerate(constraints_data)
             )
         if "channel" in data:
-            parts["channel"] = self._channel(data["channel"], f"{before}channel")
+            parts["channel"] = self._channel(data["channel"], f"{prefix}channel")
         if "edges" in data:
-            parts["edges"] = None if data["edges"] is None else read_array(data["edges"], np.float64, f"{before}edges")
+            parts["edges"] = None if data["edges"] is None else read_array(data["edges"], np.float64, f"{prefix}edges")
         return parts
 
     def _channel(self, data: Any, where: str) -> Channel:
@@ -232,13 +234,13 @@ class Reader:
         try:
             return Channel(matrix, inputs, outputs)
         except InvalidInput as error:
-            raise InvalidInput(f"{FILE}: {where}: {error}") from None
+            raise InvalidInput(f"{FILE_KIND}: {where}: {error}") from None
 
     def _sequence(self, data: Any, hints: tuple[Any, ...], where: str, problem: Problem | None) -> tuple[Any, ...]:
         parts = _require_json_type(data, list, where)
         part_hints = hints if len(hints) > 1 and hints[1] is not Ellipsis else hints[:1] * len(parts)
         if len(part_hints) != len(parts):
-            raise invalid(FILE, f"a list of {len(part_hints)}", len(parts), where)
+            raise invalid(FILE_KIND, f"a list of {len(part_hints)}", len(parts), where)
         return tuple(
             self.read(part, hint, f"{where}[{place}]", problem)
             for place, (part, hint) in enumerate(zip(parts, part_hints, strict=True))
@@ -269,20 +271,20 @@ def read_array(data: Any, dtype: Any, where: str) -> Any:
             for length in _require_json_type(data["shape"], list, f"{where}.shape")
         )
         if not shape or len(shape) > 8 or min(shape) != 0 or max(shape) > 2**20:
-            raise invalid(FILE, "the shape of an array without entries", shape, where)
+            raise invalid(FILE_KIND, "the shape of an array without entries", shape, where)
         return np.zeros(shape, dtype=dtype or np.float64)
     try:
         array = np.array(_require_json_type(data, list, where))
         if array.dtype.kind in "UO":
             array = np.array(_numbers(data, where))
     except (ValueError, OverflowError):
-        raise invalid(FILE, "an array of numbers", Phrase("ragged lists, or numbers too large"), where) from None
+        raise invalid(FILE_KIND, "an array of numbers", Phrase("ragged lists, or numbers too large"), where) from None
     accepted_types = "biuf" if dtype is None else {"b": "b", "i": "iu", "f": "iuf"}[np.dtype(dtype).kind]
     if array.dtype.kind not in accepted_types or not array.size:
-        raise invalid(FILE, "an array of numbers", Phrase(f"one of {array.dtype}, shape {array.shape}"), where)
+        raise invalid(FILE_KIND, "an array of numbers", Phrase(f"one of {array.dtype}, shape {array.shape}"), where)
     cast = array if dtype is None else array.astype(dtype)
     if array.dtype.kind in "iu" and not np.array_equal(cast, array):
-        raise invalid(FILE, f"numbers that {np.dtype(dtype)} can hold", Phrase("others"), where)
+        raise invalid(FILE_KIND, f"numbers that {np.dtype(dtype)} can hold", Phrase("others"), where)
     return cast
 
 
@@ -291,7 +293,7 @@ def real(data: Any, where: str) -> float:
     if isinstance(data, str) and data in INFINITE_NUMBERS:
         return float(INFINITE_NUMBERS[data])
     if isinstance(data, bool) or not isinstance(data, (int, float)) or abs(data) > 1.797e308:
-        raise invalid(FILE, 'a number, "inf" or "-inf"', data, where)
+        raise invalid(FILE_KIND, 'a number, "inf" or "-inf"', data, where)
     return float(data)
 
 
@@ -313,9 +315,9 @@ JSON_TYPE_NAMES = {int: "an integer", bool: "true or false", str: "a text", dict
 
 def _require_json_type(data: Any, kind: type, where: str) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        raise invalid(FILE, JSON_TYPE_NAMES[kind], data, where)
+        raise invalid(FILE_KIND, JSON_TYPE_NAMES[kind], data, where)
     if isinstance(data, int) and not -MAX_INTEGER < data < MAX_INTEGER:
-        raise invalid(FILE, f"an integer below {MAX_INTEGER}", data, where)
+        raise invalid(FILE_KIND, f"an integer below {MAX_INTEGER}", data, where)
     return data
 
 

@@ -33,8 +33,7 @@ class Constraint(Protocol):
 
     A custom constraint needs only these members; see docs/how-to/design/custom-constraint.md. It may also have
     `symmetric`, which is True if all inputs are treated equally, so that inputs of equal likelihood ratio may be
-    merged.
-    Without it, the constraint is assumed to treat inputs differently (`parts.symmetric`).
+    merged. Without it, the constraint is assumed to treat inputs differently (`parts.symmetric`).
     """
 
     @property
@@ -54,7 +53,7 @@ class Constraint(Protocol):
         ...
 
 
-def within(channel: Channel, constraints: Iterable[Constraint]) -> bool:
+def meets_constraints(channel: Channel, constraints: Iterable[Constraint]) -> bool:
     """Return True if the channel, measured, meets every constraint."""
     return all(float(constraint.measure(channel)) <= constraint.bound for constraint in constraints)
 
@@ -95,7 +94,7 @@ class Measured(Kind, ByValue, ABC):
         return True
 
     @property
-    def plain(self) -> tuple[float, float] | None:
+    def equivalent_caps(self) -> tuple[float, float] | None:
         """The pair (epsilon, eta) if the constraint is equivalent to `LocalDP` and `TotalVariation` between all inputs;
         else None.
 
@@ -160,7 +159,7 @@ class ColumnConstraint(Measured):
 
         It is None without such a cap.
         """
-        epsilon = math.inf if self.plain is None else self.plain[0]
+        epsilon = math.inf if self.equivalent_caps is None else self.equivalent_caps[0]
         return arithmetic.of(epsilon) if epsilon < math.inf else None
 
     def log_limits(self, inputs: Sequence[Label]) -> Array | None:
@@ -189,7 +188,7 @@ class ColumnConstraint(Measured):
 
         q : of shape (k, m), with inputs 0..k-1.
         """
-        return [posed for term in self.columns(range(q.shape[0])) for posed in term.pose(q)]
+        return [condition for term in self.columns(range(q.shape[0])) for condition in term.pose(q)]
 
 
 def plain_caps(constraints: Iterable[Any]) -> tuple[float, float]:
@@ -199,17 +198,17 @@ def plain_caps(constraints: Iterable[Any]) -> tuple[float, float]:
     """
     plain_limits = [
         (math.inf, 1.0),
-        *(plain for constraint in constraints if (plain := plain_of(constraint)) is not None),
+        *(caps for constraint in constraints if (caps := plain_of(constraint)) is not None),
     ]
     return min(epsilon for epsilon, _ in plain_limits), min(eta for _, eta in plain_limits)
 
 
 def plain_of(constraint: Any) -> tuple[float, float] | None:
-    """Return the (epsilon, eta) of a plain constraint (`Measured.plain`).
+    """Return the (epsilon, eta) of a plain constraint (`Measured.equivalent_caps`).
 
     It is None for others, and for custom constraints.
     """
-    return constraint.plain if isinstance(constraint, Measured) else None
+    return constraint.equivalent_caps if isinstance(constraint, Measured) else None
 
 
 def least_cap(
@@ -273,7 +272,7 @@ class AlphabetConstraint(Measured):
     labelled: ClassVar[bool] = True
     """True if outputs have names, so that exchanging two of them makes another channel."""
     balances: ClassVar[bool] = False
-    """True if `mend` moves mass between outputs; it then follows constraints that set single entries."""
+    """True if `repair` moves mass between outputs; it then follows constraints that set single entries."""
 
     @abstractmethod
     def outputs(self, inputs: int) -> int:
@@ -301,8 +300,9 @@ class AlphabetConstraint(Measured):
     def pose(self, q: Any, give: Any = 0.0) -> tuple[list[Any], Callable[[], Any]]:
         """Build cvxpy constraints on the variable `q` (k, m).
 
-        Also returns a function that reads the multiplier after solving. give : a cvxpy expression, the amount by which
-        equations may be violated so that the program stays feasible.
+        Also returns a function that reads the multiplier after solving.
+
+        - `give` : a cvxpy expression, the allowed violation of equations, so that the program stays feasible.
         """
 
     def expression(self, q: Any) -> Sequence[Any]:
@@ -333,7 +333,7 @@ class AlphabetConstraint(Measured):
         """Scale the multiplier to a program whose utility is `scale` times as large."""
         return multiplier
 
-    def mend(self, matrix: Array) -> Array:
+    def repair(self, matrix: Array) -> Array:
         """Restore the constraint's equations in the matrix (k, m).
 
         A solver meets them only nearly.
@@ -352,7 +352,7 @@ Expression = Callable[[Any], Sequence[Any]]  # From the cvxpy variable Q (k, n) 
 
 
 def outputs_of(alphabet_constraints: Sequence[Any], inputs: int) -> int:
-    """Return the number of outputs on which the alphabet constraints agree.
+    """Return the number of outputs that the alphabet constraints agree on.
 
     If all are budgets, it is the smallest.
     """
@@ -373,7 +373,11 @@ def implied(constraints: Sequence[Any], target: Any) -> bool:
 
 def pairs_of(constraints: Sequence[Any], inputs: int) -> Work:
     """Bound the work to list the pairs of inputs that constraints in column form compare."""
-    compared = [c for c in constraints if isinstance(c, ColumnConstraint) and not (c.plain and c.plain[1] == 1)]
+    compared = [
+        c
+        for c in constraints
+        if isinstance(c, ColumnConstraint) and not (c.equivalent_caps and c.equivalent_caps[1] == 1)
+    ]
     return Work.on(float(inputs) ** 2 * len(compared), 200.0, float(inputs) ** 2).in_floats
 
 

@@ -15,7 +15,7 @@ from ldpopt.design.constraints.terms import all_pairs, pick
 from ldpopt.design.kernel.numbers import Unproved, nonnegative_array, real_array
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
-from ldpopt.numbers.tolerances import TRACE
+from ldpopt.numbers.tolerances import MIN_OUTPUT_MASS
 from ldpopt.privacy import Guarantee, capacity_bounded
 from ldpopt.privacy.capacity import (
     Affine,
@@ -36,12 +36,14 @@ class CapacityBounded(AlphabetConstraint):
     The adversary sees a report only through functions that are linear in its features. Merging and splitting outputs
     changes their features, so the outputs are fixed.
 
-    features : array (m,) or (m, d), one row for each output of the channel, or `privacy.Affine`, `privacy.Polynomial`.
-    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
-    bound : the cap, in nats for KL and Rényi divergences.
+    - `features` : array (m,) or (m, d), one row for each output of the channel, or `privacy.Affine`,
+      `privacy.Polynomial`.
+    - `divergence` : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
+      `RestrictedTotalVariation()`.
+    - `bound` : the cap, in nats for KL and Rényi divergences.
 
-    In the program, each pair of rows p, q has a measure r near q that no function of the class distinguishes
-    from p: the dual of the definition [CIM, Lem 1], jointly convex in p, q and r.
+    In the program, each pair of rows p, q has a measure r near q that no function of the class distinguishes from p.
+    This is the dual of the definition [CIM, Lem 1], jointly convex in p, q and r.
 
     >>> cap = CapacityBounded([0, 1], RestrictedTotalVariation(), 0.5)
     >>> cap.measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value <= cap.bound
@@ -150,14 +152,14 @@ class CapacityBounded(AlphabetConstraint):
         """Scale the weights of the multiplier; functions do not scale with the utility."""
         return multiplier[0] * scale, multiplier[1]
 
-    def mend(self, matrix: Array) -> Array:
-        """Mix `TRACE` into every entry if a restricted total variation leaves an output unused.
+    def repair(self, matrix: Array) -> Array:
+        """Mix `MIN_OUTPUT_MASS` into every entry if a restricted total variation leaves an output unused.
 
         The definition bounds the adversary's functions only on outputs that occur.
         """
         if not self._of_variation or matrix.max(axis=0).all():
             return matrix
-        return np.asarray((1 - TRACE * matrix.shape[1]) * matrix + TRACE)
+        return np.asarray((1 - MIN_OUTPUT_MASS * matrix.shape[1]) * matrix + MIN_OUTPUT_MASS)
 
     @property
     def _basis(self) -> Array:

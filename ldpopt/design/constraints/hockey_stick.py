@@ -1,4 +1,4 @@
-"""Caps on the amount by which one row exceeds a multiple of another, summed over outputs, as terms and constraints.
+"""Caps on the excess of one row over a multiple of another, summed over outputs, as terms and constraints.
 
 `TotalVariation`, `ApproximateLDP` and `TradeOff` are of this form, and `LocalDP` along a graph. A linear program has
 one slack for every output and pair, and a multiplier is one number for every label and pair.
@@ -35,8 +35,8 @@ class HockeyStick(Term):
     - `epsilon` : one number, or (pairs,), in nats.
     - `weight`, `caps` : (pairs,). The floats represent exact numbers.
 
-    A multiplier is a (labels, pairs) array z >= 0, as nu (a - E b)_+ >= z (a - E b) whenever nu >= z, for E =
-    e^(epsilon weight).
+    A multiplier is a (labels, pairs) array z >= 0. Let E = e^(epsilon weight). Then nu (a - E b)_+ >= z (a - E b)
+    whenever nu >= z.
     """
 
     left: Index
@@ -76,7 +76,7 @@ class HockeyStick(Term):
         """The largest factor."""
         return float(self.factor.max(initial=1.0))
 
-    def within(self, farthest: float) -> tuple[HockeyStick, Any]:
+    def limit_ratio(self, farthest: float) -> tuple[HockeyStick, Any]:
         """Limit the factors of the term.
 
         Multipliers shrink so that the product of the factor and the multiplier of the right input remains.
@@ -140,20 +140,22 @@ class HockeyStick(Term):
 
     def pose(self, q: Any) -> list[Any]:
         """Build linear constraints, with a slack per pair and output unless all caps are zero."""
-        return self._posed(self._differences(q.shape[0]) @ q, self.caps) if len(self) else []
+        return self._limit_positive_parts(self._differences(q.shape[0]) @ q, self.caps) if len(self) else []
 
     def pose_split(self, q: Any) -> list[Any]:
         """Build the same for a matrix in two parts, divided by the unit of the rises."""
         if len(self) == 0:
             return []
         widths = np.expm1(self.epsilon * self.weight) * (q.level / q.unit)
-        return self._posed(self._differences(q.shape[0]) @ q.rise - widths[:, None] @ q.base, self.caps / q.unit)
+        return self._limit_positive_parts(
+            self._differences(q.shape[0]) @ q.rise - widths[:, None] @ q.base, self.caps / q.unit
+        )
 
     def _differences(self, k: int) -> Any:
         """Build the sparse (pairs, k) matrix of Q[left] - factor Q[right]."""
         return pick(self.left, np.ones(len(self)), k) - pick(self.right, self.factor, k)
 
-    def _posed(self, excess: Any, caps: Array) -> list[Any]:
+    def _limit_positive_parts(self, excess: Any, caps: Array) -> list[Any]:
         """Build constraints that the positive parts of `excess` (pairs, labels) sum to at most `caps`."""
         import cvxpy as cp
 
@@ -162,9 +164,9 @@ class HockeyStick(Term):
         slack = cp.Variable(excess.shape, nonneg=True)
         return [slack >= excess, cp.sum(slack, axis=1) <= caps]
 
-    def multiplier(self, posed: list[Any]) -> Array:
+    def multiplier(self, conditions: list[Any]) -> Array:
         """Read (labels, pairs) dual values of the first of the program's constraints."""
-        return np.maximum(np.asarray(posed[0].dual_value), 0.0).T if posed else np.zeros((0, 0))
+        return np.maximum(np.asarray(conditions[0].dual_value), 0.0).T if conditions else np.zeros((0, 0))
 
 
 def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
@@ -189,10 +191,10 @@ class Excesses(ColumnConstraint):
     @property
     @abstractmethod
     def levels(self) -> tuple[tuple[float, float], ...]:
-        """The pairs (epsilon, delta), of which delta is the bound."""
+        """The pairs (epsilon, delta); delta is the bound."""
 
     @property
-    def plain(self) -> tuple[float, float] | None:
+    def equivalent_caps(self) -> tuple[float, float] | None:
         """The pair (epsilon, eta) if every level is `LocalDP` (delta = 0) or `TotalVariation` (epsilon = 0)."""
         if any(epsilon > 0 and delta > 0 for epsilon, delta in self.levels):
             return None
@@ -270,8 +272,10 @@ class TotalVariation(Excesses, eta=unit_interval):
 class ApproximateLDP(Excesses, epsilon=nonnegative, delta=unit_interval):
     """Approximate LDP: sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ <= delta for all ordered pairs of inputs [GI, Def 1].
 
-    (a)_+ is max(a, 0), and the sum is called the hockey-stick divergence. epsilon is in nats, from 0 (then this is
-    `TotalVariation(delta)`) to `tolerances.MAXIMUM_EPSILON`. delta is in [0, 1] (at 0 this is `LocalDP(epsilon)`).
+    (a)_+ is max(a, 0), and the sum is called the hockey-stick divergence.
+
+    - `epsilon` : nats, from 0 (then this is `TotalVariation(delta)`) to `tolerances.MAXIMUM_EPSILON`.
+    - `delta` : in [0, 1]; at 0 this is `LocalDP(epsilon)`.
 
     >>> ApproximateLDP(1.0, 0.01).measure(Channel([[0.7, 0.3], [0.3, 0.7]])).value
     0.0
@@ -334,14 +338,14 @@ class TradeOff(Excesses):
                 # A line flatter than -1 says the same of the pair in the other order, where it is steeper.
                 epsilon, delta = abs(math.log(slope)), 1 - (height if slope >= 1 else height / slope)
                 lines.add((epsilon if epsilon > 1e-12 else 0.0, delta if delta > 1e-12 else 0.0))
-        selected: list[tuple[float, float]] = []
+        kept_levels: list[tuple[float, float]] = []
         for epsilon, delta in sorted(lines):
-            if selected and epsilon - selected[-1][0] <= 1e-12 * (1 + epsilon):
+            if kept_levels and epsilon - kept_levels[-1][0] <= 1e-12 * (1 + epsilon):
                 # Only rounding distinguishes a line from its mirror image in a symmetric curve.
-                selected[-1] = (selected[-1][0], min(delta, selected[-1][1]))
-            elif not selected or delta < selected[-1][1]:
-                selected.append((epsilon, delta))
-        return tuple(selected)
+                kept_levels[-1] = (kept_levels[-1][0], min(delta, kept_levels[-1][1]))
+            elif not kept_levels or delta < kept_levels[-1][1]:
+                kept_levels.append((epsilon, delta))
+        return tuple(kept_levels)
 
     def work(self, channel: Channel) -> Work:
         """Bound the work to compare all pairs once for each line of the curve."""

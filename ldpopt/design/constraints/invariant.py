@@ -16,7 +16,7 @@ from ldpopt.design.utilities.laws import labeled_distributions, law
 from ldpopt.errors import invalid
 from ldpopt.numbers.enclosures import Arithmetic, Enclosure
 from ldpopt.numbers.rounding import ULP
-from ldpopt.numbers.tolerances import INVARIANT
+from ldpopt.numbers.tolerances import INVARIANCE_TOLERANCE
 from ldpopt.privacy import Guarantee
 from ldpopt.values.distribution import Array
 
@@ -38,8 +38,8 @@ class Invariant(AlphabetConstraint):
     p: Any
     inputs: tuple[Label, ...] | None = None
     symmetric = False  # Outputs are named like inputs, so that no two inputs are equivalent.
-    balances = True  # `mend` scales rows and columns in turn, and preserves zeros.
-    bound = INVARIANT
+    balances = True  # `repair` scales rows and columns in turn, and preserves zeros.
+    bound = INVARIANCE_TOLERANCE
 
     def __post_init__(self) -> None:
         (p,), inputs = labeled_distributions([("p", self.p)], self.inputs, min_entries=1)
@@ -88,7 +88,7 @@ class Invariant(AlphabetConstraint):
         """Enclose the prices of the outputs, averaged by p, plus the effect of allowed rounding."""
         prices = self._prices(multiplier, arithmetic)
         # 1.001: p sums to one within 1e-9. The measure itself is computed in float64.
-        rounding = 1.001 * INVARIANT + (2 * len(self.p) + 8) * ULP
+        rounding = 1.001 * INVARIANCE_TOLERANCE + (2 * len(self.p) + 8) * ULP
         return prices @ law(self.p, arithmetic) + prices.abs().sum() * rounding
 
     def idle(self, shape: tuple[int, int]) -> Any:
@@ -99,14 +99,14 @@ class Invariant(AlphabetConstraint):
         """Multiply the prices by `scale`."""
         return multiplier * scale
 
-    def mend(self, matrix: Array) -> Array:
+    def repair(self, matrix: Array) -> Array:
         """Scale the matrix until both margins of diag(p) Q are p [Sinkhorn]; zeros stay."""
         is_positive = self.p > 0
         q = np.where(is_positive[:, None] & ~is_positive[None, :], 0.0, matrix)
         q = q / q.sum(axis=1, keepdims=True)
         for _ in range(500):
             reports = self.p @ q
-            if np.abs(reports - self.p).max() <= INVARIANT / 8:
+            if np.abs(reports - self.p).max() <= INVARIANCE_TOLERANCE / 8:
                 break
             q = q * np.where(is_positive[:, None] & (reports > 0), self.p / np.where(reports > 0, reports, 1.0), 1.0)
             q = q / q.sum(axis=1, keepdims=True)

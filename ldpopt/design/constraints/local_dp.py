@@ -173,7 +173,7 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
         return self.listed is None
 
     @property
-    def plain(self) -> tuple[float, float] | None:
+    def equivalent_caps(self) -> tuple[float, float] | None:
         """The pair (epsilon, 1) without a graph, else None."""
         return (self.epsilon, 1.0) if self.symmetric else None
 

@@ -31,8 +31,11 @@ MAX_CAP_WITH_LINEAR_PART = 3.0
 class Moment(Term):
     """The term sum_y psi(Q[left], Q[right]) <= cap, psi(a, b) = a^o b^(1-o) - o a + (o-1) b >= 0, order o > 1.
 
-    For o = 1, psi(a, b) = a log(a/b) - a + b. epsilon : the cap on the Rényi divergence of this order, in nats, an
-    exact number. The cap on psi is then e^((o-1) epsilon) - 1, or epsilon itself for o = 1. psi lies above its tangent
+    For o = 1, psi(a, b) = a log(a/b) - a + b.
+
+    - `epsilon` : the cap on the Rényi divergence of this order, in nats, an exact number.
+
+    The cap on psi is then e^((o-1) epsilon) - 1, or epsilon itself for o = 1. The function psi lies above its tangent
     planes, one for each ratio t = a/b > 0. A multiplier is an array (4, cuts) with one tangent plane in each column:
     its pair, its label, t and a weight z >= 0.
     """
@@ -178,15 +181,15 @@ class Moment(Term):
         tower = gm_constrs(scale * first, [moment, second], (fraction, 1 - fraction))
         return [*links, cp.sum(slack, axis=1) <= np.ones(len(self)), *tower]
 
-    def multiplier(self, posed: list[Any]) -> Array:
+    def multiplier(self, conditions: list[Any]) -> Array:
         """Compute the tangent plane at each cone's dual point, in the dual cone.
 
         It follows from the weight and the coefficient of a.
         """
-        if not posed:
+        if not conditions:
             return np.zeros((4, 0))
         tiny = 1e-300
-        parts = [np.asarray(value) for value in posed[0].dual_value] if self.order in (1, 2) else []
+        parts = [np.asarray(value) for value in conditions[0].dual_value] if self.order in (1, 2) else []
         if self.order == 2:
             side, last = parts[1].reshape(2, -1) if parts[1].shape[0] == 2 else parts[1].T
             weight = np.maximum(parts[0].ravel() + last, tiny) / self.cap
@@ -196,9 +199,9 @@ class Moment(Term):
             weight = np.maximum(-first, tiny)
             ratio = np.exp(np.clip((first - second) / weight, -20.0, 20.0))
         else:
-            slope = -np.asarray(posed[0].dual_value)
+            slope = -np.asarray(conditions[0].dual_value)
             unit = 1 + self.cap if self.cap >= MAX_CAP_WITH_LINEAR_PART else self.cap
-            weights = np.maximum(np.asarray(posed[2].dual_value), tiny) / unit
+            weights = np.maximum(np.asarray(conditions[2].dual_value), tiny) / unit
             weight = np.tile(weights, len(slope) // len(self))
             power = slope / (weight * self.order) + (0.0 if self.cap >= MAX_CAP_WITH_LINEAR_PART else 1.0)
             ratio = np.maximum(power, tiny) ** (1 / (self.order - 1))
@@ -210,10 +213,10 @@ class Moment(Term):
         """Scale the weights of a multiplier (pair, label, ratio, weight)."""
         return np.asarray(values * np.array([1.0, 1.0, 1.0, scale])[:, None])
 
-    def on_rows(self, rows: Array, posed: list[Any]) -> None:
+    def on_rows(self, rows: Array, conditions: list[Any]) -> None:
         """Add the linear part of psi to the multipliers of the rows, where only the power was posed."""
-        if posed and self.order not in (1, 2) and self.cap >= MAX_CAP_WITH_LINEAR_PART:
-            weight = np.maximum(np.asarray(posed[2].dual_value), 0.0) / (1 + self.cap)
+        if conditions and self.order not in (1, 2) and self.cap >= MAX_CAP_WITH_LINEAR_PART:
+            weight = np.maximum(np.asarray(conditions[2].dual_value), 0.0) / (1 + self.cap)
             np.add.at(rows, self.left, self.order * weight)
             np.add.at(rows, self.right, -(self.order - 1) * weight)
 
@@ -255,7 +258,7 @@ class RenyiLDP(ColumnConstraint, order=renyi_order, epsilon=positive_epsilon):
             raise invalid("order", "(order - 1) epsilon of at most 500, or order inf", self.order)
 
     @property
-    def plain(self) -> tuple[float, float] | None:
+    def equivalent_caps(self) -> tuple[float, float] | None:
         """The pair of `LocalDP` if the order is inf."""
         return (self.epsilon, 1.0) if math.isinf(self.order) else None
 
@@ -291,7 +294,7 @@ class RenyiLDP(ColumnConstraint, order=renyi_order, epsilon=positive_epsilon):
         return moment_cap(order, self.epsilon, arithmetic) if 1 <= order <= self.order else None
 
 
-ORDER_GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])  # Orders at which a channel is compared first.
+ORDER_GRID = np.concatenate([[1.0], 1 + np.geomspace(1e-3, 1e3, 121)])  # Orders that are compared first.
 MIN_GRID_PEAK, MIN_SCAN_PEAK = 0.9, 0.999
 """Peaks of the grid, and of a scan between its orders, below these fractions of rho are ignored: next to them the rate
 is not much higher."""
@@ -374,7 +377,7 @@ class ConcentratedLDP(ColumnConstraint):
             scan = lowest(rows, orders := np.linspace(*bracket, SCANNED_ORDERS)) / orders[:, None]
             for pair in pairs[scan.max(axis=0) > MIN_SCAN_PEAK * self.rho].tolist():
                 order, rate = highest_rate(loss.rows(np.array([pair])), *bracket)
-                is_new = min(abs(order - known) for known in self.orders) > SAME_ORDER * (order - 1)
+                is_new = min(abs(order - listed_order) for listed_order in self.orders) > SAME_ORDER * (order - 1)
                 if rate > self.rho * (1 + 1e-7) and is_new:
                     rates_by_order[order] = rate
         return (

@@ -20,7 +20,7 @@ from ldpopt.values.labels import distinct_labels, matrix_labels
 
 @dataclass(frozen=True)
 class Outputs(AlphabetConstraint, m=positive_integer):
-    """At most m >= 1 different reports, log2(m) bits each: a budget of communication.
+    """A budget of communication: at most m >= 1 different reports, log2(m) bits each.
 
     Outputs cannot be split at will, so that staircase patterns do not suffice; the optimum is bounded by branching on
     the outputs' likelihood ratios. Where the optimum without the budget has at most m outputs, it is the answer
@@ -58,12 +58,12 @@ class Outputs(AlphabetConstraint, m=positive_integer):
 class Support(AlphabetConstraint):
     """The constraint Q[x, y] = 0 wherever `mask` is False.
 
-    mask : boolean array (k, m), with at least one True in every row.
+    - `mask` : boolean array (k, m), with at least one True in every row.
 
-    inputs, reports : labels of the rows and of the columns, those of a pandas frame by default. The inputs must be
-    those of the utility, in order; the outputs of a designed channel get the labels of the columns.
+    - `inputs`, `reports` : labels of the rows and of the columns, those of a pandas frame by default. The inputs must
+      be those of the utility, in order; the outputs of a designed channel get the labels of the columns.
 
-    Pure LDP between all inputs allows no output that is possible for only some of them [GI, Def 6]: together with
+    Pure LDP between all inputs allows no output that is possible for only some of them [GI, Def 6]. Together with
     `LocalDP`, an output with a False in its column never occurs. Total variation, (epsilon, delta)-LDP and
     `CapacityBounded` allow such outputs.
 
@@ -131,7 +131,7 @@ class Support(AlphabetConstraint):
             raise invalid("mask", f"shape {shape}", self.mask.shape)
         return np.asarray(self.mask)
 
-    def mend(self, matrix: Array) -> Array:
+    def repair(self, matrix: Array) -> Array:
         """Replace the entries outside the mask by zeros."""
         return np.where(self.mask, matrix, 0.0)
 

@@ -1,4 +1,4 @@
-"""From a matrix that nearly meets its constraints to one that was measured to meet them."""
+"""Repair a matrix that nearly meets its constraints, so that the result, measured, meets them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpopt.channel import Channel, Label
-from ldpopt.design.constraints.base import ColumnConstraint, Constraint, plain_caps, within
+from ldpopt.design.constraints.base import ColumnConstraint, Constraint, meets_constraints, plain_caps
 from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.errors import Phrase, SolverError, invalid
 from ldpopt.numbers.rounding import SUBNORMAL, ULP
@@ -29,13 +29,15 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
 
     First, entries too small for epsilon are raised: to the largest of their column over exp(epsilon), or as the edges
     of a policy graph ask. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
-    row, with the least weight, to a few percent, at which every guarantee holds when measured and rounded outward. All
-    differences between rows shrink by that weight. Under a cap of zero every row becomes the mean row.
+    row. The weight is the smallest, to a few percent, that makes every guarantee hold when measured and rounded
+    outward. All differences between rows shrink by that weight. Under a cap of zero every row becomes the mean row.
 
-    constraints : a sequence of them. inputs : the labels of the k rows, which a policy graph needs.
+    - `constraints` : a sequence of them.
+    - `inputs` : the labels of the k rows, which a policy graph needs.
 
-    Raises `InvalidInput` for another shape, and `Unrepairable` where a weight above `MAX_WEIGHT` would be needed, or
-    where raising moves an entry by more than 1e-3, or by more than half of the largest difference between rows.
+    Raises `InvalidInput` for another shape, and `Unrepairable` if a weight above `MAX_WEIGHT` would be needed. It also
+    raises `Unrepairable` if raising moves an entry by more than 1e-3, or by more than half of the largest difference
+    between rows.
 
     >>> from ldpopt.design import LocalDP
     >>> from ldpopt.privacy import local_dp
@@ -58,10 +60,10 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
     largest_change = np.abs(clipped - matrix).max()
     if not largest_change <= 1e-3 or not largest_change <= max(0.5 * np.ptp(clipped, axis=0).max(), 1e-15):
         raise Unrepairable(matrix)
-    mixed = _mix_until_private(stochastic(clipped), constraints, inputs)
-    if mixed is None:
+    mixed_matrix = _mix_until_private(stochastic(clipped), constraints, inputs)
+    if mixed_matrix is None:
         raise Unrepairable(clipped)
-    return mixed
+    return mixed_matrix
 
 
 def _epsilon_less_rounding(epsilon: float) -> float:
@@ -82,16 +84,16 @@ def mix_until_repairable(
     """
     mean = matrix.mean(axis=0)
     for weight in (0.0, 1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 0.95, 1.0):
-        mixed = np.asarray((1 - weight) * matrix + weight * mean)
+        mixed_matrix = np.asarray((1 - weight) * matrix + weight * mean)
         try:
-            repair(mixed, constraints, inputs)
+            repair(mixed_matrix, constraints, inputs)
         except Unrepairable:
             continue
-        return mixed
+        return mixed_matrix
     raise Unrepairable(matrix)
 
 
-def mixing_cost(before: float, after: float, error: bool = False) -> str:
+def mixing_cost(value_before: float, value_after: float, error: bool = False) -> str:
     """Describe the effect of mixing with a constant channel on a utility.
 
     The text is empty if the effect is negligible. error : True if a smaller value is better.
@@ -99,10 +101,10 @@ def mixing_cost(before: float, after: float, error: bool = False) -> str:
     >>> mixing_cost(0.0697, 0.0028)
     'the channel was mixed with a constant one to meet the constraints, which took the utility from 0.0697 to 0.0028'
     """
-    loss = after - before if error else before - after
-    if not loss > MIXED_LOSS * abs(before):
+    loss = value_after - value_before if error else value_before - value_after
+    if not loss > MIXED_LOSS * abs(value_before):
         return ""
-    change = f"which took the utility from {before:.6g} to {after:.6g}"
+    change = f"which took the utility from {value_before:.6g} to {value_after:.6g}"
     return f"the channel was mixed with a constant one to meet the constraints, {change}"
 
 
@@ -136,7 +138,7 @@ def _mix_until_private(
 
     def mixture_if_private(weight: float) -> Array | None:
         channel = Channel((1 - weight) * matrix + weight * mean if weight else matrix, inputs)
-        return channel.matrix if within(channel, constraints) else None
+        return channel.matrix if meets_constraints(channel, constraints) else None
 
     weight, rejected_weight, private_matrix = 0.0, 0.0, mixture_if_private(0.0)
     while private_matrix is None:

@@ -39,7 +39,7 @@ class Term(ABC):
 
     @property
     def cap(self) -> Any:
-        """The cap in floats: one number, or (pairs,); by default there are no pairs."""
+        """The cap in floats: one number, or (pairs,); empty by default."""
         return np.zeros(0)
 
     @property
@@ -62,7 +62,7 @@ class Term(ABC):
         """The largest ratio of two entries of a column that the term names."""
         return 1.0
 
-    def within(self, farthest: float) -> tuple[Term, Any]:
+    def limit_ratio(self, farthest: float) -> tuple[Term, Any]:
         """Limit the ratios of the term to `farthest`.
 
         Also returns the factor that turns its multipliers into this one's.
@@ -115,7 +115,7 @@ class Term(ABC):
         Their order is that which `multiplier` reads.
         """
 
-    def multiplier(self, posed: list[Any]) -> Array:
+    def multiplier(self, conditions: list[Any]) -> Array:
         """Read the multiplier of a solved term from the dual values of the constraints of `pose`."""
         return np.zeros((0, 0))
 
@@ -123,7 +123,7 @@ class Term(ABC):
         """Multiply a multiplier by `scale`; by default every entry of it."""
         return values * scale
 
-    def on_rows(self, rows: Array, posed: list[Any]) -> None:
+    def on_rows(self, rows: Array, conditions: list[Any]) -> None:
         """Add the linear part of the term to the multipliers of the rows, if `pose` omits it."""
         return
 
@@ -170,8 +170,8 @@ class Ratio(Term):
         """Return zero."""
         return arithmetic.zeros(())
 
-    def within(self, farthest: float) -> tuple[Ratio, Any]:
-        """Return the term with the smaller ratio; there are no multipliers to shrink."""
+    def limit_ratio(self, farthest: float) -> tuple[Ratio, Any]:
+        """Return the term with the smaller ratio; it has no multipliers to shrink."""
         return (self if self.ratio <= farthest else Ratio(math.log(farthest))), 1.0
 
     def pose_split(self, q: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from ldpopt.design.candidate import (
     proof_by,
     too_large,
 )
-from ldpopt.design.constraints.base import outputs_of, within
+from ldpopt.design.constraints.base import meets_constraints, outputs_of
 from ldpopt.design.constraints.hockey_stick import HockeyStick
 from ldpopt.design.constraints.repair import Unrepairable, mix_until_repairable, repair, stochastic
 from ldpopt.design.constraints.terms import Term
@@ -39,7 +39,7 @@ from ldpopt.design.ratios.program import RATIO_LIMITS, SPLIT_TV_BOUND, LabelSolu
 from ldpopt.design.ratios.proof import LossDual, TermMultiplier
 from ldpopt.design.utilities.decisions import ExpectedLoss, PrivateSampling
 from ldpopt.errors import SolverError
-from ldpopt.numbers.tolerances import CAP_ROOM, IDLE_WEIGHT, MISSED
+from ldpopt.numbers.tolerances import CAP_ROOM, IDLE_WEIGHT, LOSS_RTOL
 from ldpopt.values.distribution import Array
 
 if TYPE_CHECKING:  # loaded where an expected loss is designed for
@@ -97,7 +97,7 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
             prove_leaf = None if problem.user_expressions else proof_by(AlphabetLossDual, leaf)
             return Candidate(matrix, DESCRIPTION, prove_leaf)
         scale = float(np.abs(utility.loss[utility.priors.any(axis=0)]).max()) or 1.0
-        solutions = _solved(gains / scale, problem.terms, problem.user_expressions)
+        solutions = _label_solutions(gains / scale, problem.terms, problem.user_expressions)
         largest_ratio = max((term.farthest for term in problem.terms), default=1.0)
         is_close = MatrixVariable.unit_of(problem.terms) <= SPLIT_TV_BOUND
         matrices = []
@@ -118,8 +118,8 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
                 )
                 fields = (restrictions.original_utility, restrictions.constraints, channel)
                 yield LossDual(*fields, solution.rows * scale, multipliers, solution.weights)
-                most = np.tensordot(solution.weights, gains, 1).max(axis=0)
-                for rows in _far_rows(solution.rows * scale, most, problem):
+                best_gains = np.tensordot(solution.weights, gains, 1).max(axis=0)
+                for rows in _far_rows(solution.rows * scale, best_gains, problem):
                     yield LossDual(*fields, rows, multipliers, solution.weights)
                 if solution.total is not None:
                     yield LossDual(*fields, solution.shifted * scale, multipliers, solution.weights)
@@ -137,7 +137,7 @@ def _only_ratios(problem: Problem) -> bool:
 
 
 def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candidate:
-    """Find the best channel for losses of which some are prohibitive, and the multipliers of its programs.
+    """Find the best channel for losses, some of them prohibitive, and the multipliers of its programs.
 
     It is no worse than the best common decision for all inputs, if the constraints allow that.
     """
@@ -156,7 +156,7 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
         rows, weights = np.zeros(problem.utility.size), np.eye(len(excess.priors))[int(excess.ahead.argmax())]
         proofs.append(proof_by(LossDual, excess.rows(rows, weights), (), weights))
     elif _only_ratios(problem):
-        for rescaled in filter(None, (excess, excess.raised(loss), excess.beside(loss))):
+        for rescaled in filter(None, (excess, excess.raise_inactive(loss), excess.over_common_decision(loss))):
             for matrix, rows, weights in reversed(ratio_program(rescaled, problem.epsilon)):
                 matrices.append(matrix)
                 proofs += [proof_by(LossDual, *numbers) for numbers in _multipliers(problem, rows, weights)]
@@ -164,18 +164,20 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
         unit = excess.unit or float(excess.costs[np.isfinite(excess.costs)].max(initial=0.0)) or 1.0
         conic = any(term.conic for term in problem.terms)
         failure = SolverError("linear program on the decisions: no program was solved")
-        problems = filter(None, (replace(excess, unit=unit), excess.raised(loss), excess.beside(loss)))
+        problems = filter(
+            None, (replace(excess, unit=unit), excess.raise_inactive(loss), excess.over_common_decision(loss))
+        )
         for rescaled, steep in product(problems, CONIC_COST_LIMITS if conic else COST_LIMITS):
             try:
                 matrix, weights, proof, missed = _solve_in_excess_units(problem, rescaled, steep)
                 matrices.append(matrix)
                 proofs.append(proof)
-                if missed <= MISSED * abs(utility.value(matrix)):
+                if missed <= LOSS_RTOL * abs(utility.value(matrix)):
                     break
                 active_weights = _drop_idle_weights(weights)
-                mixed = Excess.of((active_weights @ utility.priors)[None], loss)
-                if len(weights) > 1 and mixed.unit > 0:
-                    proofs.append(_solve_in_excess_units(problem, mixed, steep, active_weights)[2])
+                mixture_excess = Excess.of((active_weights @ utility.priors)[None], loss)
+                if len(weights) > 1 and mixture_excess.unit > 0:
+                    proofs.append(_solve_in_excess_units(problem, mixture_excess, steep, active_weights)[2])
             except SolverError as error:
                 failure = error
         if len(matrices) == 1 and problem.output_constraints:
@@ -209,10 +211,10 @@ def _multipliers(problem: Problem, rows: Array, weights: Array) -> Iterator[tupl
     if len(weights) == 1:
         return
     active_weights = _drop_idle_weights(weights)
-    mixed = Excess.of((active_weights @ problem.utility.priors)[None], problem.utility.loss)
-    if mixed.unit > 0:
+    mixture_excess = Excess.of((active_weights @ problem.utility.priors)[None], problem.utility.loss)
+    if mixture_excess.unit > 0:
         with suppress(SolverError):
-            for _, mixed_rows, _ in reversed(ratio_program(mixed, problem.epsilon)):
+            for _, mixed_rows, _ in reversed(ratio_program(mixture_excess, problem.epsilon)):
                 yield mixed_rows, (), active_weights
 
 
@@ -252,19 +254,21 @@ def _solve_in_excess_units(
             weights = leaf.weights
             proof = proof_by(AlphabetLossDual, leaf if mixture is None else replace(leaf, weights=mixture))
         else:
-            solved = _solved(gains, [_tighten_caps(term) for term in problem.terms], problem.user_expressions)[0]
-            matrix, weights = np.maximum(solved.matrix, 0.0), solved.weights
+            solution = _label_solutions(
+                gains, [_tighten_caps(term) for term in problem.terms], problem.user_expressions
+            )[0]
+            matrix, weights = np.maximum(solution.matrix, 0.0), solution.weights
             multipliers = tuple(
                 TermMultiplier(i, np.arange(len(term)), term.scaled(values, excess.unit))
-                for i, (term, values) in enumerate(zip(problem.terms, solved.multipliers, strict=True))
+                for i, (term, values) in enumerate(zip(problem.terms, solution.multipliers, strict=True))
                 if not term.pure
             )
-            rows = excess.rows(solved.rows, weights, includes_ahead=True)
+            rows = excess.rows(solution.rows, weights, includes_ahead=True)
             proof = proof_by(LossDual, rows, multipliers, weights if mixture is None else mixture)
         is_cut = (excess.costs > steep * excess.unit).any(axis=0)
         program_loss = -excess.unit * float(np.einsum("jyx,xy->j", gains, matrix).min())
-        matrix = min(_drop_noise(matrix, np.asarray(is_cut)), key=excess.lost)
-        excess_loss = excess.lost(matrix)
+        matrix = min(_drop_noise(matrix, np.asarray(is_cut)), key=excess.worst_excess)
+        excess_loss = excess.worst_excess(matrix)
         if not 0 < excess_loss < 1e-2 * excess.unit:
             return matrix, weights, proof, excess_loss - program_loss
         excess = replace(excess, unit=excess_loss)
@@ -307,35 +311,35 @@ def _multipliers_in_loss_units(leaf: Leaf, problem: Problem, excess: Excess) -> 
     return replace(leaf, rows=rows, terms=terms, fixed=alphabet_multipliers)
 
 
-def _far_rows(rows: Array, most: Array, problem: Problem) -> Iterator[Array]:
+def _far_rows(rows: Array, rows_at_infinity: Array, problem: Problem) -> Iterator[Array]:
     """Row multipliers for a ratio beyond the largest that programs pose, extrapolated from those of the program.
 
-    most : (k,) their values at an infinite ratio, where every input has its best decision. From there they change in
-    proportion to the inverse of the ratio, up to terms of its square.
+    rows_at_infinity : (k,) their values at an infinite ratio, where every input has its best decision. From there they
+        change in proportion to the inverse of the ratio, up to terms of its square.
     """
     ratio = max((term.ratio for term in problem.terms if term.pure), default=1.0)
     for farthest in RATIO_LIMITS:
         if ratio > farthest:
-            yield most + (rows - most) * ((farthest - 1) / (ratio - 1))
+            yield rows_at_infinity + (rows - rows_at_infinity) * ((farthest - 1) / (ratio - 1))
 
 
-def _solved(gains: Array, terms: Sequence[Term], others: Sequence[Any]) -> list[LabelSolution]:
+def _label_solutions(gains: Array, terms: Sequence[Term], others: Sequence[Any]) -> list[LabelSolution]:
     """Solve the program; if rows are close and columns may be wide, also in other units.
 
-    The usual unit is that of the smallest columns within the constraints, in which a row may sum to 1e13. No solver
+    The usual unit is that of the smallest columns within the constraints; a row may then sum to 1e13. No solver
     then finds the best common decisions for all inputs, which make up nearly all of the loss. The other unit is that of
     the part that all rows share.
     """
     is_wide = max((term.width for term in terms), default=0.0) > 2 * MatrixVariable.unit_of(terms)
-    solved, failure = [], SolverError("linear program on the decisions: no program was solved")
+    solutions, failure = [], SolverError("linear program on the decisions: no program was solved")
     for level in (1.0, None) if is_wide and not others else (None,):
         try:
-            solved.append(label_program(gains, terms, others, level=level))
+            solutions.append(label_program(gains, terms, others, level=level))
         except SolverError as error:
             failure = error
-    if not solved:
+    if not solutions:
         raise failure
-    return solved
+    return solutions
 
 
 @dataclass(frozen=True)
@@ -372,7 +376,7 @@ class SamplingProgram(Method, reference="[PAL]", solves=PrivateSampling, prefere
         """
         utility = problem.utility
         note, description = "", "linear program on tangents of the risks"
-        if within(Channel(utility.distributions, problem.labels), problem.constraints):
+        if meets_constraints(Channel(utility.distributions, problem.labels), problem.constraints):
             description, tangents = (
                 "distributions themselves, which are private",
                 tangents_at(utility, utility.distributions),
@@ -449,14 +453,16 @@ class GivenSearch(Method, reference="[CCP]", needs=(needs_outputs, needs_columns
 
         It is the optimum without constraints on the outputs if that meets them.
         """
-        if (unlimited := optimum_within_budget(problem, ask)) is not None:
-            return unlimited
+        if (unlimited_candidate := optimum_within_budget(problem, ask)) is not None:
+            return unlimited_candidate
         utility, starts = problem.utility, []
         has_two_outputs = outputs_of(problem.output_constraints, utility.size) == 2
         if has_two_outputs and utility.information and math.isfinite(problem.epsilon):
             # Randomized response about the set nearest to one half.
             truth_probability = 1 / (1 + math.exp(-problem.epsilon))
-            first = np.where(nearest_half(np.asarray(utility.prior))[0], truth_probability, 1 - truth_probability)
-            starts.append(np.stack([first, 1 - first], axis=1))
+            first_column = np.where(
+                nearest_half(np.asarray(utility.prior))[0], truth_probability, 1 - truth_probability
+            )
+            starts.append(np.stack([first_column, 1 - first_column], axis=1))
         matrix, _ = Climb.of(problem).best(DEFAULT_STARTS, np.random.default_rng(0), starts)
         return Candidate(matrix, f"local search from {DEFAULT_STARTS} starts")

@@ -11,7 +11,7 @@ is lost then, so that the multipliers still bound the true loss. If the program'
 is optimal for the true one.
 
 `ratio_program` is the program under pure LDP alone. A column has a ceiling u and entries a u + (1 - a) w, a =
-e^-epsilon, 0 <= w <= u, and the cost of its floor is that of a ceiling: no ratio is too large, nor any loss at it.
+e^-epsilon, 0 <= w <= u. The cost of its floor is that of a ceiling, so no ratio is too large, nor any loss at it.
 
     max  -t   s.t.  a sum_y u_y + (1 - a) sum_y w[x, y] = 1   (rho),   w[x, y] <= u_y,   cost_j(u, w) <= t   (omega)
 """
@@ -59,26 +59,30 @@ class Excess:
 
         priors : (j, k). loss : (k, m).
         """
-        return cls._above(priors, loss, np.broadcast_to(loss.min(axis=1), priors.shape))
+        return cls._over_base(priors, loss, np.broadcast_to(loss.min(axis=1), priors.shape))
 
-    def raised(self, loss: Array) -> Excess | None:
+    def raise_inactive(self, loss: Array) -> Excess | None:
         """Raise the losses of an inactive prior, which lies far below the others.
 
         The distance would hide its other losses. It is None without such a prior.
         """
         shortfall = np.maximum(-self.ahead - PROHIBITIVE_FACTOR * self.unit, 0.0)
-        raised_excess = Excess._above(self.priors, loss, self.base + shortfall[:, None]) if shortfall.any() else None
+        raised_excess = (
+            Excess._over_base(self.priors, loss, self.base + shortfall[:, None]) if shortfall.any() else None
+        )
         return raised_excess if raised_excess is not None and 0 < raised_excess.unit < np.inf else None
 
     @classmethod
-    def _above(cls, priors: Array, loss: Array, base: Array) -> Excess:
+    def _over_base(cls, priors: Array, loss: Array, base: Array) -> Excess:
         with np.errstate(over="ignore", invalid="ignore"):
             costs = np.where(priors[:, :, None] > 0, priors[:, :, None] * (loss - base[:, :, None]), 0.0)
             first = (priors * base).sum(axis=1)
         excess = cls(priors, base, costs, first - first.max(), 0.0)
-        return replace(excess, unit=excess.lost(constant_channel(loss.shape, best_common_decision(priors, loss))))
+        return replace(
+            excess, unit=excess.worst_excess(constant_channel(loss.shape, best_common_decision(priors, loss)))
+        )
 
-    def lost(self, matrix: Array) -> float:
+    def worst_excess(self, matrix: Array) -> float:
         """Compute the excess of a channel under the worst of the priors.
 
         It is at most about 0 if every input has its best decision.
@@ -87,7 +91,7 @@ class Excess:
             losses = np.where(matrix > 0, self.costs * matrix, 0.0).sum(axis=(1, 2))
             return float((self.ahead + losses).max())
 
-    def beside(self, loss: Array) -> Excess | None:
+    def over_common_decision(self, loss: Array) -> Excess | None:
         """Compute the excess over the best common decision for all inputs.
 
         It is in units of that decision's loss, or None if the loss is 0. Losses that outweigh each other are visible
@@ -96,7 +100,7 @@ class Excess:
         common_decision = best_common_decision(self.priors, loss)
         unit = abs(float((self.priors @ loss[:, common_decision]).max()))
         base = np.broadcast_to(loss[:, common_decision], self.priors.shape)
-        return replace(Excess._above(self.priors, loss, base), unit=unit) if 0 < unit < np.inf else None
+        return replace(Excess._over_base(self.priors, loss, base), unit=unit) if 0 < unit < np.inf else None
 
     def prohibitive(self, loss: Array) -> bool:
         """Return True if the usual program, in units of the largest loss, would lose the decisive part."""
@@ -158,7 +162,7 @@ def ratio_program(excess: Excess, epsilon: float) -> list[Solution]:
         for is_cut_kept in (True, False) if is_cut else (True,):
             try:
                 solutions.append(_solve_ratio_program(excess, epsilon, COST_LIMITS[-1], is_cut_kept))
-                smallest_excess = min(smallest_excess, excess.lost(solutions[-1][0]))
+                smallest_excess = min(smallest_excess, excess.worst_excess(solutions[-1][0]))
             except SolverError as error:
                 failure = error
         if not 0 < smallest_excess < 1e-2 * excess.unit:
@@ -207,10 +211,14 @@ def _solve_ratio_program(excess: Excess, epsilon: float, steep: float, keeps_cut
     entries = np.where(entries >= (1 - 1e-9) * ceiling, ceiling, np.where(entries <= 1e-9 * ceiling, 0.0, entries))
     # A rare decision is usually a solver's noise, but may matter.
     candidates = [np.where(ceiling > threshold, a * ceiling + inner * entries, 0.0) for threshold in (1e-9, 0.0)]
-    normalized = [each / each.sum(axis=1, keepdims=True) for each in candidates if (each.sum(axis=1) > 0).all()]
+    normalized = [
+        candidate / candidate.sum(axis=1, keepdims=True)
+        for candidate in candidates
+        if (candidate.sum(axis=1) > 0).all()
+    ]
     if not normalized:
         raise SolverError("linear program on the decisions: the solver gave some input no decision at all")
-    matrix = min(normalized, key=excess.lost)
+    matrix = min(normalized, key=excess.worst_excess)
     weights = np.maximum(limit_multipliers[-priors:], 0.0) * (excess.unit / scales)
     weights = weights / weights.sum() if weights.sum() > 0 else np.full(priors, 1 / priors)
     return matrix, excess.rows(row_multipliers, weights), weights

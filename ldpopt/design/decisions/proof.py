@@ -67,8 +67,10 @@ def tangent_planes(
 ) -> tuple[Enclosure, Array]:
     """Compute planes below mu(held, drawn).
 
-    Returns slopes (n, k) in the held probability, and floats not above those in the drawn one. held : the probability
-    of an answer in the true distribution. drawn : that in the row of the draw.
+    Returns slopes (n, k) in the held probability, and floats not above those in the drawn one.
+
+    - `held` : the probability of an answer in the true distribution.
+    - `drawn` : that in the row of the draw.
     """
     distributions = np.asarray(utility.distributions)
     n, k = distributions.shape

@@ -10,10 +10,15 @@ Dual (the equivalence theorem of Kiefer and Wolfowitz), for a sum of variances t
 
     max  2 tr(K F) - sum lambda   s.t.  |K u|^2 <= lambda.u + prices of pairs   for every allowed column u.
 
-`proof` checks the last line for every column. The method depends on the columns: a list (`patterns.policy`, up to
-`MAX_INPUTS_ALL_PRICED` inputs), thresholds of a score where K has few rows (`thresholds`), symmetric counts (`scores`),
-branch and bound over all 2^k patterns (`branches`), or a semidefinite relaxation (`relaxation` [Shor]). `staircase` and
-`policy` choose among them. Methods: `method` exchanges columns. `method_variances` draws sets for many categories.
-`method_thresholds` and `method_marginals` are for questionnaires. The same file turns the bound into a number of
-respondents that every survey needs.
+`proof` checks the last line for every column. The method depends on the columns:
+
+- a list (`patterns.policy`, up to `MAX_INPUTS_ALL_PRICED` inputs),
+- thresholds of a score where K has few rows (`thresholds`),
+- symmetric counts (`scores`),
+- branch and bound over all 2^k patterns (`branches`),
+- a semidefinite relaxation (`relaxation` [Shor]).
+
+`staircase` and `policy` choose among them. Methods: `method` exchanges columns. `method_variances` draws sets for many
+categories. `method_thresholds` and `method_marginals` are for questionnaires. The same file turns the bound into a
+number of respondents that every survey needs.
 """

@@ -81,10 +81,10 @@ class Branches(ByValue):
         is_valid = isinstance(self.nodes, int) and 0 < self.nodes <= MAX_SEARCH_NODES
         return max(MAX_SEARCH_OPERATIONS, self.nodes * operations_per_node(k)) if is_valid else MAX_SEARCH_OPERATIONS
 
-    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+    def gain_bound(self, charges: Charges, epsilon: Enclosure) -> float:
         """Bound the gain of every pattern; inf if the numbers prove nothing."""
         search = self.walked(charges, epsilon)
-        return math.inf if search is None else search.most
+        return math.inf if search is None else search.max_gain
 
     def walked(self, charges: Charges, epsilon: Enclosure, count: int = 0, max_nodes: int | None = None) -> Walk | None:
         """Search the nodes, with up to `count` sets that gain.
@@ -109,8 +109,8 @@ class Form:
 
     - `shares` : below p, in that order.
     - `level` : below t.
-    - `paid` : |sum lambda|.
-    - `wrong` : a bound on the rounding error of a value.
+    - `price_scale` : |sum lambda|.
+    - `rounding_error` : a bound on the rounding error of a value.
     - `order` : the input at each place.
     """
 
@@ -119,8 +119,8 @@ class Form:
     constant: float
     shares: Array
     level: float
-    paid: float
-    wrong: float
+    price_scale: float
+    rounding_error: float
     order: Index
 
     @classmethod
@@ -159,59 +159,64 @@ class Form:
         rounding, size = (8 * k + 64) * ULP * size, abs(float(charges.total.midpoint))
         return cls(square, linear_part, float(constant.lower), shares, t, size, rounding, order)
 
-    def masses(self, inside: Array) -> Array:
+    def masses(self, members: Array) -> Array:
         """Bound the masses (n,) of the sets (n, k), and of all their supersets, from below."""
-        return np.asarray((self.level + inside @ self.shares) * (1 - (2 * len(self.order) + 8) * ULP))
+        return np.asarray((self.level + members @ self.shares) * (1 - (2 * len(self.order) + 8) * ULP))
 
-    def values(self, inside: Array) -> Array:
+    def values(self, members: Array) -> Array:
         """Bound f of each of the sets (n, k) from below, (n,)."""
-        return np.asarray(self.constant + ((inside @ self.square + self.linear) * inside).sum(axis=1) - self.wrong)
+        return np.asarray(
+            self.constant + ((members @ self.square + self.linear) * members).sum(axis=1) - self.rounding_error
+        )
 
-    def least(self, inside: Array, last: Index) -> Array:
+    def node_bounds(self, members: Array, last: Index) -> Array:
         """Bound f from below on each node and on its parts, (n, k + 1).
 
         The first column is for the node, the others for the parts that it is divided into. A node is the family of sets
-        with members `inside` (n, k), 0 or 1, at places up to `last` (n,), and any after it. Its parts have one member
-        more. `last` does not fall. There are no parts at places up to `last`: their bounds are infinite.
+        with members `members` (n, k), 0 or 1, at places up to `last` (n,), and any after it. Its parts have one member
+        more. `last` does not fall. The bounds at places up to `last`, which have no parts, are infinite.
         """
         k = len(self.order)
-        touching_points, starts = inside.copy(), np.searchsorted(last, np.arange(-1, k))
+        touching_points, starts = members.copy(), np.searchsorted(last, np.arange(-1, k))
         for place, (first, end) in enumerate(pairwise(starts)):
             if first < end:
                 slope, offset = self.centres[place]
                 touching_points[first:end, place:] = np.clip(
-                    np.nan_to_num(inside[first:end, :place] @ slope + offset), 0.0, 1.0
+                    np.nan_to_num(members[first:end, :place] @ slope + offset), 0.0, 1.0
                 )
         is_free = np.arange(k) > last[:, None]
-        bounds = self._tangents(inside, is_free, touching_points)
+        bounds = self._tangents(members, is_free, touching_points)
         uncertain = np.flatnonzero(~(bounds[:, 0] >= 0))
         if len(uncertain):
-            inside, is_free = inside[uncertain], is_free[uncertain]
+            members, is_free = members[uncertain], is_free[uncertain]
             bounds[uncertain] = np.fmax(
-                bounds[uncertain], self._tangents(inside, is_free, self._descended(is_free, touching_points[uncertain]))
+                bounds[uncertain],
+                self._tangents(members, is_free, self._descended(is_free, touching_points[uncertain])),
             )
         return bounds
 
-    def _tangents(self, inside: Array, free: Members, z: Array) -> Array:
-        """Compute `least` by the tangents at z (n, k), which may be any floats from 0 to 1."""
+    def _tangents(self, members: Array, is_free: Members, z: Array) -> Array:
+        """Compute `node_bounds` by the tangents at z (n, k), which may be any floats from 0 to 1."""
         gradient = z @ self.square
-        constant = self.constant - (z * gradient).sum(axis=1) - self.wrong
+        constant = self.constant - (z * gradient).sum(axis=1) - self.rounding_error
         gradient = 2 * gradient + self.linear
-        constant = constant + np.where(inside > 0, gradient, 0.0).sum(axis=1)
+        constant = constant + np.where(members > 0, gradient, 0.0).sum(axis=1)
         # The largest decrease by the inputs from each place on.
-        suffix = np.cumsum(np.where(free, np.minimum(gradient, 0.0), 0.0)[:, ::-1], axis=1)[:, ::-1]
-        bounds = np.where(free, constant[:, None] + gradient, np.inf)
+        suffix = np.cumsum(np.where(is_free, np.minimum(gradient, 0.0), 0.0)[:, ::-1], axis=1)[:, ::-1]
+        bounds = np.where(is_free, constant[:, None] + gradient, np.inf)
         bounds[:, :-1] += suffix[:, 1:]
         return np.column_stack([constant + suffix[:, 0], bounds])
 
     def _descended(self, free: Members, z: Array) -> Array:
         """Move points toward the minimum of f, by accelerated projected gradients."""
-        current, ahead, momentum = z, z, 1.0
+        current, extrapolated, momentum = z, z, 1.0
         for _ in range(DESCENT_STEPS):
-            moved = np.where(free, np.clip(ahead - (2 * ahead @ self.square + self.linear) / self.bend, 0.0, 1.0), z)
+            next_point = np.where(
+                free, np.clip(extrapolated - (2 * extrapolated @ self.square + self.linear) / self.bend, 0.0, 1.0), z
+            )
             next_momentum = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            ahead = moved + (momentum - 1) / next_momentum * (moved - current)
-            current, momentum = moved, next_momentum
+            extrapolated = next_point + (momentum - 1) / next_momentum * (next_point - current)
+            current, momentum = next_point, next_momentum
         return current
 
     @cached_property
@@ -236,11 +241,14 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """The result of a search: no set gains more than `most`; `sets` (n, k) gain, best first; `complete` if no node is
-    open.
+    """The result of a search.
+
+    - `max_gain` : no set gains more than this.
+    - `sets` : (n, k) sets that gain, best first.
+    - `complete` : True if no node is open.
     """
 
-    most: float
+    max_gain: float
     sets: Members
     complete: bool
 
@@ -256,17 +264,17 @@ def walk(form: Form, nodes: int, count: int = 0) -> Walk:
         if len(sets) > NODES_PER_BATCH:
             open_nodes.append((sets[NODES_PER_BATCH:], last[NODES_PER_BATCH:]))
             sets, last = sets[:NODES_PER_BATCH], last[:NODES_PER_BATCH]
-        sorted_ = np.argsort(last, kind="stable")
-        sets, last = sets[sorted_], last[sorted_]
-        inside = sets.astype(np.float64)
-        masses = form.masses(inside)
-        lower_bounds = form.least(inside, last)
+        last_order = np.argsort(last, kind="stable")
+        sets, last = sets[last_order], last[last_order]
+        members = sets.astype(np.float64)
+        masses = form.masses(members)
+        lower_bounds = form.node_bounds(members, last)
         price = _price(lower_bounds[:, 0], masses)
         nodes_seen += len(price)
-        is_open = ~(price <= max(bound, IGNORED_PRICE_FRACTION * form.paid)) & (nodes_seen <= nodes)
+        is_open = ~(price <= max(bound, IGNORED_PRICE_FRACTION * form.price_scale)) & (nodes_seen <= nodes)
         bound = max(bound, float(price[~is_open].max(initial=0.0)))
         sets, masses = sets[is_open], masses[is_open]
-        own_prices = _price(form.values(inside[is_open]), masses)
+        own_prices = _price(form.values(members[is_open]), masses)
         bound = max(bound, float(own_prices.max(initial=0.0)))
         if count:
             paying_sets, gains = (
@@ -277,7 +285,7 @@ def walk(form: Form, nodes: int, count: int = 0) -> Walk:
             paying_sets, gains = paying_sets[best], gains[best]
         # A part that the tangent of the node already decides is dropped.
         part_prices = _price(lower_bounds[is_open, 1:], masses[:, None])
-        is_open_part = ~(part_prices <= max(bound, IGNORED_PRICE_FRACTION * form.paid))
+        is_open_part = ~(part_prices <= max(bound, IGNORED_PRICE_FRACTION * form.price_scale))
         bound = max(bound, float(part_prices[~is_open_part].max(initial=0.0)))
         parent, new_member = np.nonzero(is_open_part)
         children = sets[parent]
@@ -302,7 +310,7 @@ class Sizes(ByValue):
 
     words: ClassVar[str] = "the sizes of the sets of"
 
-    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+    def gain_bound(self, charges: Charges, epsilon: Enclosure) -> float:
         """Bound the gain of every pattern; inf for prices of pairs."""
         if charges.pairs.any():
             return math.inf

@@ -200,7 +200,7 @@ def _proofs(
             yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + margin))
     criterion, heights = utility.criterion, generated.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
-    kernel_values = criterion.worth(kernel, prior)
+    kernel_values = criterion.row_values(kernel, prior)
     for _ in problem.deadline.inner.rounds(range(MAX_SHARPENING_ROUNDS)):
         try:
             rows, pairs, refined = least_multipliers(kernel, prior, columns.values(heights), eta, kernel_values)

@@ -1,8 +1,11 @@
 """All proportions of a questionnaire at a uniform pilot -> its best channel, nearly in closed form, by symmetry.
 
 No answer of a question differs from another. So a column is used with all its images: its questions' answers in any
-order, and questions of one size and weight in any order. A column's information about the questions of a kind i is A_i
-= sum_j sum_x (E[q | x_j = x] / E q - 1)^2 / k_j^2, and for fractions w_y of the images of columns y
+order, and questions of one size and weight in any order. A column's information about the questions of a kind i is
+
+    A_i = sum_j sum_x (E[q | x_j = x] / E q - 1)^2 / k_j^2,
+
+and for fractions w_y of the images of columns y
 
     value = min over w of sum_i (n_i g_i)^2 / sum_y w_y A_{y,i} = max over z of (sum_i n_i g_i sqrt(z_i))^2,
     g_i = sqrt(weight) (k_i - 1)/k_i,       subject to   sum_i z_i A_{y,i} <= 1 for every column y,
@@ -51,7 +54,7 @@ from ldpopt.values.distribution import Array, Index, positive, positive_epsilon
 MAX_INPUTS, MAX_ANSWERS = 1024, 16
 MAX_IMAGES = 13_000  # Columns with more images are not used.
 MAX_PRICING_ROUNDS = 40
-RANDOM_STARTS = 300  # Random directions from which a round searches columns.
+RANDOM_STARTS = 300  # Random directions that a round searches columns from.
 
 
 @dataclass(frozen=True)
@@ -99,13 +102,13 @@ class SymmetricMarginals(Method, reference="[KW]", solves=FisherInformation, pre
                 symmetric.images(s) if share > 0 else columns_in_use[:0]
                 for s, share in zip(columns_in_use, weights, strict=True)
             ]
-            if not (is_large := np.array([len(own) > MAX_IMAGES for own in column_images])).any():
+            if not (is_large := np.array([len(images) > MAX_IMAGES for images in column_images])).any():
                 break
             columns_in_use = columns_in_use[~is_large]
         ratio = math.exp(epsilon * log_scale(epsilon))
         parts = [
-            np.where(own, ratio, 1.0).T * (share / len(own) / np.where(own[0], ratio, 1.0).mean())
-            for own, share in zip(column_images, weights, strict=True) if len(own)
+            np.where(images, ratio, 1.0).T * (share / len(images) / np.where(images[0], ratio, 1.0).mean())
+            for images, share in zip(column_images, weights, strict=True) if len(images)
         ]  # fmt: skip
         kernel = symmetric.kernel(kappas)
 
@@ -131,12 +134,14 @@ def respondents_kernel(
 ) -> tuple[Array, SymmetricScores]:
     """Compute the numbers that prove the best bound on the respondents of a questionnaire at a uniform pilot [KW].
 
-    shape : the number of answers of each question. variances : for each question, the variance that the estimate of
-    each of its proportions may have. epsilon : in nats. deadline : when the search for columns ends.
+    - `shape` : the number of answers of each question.
+    - `variances` : for each question, the variance that the estimate of each of its proportions may have.
+    - `epsilon` : in nats.
+    - `deadline` : when the search for columns ends.
 
     Returns K, shape (answers of all questions, cells), and the proof of the most that |K u_y|^2 can be for a column
-    u_y, as `EquivalenceDual` takes them. Raises `InvalidInput` for values out of range, and
-    `SolverError` where no solver succeeds.
+    u_y, as `EquivalenceDual` takes them. Raises `InvalidInput` for values out of range, and `SolverError` where no
+    solver succeeds.
 
     >>> kernel, scores = respondents_kernel((2, 2), [1e-4, 1e-4], 1.0)
     >>> kernel.shape
@@ -149,14 +154,14 @@ def respondents_kernel(
     symmetric = _SymmetricProgram(Marginals(shape, weights), ratio, limited=True)
     _, kappas, level = symmetric.generated(deadline)
     rows = [
-        (np.eye(k)[own].T - 1 / k) * kappas[kind]
-        for k, own, kind in zip(shape, symmetric.cells, symmetric.kinds, strict=True)
+        (np.eye(k)[answers].T - 1 / k) * kappas[kind]
+        for k, answers, kind in zip(shape, symmetric.cells, symmetric.kinds, strict=True)
     ]  # fmt: skip
     return np.vstack(rows) / symmetric.cells.shape[1], SymmetricScores(level, shape)
 
 
 class _Solved(NamedTuple):
-    """The columns of a pool, (kinds,) kappas at which none of them exceeds 1, and the number of the round."""
+    """The columns of a pool, (kinds,) kappas that leave none of them above 1, and the number of the round."""
 
     pool: Members
     kappas: Array
@@ -177,23 +182,23 @@ class _SymmetricProgram(WithoutBounds):
     def generated(self, deadline: Deadline) -> tuple[Members, Array, float]:
         """Generate columns.
 
-        Also returns (kinds,) kappas at which none exceeds 1, and a level just above all of them.
+        Also returns (kinds,) kappas that leave none above 1, and a level just above all of them.
         """
         generated: GeneratedColumns[Members, _Solved, None]
         generated = generate(self, self, self.first(), MAX_PRICING_ROUNDS, deadline=deadline)
         sets, kappas = generated.pool, generated.solution.kappas
-        return sets, kappas, float((self.told(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
+        return sets, kappas, float((self.information(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
 
     def solve(self, pool: Members, number: int) -> _Solved:
         """Solve for the best weights of the columns of `pool`."""
         return _Solved(pool, self.weighed(pool)[0], number)
 
-    def price(self, solved: _Solved) -> Members:
+    def price(self, solution: _Solved) -> Members:
         """Find new columns that gain, largest gain first; none if the largest is too small."""
         candidates = new_rows(
-            self.search(solved.kappas, solved.pool, np.random.default_rng(solved.number)), solved.pool
+            self.search(solution.kappas, solution.pool, np.random.default_rng(solution.number)), solution.pool
         )
-        gains = self.told(candidates) @ solved.kappas**2 - 1
+        gains = self.information(candidates) @ solution.kappas**2 - 1
         joining = np.argsort(-gains, kind="stable")[:20]
         return candidates[joining] if gains.max(initial=0.0) > JOINING_GAIN else candidates[:0]
 
@@ -215,21 +220,21 @@ class _SymmetricProgram(WithoutBounds):
         return np.stack(np.unravel_index(np.arange(math.prod(shape)), shape))
 
     @cached_property
-    def each(self) -> Array:
+    def contrast_weights(self) -> Array:
         """The g_j, (questions,)."""
         return np.asarray(np.sqrt(self.weights) * (1 - 1 / np.array(self.criterion.shape)))
 
     @cached_property
     def gains(self) -> Array:
         """The n_i g_i, (kinds,)."""
-        return np.bincount(self.kinds, self.each).astype(np.float64)
+        return np.bincount(self.kinds, self.contrast_weights).astype(np.float64)
 
     @cached_property
     def limits(self) -> Array:
         """The n_i g_i^2 / k_i, (kinds,)."""
-        return np.bincount(self.kinds, self.each**2 / self.criterion.shape).astype(np.float64)
+        return np.bincount(self.kinds, self.contrast_weights**2 / self.criterion.shape).astype(np.float64)
 
-    def told(self, sets: Members) -> Array:
+    def information(self, sets: Members) -> Array:
         """Compute (n, kinds) the information of columns about the questions of each kind."""
         columns = np.where(sets, self.ratio, 1.0).reshape(-1, *self.criterion.shape)
         columns = columns / columns.mean(axis=tuple(range(1, columns.ndim)), keepdims=True)
@@ -255,17 +260,17 @@ class _SymmetricProgram(WithoutBounds):
             sizes.append([(0, 0), *product(range(1, number + 1), range(1, answers))])
         sets = []
         for combination in product(*sizes):
-            inside = np.ones(self.cells.shape[1], dtype=bool)
+            is_member = np.ones(self.cells.shape[1], dtype=bool)
             for kind, (number, answers) in enumerate(combination):
-                inside &= (self.cells[np.flatnonzero(self.kinds == kind)[:number]] < answers).all(axis=0)
-            sets.append(inside)
+                is_member &= (self.cells[np.flatnonzero(self.kinds == kind)[:number]] < answers).all(axis=0)
+            sets.append(is_member)
         return np.unique(np.array([members for members in sets if not members.all()]), axis=0)
 
     def weighed(self, sets: Members) -> tuple[Array, Array]:
         """Solve for (kinds,) the roots of the best z, and (n,) the fractions of the columns."""
         import cvxpy as cp
 
-        information = self.told(sets)
+        information = self.information(sets)
         largest = information.max(axis=0)
         # Only columns that tell as much as some other one of everything can be used.
         useful = np.flatnonzero((information / largest).max(axis=1) > 1e-6)
@@ -298,7 +303,7 @@ class _SymmetricProgram(WithoutBounds):
     def search(self, kappas: Array, sets: Members, rng: np.random.Generator) -> Members:
         """Find (n, K) the end sets of climbs from the best of `sets` and from random directions."""
         kernel = self.kernel(kappas)
-        best = sets[np.argsort(-(self.told(sets) @ kappas**2), kind="stable")[:100]]
+        best = sets[np.argsort(-(self.information(sets) @ kappas**2), kind="stable")[:100]]
         columns = np.where(best, self.ratio, 1.0)
         starts = columns @ kernel.T / columns.mean(axis=1)[:, None]
         random_starts = rng.normal(size=(RANDOM_STARTS, len(kernel))) * rng.exponential(
@@ -328,12 +333,12 @@ class _SymmetricProgram(WithoutBounds):
                 cells = self.cells.copy()
                 cells[[j, previous[-1]]] = cells[[previous[-1], j]]
                 permutations.append(np.ravel_multi_index(tuple(cells), shape))
-        seen = {members.tobytes()}
+        image_keys = {members.tobytes()}
         new_images = members[None]
-        while len(new_images) and len(seen) <= MAX_IMAGES:
+        while len(new_images) and len(image_keys) <= MAX_IMAGES:
             candidates = np.unique(np.vstack([new_images[:, turn] for turn in permutations]), axis=0)
-            new_images = np.array([image for image in candidates if image.tobytes() not in seen]).reshape(
+            new_images = np.array([image for image in candidates if image.tobytes() not in image_keys]).reshape(
                 -1, len(members)
             )
-            seen |= {image.tobytes() for image in new_images}
-        return np.frombuffer(b"".join(sorted(seen)), dtype=bool).reshape(-1, len(members))
+            image_keys |= {image.tobytes() for image in new_images}
+        return np.frombuffer(b"".join(sorted(image_keys)), dtype=bool).reshape(-1, len(members))

@@ -55,15 +55,13 @@ MAX_PRICING_ROUNDS, MAX_ROUNDS_NEAR_BOUND = (
     100,
     8,
 )  # The most rounds of pricing, and where they begin near the best columns
-COLUMNS_PER_INPUT = 8  # The columns, for each input, with which a search begins that knows a bound
+COLUMNS_PER_INPUT = 8  # First columns, for each input, of a search that knows a bound
 MAX_COLUMNS_PER_ROUND = 150
-RANDOM_STARTS = (
-    400  # Random directions from which a round's search for columns starts, besides those of the columns in use
-)
+RANDOM_STARTS = 400  # Random directions that start a round's search for columns, besides those of the columns in use
 RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = (
     30,
     1500,
-)  # Random directions, for each input and in all, from which the first columns are found
+)  # Random directions, for each input and in all, that start the search for the first columns
 # The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
 # units of the tolerance.
 FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 30, 0.03
@@ -120,7 +118,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         relaxation: AnyRelaxation | None = None
         is_last, previous_value = False, -math.inf
         if (paired := program.paired(FINAL_GAP * tolerance)) is not None:
-            sets_near_bound, accuracy = program.near(paired, COLUMNS_PER_INPUT * k, rng), 0.0
+            sets_near_bound, accuracy = program.draw_near_bound(paired, COLUMNS_PER_INPUT * k, rng), 0.0
             sets = np.unique(np.vstack([sets, sets_near_bound]), axis=0)
         rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired is None else MAX_ROUNDS_NEAR_BOUND
         for _ in problem.deadline.rounds(range(rounds)):
@@ -132,10 +130,10 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                     raise
                 break  # columns or weights are too far apart: the result of the round before stands
             priced_sets = sets
-            if is_last := paired is not None and paired.least >= (1 - tolerance / 2) * program.value(solution):
+            if is_last := paired is not None and paired.bound >= (1 - tolerance / 2) * program.value(solution):
                 break
             new_sets = program.search(solution, sets, rng)
-            largest_gain = program.most(solution, sets, new_sets)
+            largest_gain = program.largest_gain(solution, sets, new_sets)
             is_last = accuracy <= FINAL_GAP * tolerance and (
                 largest_gain <= PRICE_MARGIN * tolerance or not len(new_sets)
             )
@@ -149,21 +147,21 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             if is_last:
                 if isinstance(program.criterion, MVOptimal):
                     paired = program.paired(FINAL_GAP * tolerance, solution)
-                raised = program.raised(solution, sets, PRICE_MARGIN * tolerance)
-                relaxation, gaining_sets = program.shown(raised, problem.deadline.left is None)
+                raised_solution = program.raise_prices(solution, sets, PRICE_MARGIN * tolerance)
+                relaxation, gaining_sets = program.check_prices(raised_solution, problem.deadline.left is None)
                 if not len(new_sets := new_rows(gaining_sets, sets)):
                     break
-                largest_gain = program.most(solution, new_sets)
+                largest_gain = program.largest_gain(solution, new_sets)
             accuracy = max(accuracy / 10, largest_gain / ACCURACY_DIVISOR)
             sets, start = (
                 np.vstack([sets, new_sets]),
-                solution.central.joined(np.ones(len(sets), dtype=bool), len(new_sets)),
+                solution.central.with_columns(np.ones(len(sets), dtype=bool), len(new_sets)),
             )
         with suppress(SolverError):
             if not is_last:  # Out of time, or settled at a coarser accuracy.
                 solution, priced_sets = program.solve(sets, FINAL_GAP * tolerance, start), sets
         if relaxation is None:
-            raised = program.raised(solution, priced_sets, PRICE_MARGIN * tolerance)
+            raised_solution = program.raise_prices(solution, priced_sets, PRICE_MARGIN * tolerance)
         mixture = Mixture(
             np.where(priced_sets, columns.epsilon, 0.0), program.fewer(solution, priced_sets), NEGLIGIBLE_EXACT
         )
@@ -172,11 +170,13 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (utility, reduced_problem.constraints, channel, utility.prior)
             if paired is not None:
-                yield EquivalenceDual(*fields, paired.kernel, paired.rows, raised.pairs, paired.relaxed)
+                yield EquivalenceDual(*fields, paired.kernel, paired.rows, raised_solution.pairs, paired.relaxed)
             if relaxation is not None:
-                yield EquivalenceDual(*fields, raised.kernel, raised.rows, raised.pairs, relaxation)
+                yield EquivalenceDual(
+                    *fields, raised_solution.kernel, raised_solution.rows, raised_solution.pairs, relaxation
+                )
             # Scores of one second moment in all directions, and prices in proportion to the law.
-            yield EquivalenceDual(*fields, program.whitened(), utility.prior, raised.pairs, Scarf())
+            yield EquivalenceDual(*fields, program.whitened(), utility.prior, raised_solution.pairs, Scarf())
 
         description = f"thresholds of scores in {len(solution.kernel)} directions, {len(priced_sets)} generated"
         shortfall = "the bound is rigorous but not within the tolerance"
@@ -188,7 +188,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
 
 
 def tolerance_for(inputs: int) -> float:
-    """Return the relative gap at which a design for that many inputs is certified."""
+    """Return the relative gap of a certified design for that many inputs."""
     return CERTIFIED_GAP if inputs <= FINE_INPUTS else COARSE_GAP
 
 
@@ -263,7 +263,7 @@ class _Program:
         order = np.argsort(-gains, kind="stable")[:MAX_COLUMNS_PER_ROUND]
         return sets[order[gains[order] > 0]]
 
-    def most(self, solution: SurveySolution, *sets: Members) -> float:
+    def largest_gain(self, solution: SurveySolution, *sets: Members) -> float:
         """Compute the largest gain of a column, or 0, relative to the criterion."""
         gains = (float(self.gains(solution, group).max(initial=0.0)) for group in sets)
         return max(0.0, *gains) / float(solution.rows.sum())
@@ -287,20 +287,21 @@ class _Program:
         moments = np.hstack([np.ones((len(sets), 1)), units, products, squares])
         return replace(solution, theta=reduce_weights(moments, solution.theta * mass) / mass)
 
-    def raised(self, solution: SurveySolution, sets: Members, margin: float) -> SurveySolution:
+    def raise_prices(self, solution: SurveySolution, sets: Members, margin: float) -> SurveySolution:
         """Raise the prices above the value of the columns of `sets`, with an even kernel.
 
         margin : the relative margin of the prices.
         """
         solution = self.evened(solution)
-        level = (self.most(solution, sets) + margin) * float(solution.rows.sum())
+        level = (self.largest_gain(solution, sets) + margin) * float(solution.rows.sum())
         return replace(solution, rows=solution.rows + level * self.prior)
 
-    def shown(self, solution: SurveySolution, is_long_allowed: bool) -> tuple[AnyRelaxation | None, Members]:
+    def check_prices(self, solution: SurveySolution, is_long_allowed: bool) -> tuple[AnyRelaxation | None, Members]:
         """Prove that no column gains, or find columns that do.
 
-        There is no proof and no column if the search is too long. is_long_allowed : True if a search may take about a
-        minute.
+        If the search is too long, it returns no proof and no column.
+
+        - `is_long_allowed` : True if a search may take about a minute.
         """
         charges = Charges.of(FLOAT.of(solution.kernel), self.prior, solution.rows, solution.pairs)
         epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), solution.kernel.shape
@@ -321,7 +322,7 @@ class _Program:
                 return thresholds, self.climbed(solution, directions)
         return None, np.zeros((0, k), dtype=bool)
 
-    def told(self, solution: SurveySolution) -> Array:
+    def kernel_products(self, solution: SurveySolution) -> Array:
         """Compute (d,) K_j . F_j.
 
         The criterion is their sum, or the root of the sum of squares for the largest, squared.
@@ -330,7 +331,7 @@ class _Program:
 
     def value(self, solution: SurveySolution) -> float:
         """Compute the criterion."""
-        products = self.told(solution)
+        products = self.kernel_products(solution)
         square = products @ products if isinstance(self.criterion, MVOptimal) else products.sum() ** 2
         return float(square / solution.rows.sum())
 
@@ -341,7 +342,7 @@ class _Program:
         """
         scale = np.ones(self.factor.shape[1])
         if isinstance(self.criterion, MVOptimal):
-            products = scale if solution is None else np.abs(self.told(solution))
+            products = scale if solution is None else np.abs(self.kernel_products(solution))
             scale = products / np.linalg.norm(products)
         if not BOXED_DIRECTIONS < np.linalg.matrix_rank(self.factor * scale) < len(self.prior) - 1:
             return None
@@ -349,9 +350,9 @@ class _Program:
         shape = getattr(self.criterion, "shape", ())
         return paired_dual(self.prior, self.ratio, self.factor * scale, accuracy, shape, enough_bound, self.deadline)
 
-    def near(self, paired: PairedDual, count: int, rng: np.random.Generator) -> Members:
+    def draw_near_bound(self, paired: PairedDual, count: int, rng: np.random.Generator) -> Members:
         """Find up to `count` sets whose value nearly reaches their price in a bound."""
-        directions = rng.normal(size=(MAX_RANDOM_SETS, len(paired.kernel))) * math.sqrt(paired.least)
+        directions = rng.normal(size=(MAX_RANDOM_SETS, len(paired.kernel))) * math.sqrt(paired.bound)
         sets, gains = climb(paired.kernel, paired.rows, self.prior, self.ratio, directions)
         sets, index = np.unique(sets, axis=0, return_index=True)
         return sets[np.argsort(-gains[index], kind="stable")[:count]]
@@ -366,7 +367,7 @@ class _Program:
         return np.asarray((root[:, None] * (left @ right)).T)
 
     def evened(self, solution: SurveySolution) -> SurveySolution:
-        """Make the kernel symmetric in every yes/no question with a symmetric pilot.
+        """Average the kernel with its mirror image in every yes/no question with a symmetric pilot.
 
         The mean of a kernel and of its mirror image is as good. Its proof needs half of the directions.
         """
@@ -385,7 +386,7 @@ class _Program:
     def solve(self, sets: Members, accuracy: float, start: Central | None) -> SurveySolution:
         """Solve for the best weights of the columns of `sets`.
 
-        Also returns the centered kernel and prices at which none of them gains.
+        Also returns the centered kernel and prices that leave none of them a gain.
         """
         gain = min(self.ratio - 1, 1.0)  # columns of nearly equal entries are spread out
         units = (self.units(sets) - 1) / gain

@@ -78,7 +78,7 @@ def _initial_sets(dual: SurveyDual, count: int, rng: np.random.Generator) -> Mem
     sets = [np.eye(k, dtype=bool)]
     if math.comb(k, 2) <= MAX_PAIRS_ADDED:
         sets.append(np.array([np.isin(np.arange(k), pair) for pair in combinations(range(k), 2)]))
-    return np.unique(np.vstack([*sets, dual.drawn(count, rng)]), axis=0)
+    return np.unique(np.vstack([*sets, dual.draw_sets(count, rng)]), axis=0)
 
 
 def equivalence_dual(problem: Problem, channel: Channel, dual: SurveyDual) -> EquivalenceDual:
@@ -158,7 +158,7 @@ class SampledColumns(
         (epsilon, dual), k = _epsilon_and_dual(problem), problem.utility.size
         sets = _initial_sets(dual, self.columns or 2000 + 100 * k, generator(self.rng, 0))
         columns, mass = dual.columns(sets)
-        enough_value = dual.least * (1 + DESCENT_GAP)
+        enough_value = dual.bound * (1 + DESCENT_GAP)
         weights = mirror_descent(
             columns, dual.factor, MAX_DESCENT_STEPS, COARSE_GAP / 100, enough_value, deadline=problem.deadline
         )
@@ -182,14 +182,14 @@ MAX_SMALL_SET_CATEGORIES = 64  # The program's time grows with the sixth power.
 class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", preference=130):
     """A design for estimation whose reports favour few of many categories each, priced by branch and bound.
 
-    It minimizes a sum of variances, under `LocalDP` alone. The best reports favor sets of about
-    k / (exp(epsilon) + 1) of the k categories. If such a set is small, for instance 4 of 64, a search through some
-    million sets finds all that could improve the design. Columns are generated as for few categories, and the last
-    search is the proof (`estimation.branches`). It takes 25 to 64 categories, each with positive probability, and an
-    epsilon of at most 4 at which the best sets are small: from 2 on for 32 categories, from 3 for 48, from 4 for 64.
+    It minimizes a sum of variances, under `LocalDP` alone. The best reports favor sets of about k / (exp(epsilon) + 1)
+    of the k categories. If such a set is small, for instance 4 of 64, a search through some million sets finds all that
+    could improve the design. Columns are generated as for few categories, and the last search is the proof
+    (`estimation.branches`). It takes 25 to 64 categories, each with positive probability, and an epsilon of at most 4
+    that makes the best sets small. That is from 2 on for 32 categories, from 3 for 48, and from 4 for 64.
 
-    sets : about how many sets a search may look at. With 2e7 it takes 56 categories at epsilon = 3, and 40 at 2, in two
-    minutes. If a search would need more, sets are drawn at random instead, as by `SampledColumns`.
+    - `sets` : about how many sets a search may look at. With 2e7 it takes 56 categories at epsilon = 3, and 40 at 2, in
+      two minutes. If a search would need more, sets are drawn at random instead, as by `SampledColumns`.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, optimal_channel
     >>> design = optimal_channel(FisherInformation(np.arange(1.0, 27.0) / 351), LocalDP(3.0))
@@ -236,19 +236,27 @@ class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", p
         heavy_sets = sets[np.argsort(-weights, kind="stable")[: k * k // 2]]
         first = np.unique(np.vstack([heavy_sets, np.eye(k, dtype=bool)]), axis=0)
         task = MixtureTask(utility.criterion, prior, columns, None, 10 * SMALL_SETS_GAP, problem.deadline)
-        generated = replace(task.newton(np.where(first, epsilon, 0.0)), least=NEGLIGIBLE_WEIGHT)
+        generated = replace(task.newton(np.where(first, epsilon, 0.0)), negligible_weight=NEGLIGIBLE_WEIGHT)
         reduced, solution = (
             generated.fewer(utility, columns, None) if k <= MAX_CATEGORIES_REDUCED else generated,
             generated.solution,
         )
         margin = 1.01 * columns.reached + SETTLED_PRICE * float(solution.rows.sum())
-        raised = replace(solution, rows=solution.rows + margin * prior)
+        raised_solution = replace(solution, rows=solution.rows + margin * prior)
 
-        def prove(stated: Problem, channel: Channel) -> Iterator[Certificate]:
-            fields = (stated.utility, stated.constraints, channel, prior, raised.kernel, raised.rows, raised.pairs)
-            gram = prices_at(prior, raised, columns).gram
-            yield EquivalenceDual(*fields, Branches.convex(gram, raised.rows, prior, dual.squares))
-            yield equivalence_dual(stated, channel, dual)
+        def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
+            fields = (
+                reduced_problem.utility,
+                reduced_problem.constraints,
+                channel,
+                prior,
+                raised_solution.kernel,
+                raised_solution.rows,
+                raised_solution.pairs,
+            )
+            gram = prices_at(prior, raised_solution, columns).gram
+            yield EquivalenceDual(*fields, Branches.convex(gram, raised_solution.rows, prior, dual.squares))
+            yield equivalence_dual(reduced_problem, channel, dual)
 
         description = f"column generation over staircase patterns of small sets, {len(generated.heights)} kept"
         matrix = reduced.matrix(columns, log_scale(epsilon))

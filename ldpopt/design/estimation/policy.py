@@ -42,7 +42,7 @@ from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.values.distribution import Array
 
 UNLIMITED_LOG_RATIO = 35.0  # Represents no limit, in nats: entries of exp(-35) are as good as 0.
-MAX_STARTS = 64  # Columns from which a search starts.
+MAX_STARTS = 64  # Columns that a search starts from.
 COLUMNS_MOVED_AT_ONCE = 32
 
 
@@ -58,8 +58,8 @@ def first_columns(limits: Array) -> Array:
     members = np.vstack([np.eye(k, dtype=bool), *sets])
     members = members[members.any(axis=1)]
     # The highest column that is 0 on a set, and the lowest.
-    peaks = np.array([-finite[inside].min(axis=0) for inside in members])
-    valleys = np.array([finite[:, inside].min(axis=1) for inside in members])
+    peaks = np.array([-finite[is_member].min(axis=0) for is_member in members])
+    valleys = np.array([finite[:, is_member].min(axis=1) for is_member in members])
     return np.unique(_shift_to_zero(np.vstack([np.zeros((1, k)), peaks, valleys])), axis=0)
 
 
@@ -109,9 +109,9 @@ def _best_move(limits: Array, prices: Prices, heights: Array) -> tuple[Array, Ar
         axis=1,
     )
     is_between = moved_sets[:, :, :, None] & ~moved_sets[:, :, None, :]
-    up = np.where(is_between, slacks[:, None], np.inf).min(axis=(2, 3))
-    down = np.where(is_between, slacks.transpose(0, 2, 1)[:, None], np.inf).min(axis=(2, 3))
-    shifts = np.concatenate([up, -down], axis=1)
+    upward_step = np.where(is_between, slacks[:, None], np.inf).min(axis=(2, 3))
+    downward_step = np.where(is_between, slacks.transpose(0, 2, 1)[:, None], np.inf).min(axis=(2, 3))
+    shifts = np.concatenate([upward_step, -downward_step], axis=1)
     shifts[~np.isfinite(shifts)] = 0.0
     moved_heights = _shift_to_zero(
         heights[:, None, :] + shifts[:, :, None] * np.concatenate([moved_sets, moved_sets], axis=1)
@@ -180,7 +180,7 @@ class PolicyColumns(ListedColumns, Columns):
 
     exact = True  # The list is complete.
 
-    def most(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
+    def gain_bound(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
         """Bound the largest gain of the listed columns.
 
         Their logarithms are exact multiples of a unit.
@@ -188,7 +188,7 @@ class PolicyColumns(ListedColumns, Columns):
         if charges.pairs.any() and not self.ordered:
             return math.inf
         if not charges.arithmetic.exact:
-            return charges.most(*self.enclosed(FLOAT))
+            return charges.gain_bound(*self.enclosed(FLOAT))
         # Enclosures in floats show which columns may have the largest gain; only these are computed exactly.
         kernel, prior = (FLOAT.between(part.lower, part.upper) for part in (charges.kernel, charges.prior))
         floats, (base, rise) = Charges(kernel, prior, charges.rows, charges.pairs), self.enclosed(FLOAT)
@@ -197,7 +197,7 @@ class PolicyColumns(ListedColumns, Columns):
         low, high = (
             np.concatenate([np.asarray(getattr(part, end)) for part in block_gains]) for end in ("lower", "upper")
         )
-        return charges.most(*self.enclosed(charges.arithmetic, np.flatnonzero(high >= low.max())))
+        return charges.gain_bound(*self.enclosed(charges.arithmetic, np.flatnonzero(high >= low.max())))
 
 
 class SearchedColumns(Columns):
@@ -220,9 +220,9 @@ class SearchedColumns(Columns):
 
     exact = False  # The columns cannot all be priced.
 
-    def most(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
+    def gain_bound(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
         """Bound the gain of every column, by a relaxation with products of two limits."""
-        return relaxation.most(charges, self.limits) if isinstance(relaxation, PolicyRelaxation) else math.inf
+        return relaxation.gain_bound(charges, self.limits) if isinstance(relaxation, PolicyRelaxation) else math.inf
 
 
 def pricing(k: int, rows: float, constraints: Sequence[Any], relaxation: Any) -> Work:

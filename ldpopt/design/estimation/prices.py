@@ -5,13 +5,12 @@ For a column s the gain per unit of probability is
     v(s) = (|K s|^2 / (s.p) - lambda.s - sum_{x,x'} nu[x,x'] (s_x - s_x')_+) / (s.p),
 
 with K centered at p, so that K 1 = 0. With t >= v over all columns, sum lambda + eta sum nu + t bounds sum_y w_y |K
-u_y|^2 over every channel that meets the constraints: rows sum to one, and so do the probabilities s.p. Under plain LDP
-the patterns S (E = exp(epsilon) on a set, 1 elsewhere) are enough, because every column is a sum of patterns and S^T G
-S / (S.p), G = K^T K, is convex and homogeneous. `Charges` encloses gains; `Prices` computes them in floats, for
-searches.
+u_y|^2 over every channel that meets the constraints. Its rows sum to one, and so do the probabilities s.p. Under plain
+LDP the patterns S (E = exp(epsilon) on a set, 1 elsewhere) are enough. Every column is a sum of patterns, and S^T G S /
+(S.p), G = K^T K, is convex and homogeneous. `Charges` encloses gains; `Prices` computes them in floats, for searches.
 
-*One contrast.* For a kernel with one row kappa, a pattern t + a, t = 1/(E - 1), has the information c^2 / m with c =
-kappa.a and m = t + p.a. As c^2 / m = max over s of 2 s c - s^2 m,
+*One contrast.* Let the kernel have one row kappa, and t = 1/(E - 1). A pattern t + a has the information c^2 / m with
+c = kappa.a and m = t + p.a. As c^2 / m = max over s of 2 s c - s^2 m,
 
     gain = max over s of  -s^2 t - t sum lambda + sum over x in a of g_x(s),
     g_x(s) = 2 s kappa_x - s^2 p_x - lambda_x.
@@ -72,7 +71,7 @@ class Charges:
         """The sum of lambda, rounded only once: it is the whole price of a constant column."""
         return self.arithmetic.of(exact_sum(self.rows))
 
-    def most(self, base: Enclosure, rise: Enclosure) -> float:
+    def gain_bound(self, base: Enclosure, rise: Enclosure) -> float:
         """Bound the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
         blocks = (slice(start, start + COLUMNS_PER_BLOCK) for start in range(0, len(base), COLUMNS_PER_BLOCK))
         return float(np.max(np.concatenate([self.prices(base[part], rise[part]).upper for part in blocks])))
@@ -137,12 +136,12 @@ def line_gain_bound(charges: Charges, level: Enclosure) -> float:
     peak_points, peak = kernel / p, np.asarray((kernel.square() / p - rows).upper)
     # An input of the set may lose at most -g_x at an end; one outside may gain its largest g_x.
     edge = np.full((1, len(peak)), np.inf)
-    lost = -np.minimum(np.vstack([-edge, lower_ends]), np.vstack([lower_ends, -edge]))
+    unrealized_gains = -np.minimum(np.vstack([-edge, lower_ends]), np.vstack([lower_ends, -edge]))
     is_reached = (np.asarray(peak_points.lower) <= ends[1:, None]) & (np.asarray(peak_points.upper) >= ends[:-1, None])
     possible_gains = np.where(
         is_reached, peak, np.maximum(np.vstack([-edge, upper_ends]), np.vstack([upper_ends, -edge]))
     )
-    set_errors = np.maximum(np.where(sets, lost, possible_gains), 0.0)
+    set_errors = np.maximum(np.where(sets, unrealized_gains, possible_gains), 0.0)
     if not np.isfinite(set_errors).all():
         return math.inf
     gain_bounds = np.asarray((set_gains + FLOAT.of(set_errors).sum(axis=1)).upper)
@@ -199,12 +198,12 @@ class Prices:
             value = ((gain + constant) / mass - price) / mass
             largest_gain = max(largest_gain, float(value.max()))
             flat = value.ravel()
-            selected = np.flatnonzero(flat > min_gain)
-            if len(selected) > count:
-                selected = selected[np.argpartition(-flat[selected], count)[:count]]
-            if len(selected):
-                sets = np.hstack([first[selected % len(first)], block[selected // len(first)]]) > 0.5
-                best_gains, best_sets = np.append(best_gains, flat[selected]), np.vstack([best_sets, sets])
+            gaining = np.flatnonzero(flat > min_gain)
+            if len(gaining) > count:
+                gaining = gaining[np.argpartition(-flat[gaining], count)[:count]]
+            if len(gaining):
+                sets = np.hstack([first[gaining % len(first)], block[gaining // len(first)]]) > 0.5
+                best_gains, best_sets = np.append(best_gains, flat[gaining]), np.vstack([best_sets, sets])
                 order = np.argsort(-best_gains, kind="stable")[:count]
                 best_gains, best_sets = best_gains[order], best_sets[order]
         return largest_gain, best_sets

@@ -7,17 +7,17 @@
           w >= 0
 
 The first two say that the rows of Q = (w_y S_y / (S_y . p))_y sum to one. Where eta leaves little weight to columns
-other than the constant one, the weights are posed in units of what it leaves, and the constant column takes the rest;
-so the program has the same form at every eta. For several distributions at once, the criterion is the largest of
-theirs, and w belongs to the first of them. The dual values price further columns (`estimation.prices`), with
-lambda = mu_0 p + mu - p (1 . mu).
+other than the constant one, the weights are in units of that remainder, and the constant column takes the rest. So the
+program has the same form at every eta. For several distributions at once, the criterion is the largest of theirs, and w
+belongs to the first of them. The dual values price further columns (`estimation.prices`), with lambda = mu_0 p + mu - p
+(1 . mu).
 
 Fewer weights with the same moments: at most as many as there are moments (Caratheodory).
 
 Multipliers for a proof: `least_multipliers` from columns that are priced, and `relax` where they are too many, by
-semidefinite programs whose answers `estimation.relaxation` proves [Shor]. The relaxation knows of a staircase pattern
-S, with entries 1 and E = exp(epsilon), only its mass and (S_x - 1)(S_x - E) = 0; of a column of a policy graph, only
-products of two limits.
+semidefinite programs whose answers `estimation.relaxation` proves [Shor]. Of a staircase pattern S, with entries 1 and
+E = exp(epsilon), the relaxation knows only its mass and (S_x - 1)(S_x - E) = 0. Of a column of a policy graph it knows
+only products of two limits.
 
 The program of `estimation.program` by Newton's method on weights and prices together.
 
@@ -31,11 +31,11 @@ diagonal d, the Hessian is Phi Phi^T with
 
     Phi_y,ij = z_i z_j (d_i + d_j)^(1/2),    z = v_y in these coordinates,  i <= j,
 
-where products with i < j count twice, and those with d_i = d_j = 0 are left out: F may have few columns. For
--log det J the factor with d is left out; for the largest variance, W = F diag(the multipliers of the limits) F^T.
-Phi has at most k (k + 1) / 2 columns, so that a step costs one product of a thin matrix with itself, however
-many columns S there are. The search can start from the solution for fewer columns: columns that join get little weight
-and much slack, and about ten steps bring all of them back to the central path.
+where products with i < j count twice, and those with d_i = d_j = 0 are left out: F may have few columns. For -log det J
+the factor with d is left out; for the largest variance, W = F diag(the multipliers of the limits) F^T. Phi has at most
+k (k + 1) / 2 columns, so that a step costs one product of a thin matrix with itself, however many columns S there are.
+The search can start from the solution for fewer columns. Columns that join get little weight and much slack, and about
+ten steps bring all of them back to the central path.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def fisher_program(
 
 
 def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
-    """Compute K (r, k) for which K u_y is the best influence of report y.
+    """Compute K (r, k) such that K u_y is the best influence of report y.
 
     Here u_y = q_y / (q_y . p) - 1.
     """
@@ -139,7 +139,7 @@ def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
 def least_multipliers(
     kernel: Array, prior: Array, values: Array, eta: float | None, bound_terms: Array | None
 ) -> tuple[Array, Array, Array]:
-    """Compute multipliers with the least bound for which no column gains.
+    """Compute multipliers with the least bound that leave no column a gain.
 
     They are lambda (k,) and nu (k, k) with least sum lambda + eta sum nu. That is, |K S|^2 / (S.p) <= lambda.S +
     sum_{x<x'} nu[x,x'] (S_x - S_x')_+ for every column S of `values` (n, k), with K centered at p. The rows of the
@@ -196,13 +196,13 @@ def reduce_weights(moments: Array, weights: Array) -> Array:
     w = np.array(weights)
     r = moments.shape[1]
     size = np.abs(moments).max(axis=0)
-    scaled = moments / np.where(size > 0, size, 1.0)
+    scaled_moments = moments / np.where(size > 0, size, 1.0)
     while True:
         positive = np.flatnonzero(w > 0)
         group = np.arange(len(positive)) % (2 * r)
         count = min(len(positive), 2 * r)
         total: Array = np.bincount(group, w[positive], count).astype(np.float64)
-        means = scaled[positive]
+        means = scaled_moments[positive]
         if count < len(positive):  # of every `count`-th row
             padded = np.pad(means * w[positive, None], ((0, -len(positive) % count), (0, 0)))
             means = padded.reshape(-1, count, r).sum(axis=0) / total[:, None]
@@ -271,7 +271,7 @@ def relax_policy(
         caps = cp.Variable(len(x), nonneg=True)
         single = np.zeros((len(x), k, k))
         single[np.arange(len(x)), x, other] = 1.0
-        square_terms = [(-square, shift) for shift, square in map(cone.apart, single)]
+        square_terms = [(-square, shift) for shift, square in map(cone.split_squares, single)]
         form = form + np.array([np.asarray(cone.form(*entry).midpoint).ravel() for entry in square_terms]).T @ caps
         cost = cost + eta * cp.sum(caps)
     square = cp.reshape(form, (k, k), order="C")
@@ -284,8 +284,9 @@ def relax_policy(
 def relax(columns: Columns, gram: Array, prior: Array, eta: float | None) -> tuple[Array, Array, AnyRelaxation]:
     """Compute multipliers with the least bound, and a relaxation where no column gains.
 
-    They are lambda (k,) and nu (k, k) with least sum lambda + eta sum nu; nu is 0 without `eta`. columns : staircase
-    patterns, or those of a policy graph, which have `limits`.
+    They are lambda (k,) and nu (k, k) with least sum lambda + eta sum nu; nu is 0 without `eta`.
+
+    - `columns` : staircase patterns, or those of a policy graph, which have `limits`.
     """
     limits = getattr(columns, "limits", None)
     if limits is not None:
@@ -372,7 +373,7 @@ class Central:
     prices: Array
     level: float
 
-    def joined(self, is_selected: npt.NDArray[np.bool_], count: int) -> Central:
+    def with_columns(self, is_selected: npt.NDArray[np.bool_], count: int) -> Central:
         """Select columns, and append `count` new ones."""
         product = float(self.theta @ self.slack + self.limit_slack @ self.prices) / (
             len(self.theta) + len(self.limit_slack)
@@ -411,9 +412,9 @@ def survey_program(
     point, goal = program.start() if start is None else start, None
     best, smallest_error, stalled_steps = point, np.inf, 0
     for _ in range(MAX_NEWTON_STEPS):
-        neighborhood = program.near(point)
-        if neighborhood.off < smallest_error:
-            best, smallest_error, stalled_steps = point, neighborhood.off, 0
+        neighborhood = program.neighborhood(point)
+        if neighborhood.largest_error < smallest_error:
+            best, smallest_error, stalled_steps = point, neighborhood.largest_error, 0
         elif neighborhood.gap <= 1.5 * accuracy:  # Rounding may mislead at the end.
             stalled_steps += 1
         if smallest_error <= 1.5 * accuracy or stalled_steps > MAX_STALLED_STEPS:
@@ -432,8 +433,8 @@ class _Near:
     - `missing` : (m,) the slack of the limits, less the point's.
     - `used` : (n, m) the columns' consumption of the limits.
     - `gap` : relative to the criterion.
-    - `off` : the largest of the gap and of the relative errors. Errors of rows and limits count 1/`FEASIBILITY_RTOL`
-      times.
+    - `largest_error` : the largest of the gap and of the relative errors. Errors of rows and limits count
+      1/`FEASIBILITY_RTOL` times.
     """
 
     size: float
@@ -443,7 +444,7 @@ class _Near:
     missing: Array
     used: Array
     gap: float
-    off: float
+    largest_error: float
 
 
 class _Program:
@@ -454,7 +455,7 @@ class _Program:
         self.pairs = np.triu_indices(k, 1)
         x, other = self.pairs
         is_capped = eta is not None
-        self.columns, self.prior, self.mass, self.most = columns, prior, columns @ prior, columns.max(axis=1)
+        self.columns, self.prior, self.mass, self.largest_entries = columns, prior, columns @ prior, columns.max(axis=1)
         self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if is_capped else np.zeros((n, 0))
         self.caps = np.full(self.above.shape[1], eta if is_capped else 1.0)
         self.logarithmic = criterion.logarithmic
@@ -501,7 +502,7 @@ class _Program:
         return self.root * np.sqrt(weights) if self.limits else self.root
 
     def kernel(self, information: Array, weights: Array) -> Array:
-        """Compute K (r, k) for which |K S|^2 / (S . p) is minus the slope.
+        """Compute K (r, k) such that |K S|^2 / (S . p) is minus the slope.
 
         For `DOptimal` and centered columns it is |K u|^2.
         """
@@ -523,7 +524,7 @@ class _Program:
         all_slacks, prices = np.append(level - variances, slacks), np.append(weights, products / slacks)
         return Central(theta, slack, size * self.prior, all_slacks, prices, level)
 
-    def near(self, point: Central) -> _Near:
+    def neighborhood(self, point: Central) -> _Near:
         """Compute the criterion and the errors of the equations at a point."""
         limits = self.limits
         size, slope, products, variances, variance_slopes = self.local(point.theta, point.prices[:limits])
@@ -536,7 +537,7 @@ class _Program:
             float(np.abs(slack_error / scale).max(initial=0.0)),
         )
         gap = float(point.theta @ point.slack + point.limit_slack @ point.prices) / size
-        dual_error = float(np.abs((dual - point.slack) / self.most).max()) / size
+        dual_error = float(np.abs((dual - point.slack) / self.largest_entries).max()) / size
         error = max(gap, dual_error, (feasibility_error - 1e-9) / FEASIBILITY_RTOL)
         return _Near(
             size, products, dual, row_shortfall, slack_error, np.hstack([variance_slopes, self.above]), gap, error
@@ -550,7 +551,7 @@ class _Program:
         limits, k = self.limits, len(self.prior)
         mu = goal * neighborhood.size / (len(point.theta) + len(point.limit_slack))
         try:
-            change, d_level, d_theta = self._solved(point, neighborhood, mu)
+            change, d_level, d_theta = self._newton_step(point, neighborhood, mu)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
         d_slack = (mu - point.slack * d_theta) / point.theta - point.slack
@@ -570,13 +571,13 @@ class _Program:
         )
         return next_point, min(primal_length, dual_length)
 
-    def _solved(self, point: Central, neighborhood: _Near, mu: float) -> tuple[Array, float, Array]:
+    def _newton_step(self, point: Central, neighborhood: _Near, mu: float) -> tuple[Array, float, Array]:
         """Solve for the changes of lambda and of the prices together, of the level, and of theta."""
         k, m, limits = len(self.prior), len(point.limit_slack), self.limits
         products, usage = neighborhood.products, neighborhood.used
         ratio, residuals = point.theta / point.slack, mu / point.theta - neighborhood.dual
-        scaled = np.hstack([products, self.columns, usage]) * np.sqrt(ratio)[:, None]
-        gram, right_side = scaled.T @ scaled, scaled.T @ (residuals * np.sqrt(ratio))
+        scaled_factor = np.hstack([products, self.columns, usage]) * np.sqrt(ratio)[:, None]
+        gram, right_side = scaled_factor.T @ scaled_factor, scaled_factor.T @ (residuals * np.sqrt(ratio))
         q = products.shape[1]
         normal, cross = gram[:q, :q], gram[:q, q:]
         normal[np.diag_indices(q)] += 1.0

@@ -14,8 +14,8 @@ whose weight goes to zero. J0 = F (F M F)^(-1/2) F is the information of a chann
 relaxation of `estimation.relaxation` proves the bound, with d as its squares.
 
 `mirror_descent` computes the best mixture of given columns for tr(W J^-1), by entropic mirror descent with exact rows.
-Columns Y = S / (S.p) with probabilities w have rows that sum to one where sum w Y = 1, and the information is J = sum w
-Y Y^T. With W = F F^T, the derivative of tr(W J^-1) by w_y is -|F^T J^-1 Y_y|^2. A step multiplies each w_y by the
+The columns are Y = S / (S.p), with probabilities w. The rows sum to one where sum w Y = 1, and the information is J =
+sum w Y Y^T. With W = F F^T, the derivative of tr(W J^-1) by w_y is -|F^T J^-1 Y_y|^2. A step multiplies each w_y by the
 exponential of that, with a correction that preserves sum w Y. The remainder, r = sum w Y - 1, is removed by w_y (1 -
 Y_y.J^-1 r), which makes the rows exact.
 """
@@ -55,11 +55,11 @@ class SurveyDual:
     target: Array
 
     @property
-    def least(self) -> float:
+    def bound(self) -> float:
         """The bound on tr(W J^-1)."""
         return float(np.trace(self.root) ** 2 / (2 * self.shifts.sum()))
 
-    def drawn(self, count: int, rng: np.random.Generator, eta: float | None = None) -> Members:
+    def draw_sets(self, count: int, rng: np.random.Generator, eta: float | None = None) -> Members:
         """Draw up to `count` sets (n, k) near the best ones.
 
         eta : a cap on total variation, which makes sets smaller.
@@ -80,7 +80,7 @@ def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
     """
     search = _Search(prior, factor, ratio)
     x = search.start()
-    point = search.at(x)
+    point = search.evaluate(x)
     if point is None:
         raise SolverError("bound of a survey design: no multipliers to begin with were found")
     barrier = 0.02 * point.trace / len(prior)
@@ -91,7 +91,7 @@ def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
         length, next_point = 1.0, None
         height = point.height(barrier)
         while length > 1e-8:
-            candidate = search.at(x + length * step)
+            candidate = search.evaluate(x + length * step)
             if candidate is not None and candidate.height(
                 barrier
             ) >= height + 1e-3 * length * expected_gain - 1e-13 * abs(height):
@@ -143,7 +143,7 @@ class _Search:
         shift = np.outer(a, self.prior)
         return np.asarray(np.diag(d) + shift + shift.T - self.bend / d.sum() * np.outer(d, d))
 
-    def at(self, x: Array) -> _DualPoint | None:
+    def evaluate(self, x: Array) -> _DualPoint | None:
         """Compute the point; None if M is not positive definite."""
         k = len(self.prior)
         if not (np.isfinite(x).all() and x[:k].min() > 0):
@@ -172,7 +172,7 @@ class _Search:
             for uniform_part in np.geomspace(0.1, 5, 6):
                 for prior_part in (0.0, *np.geomspace(0.3, 1000, 9), *(self.bend * k * np.geomspace(0.3, 30, 5))):
                     x = np.concatenate([d, uniform_part * d + prior_part * self.prior])
-                    point = self.at(x)
+                    point = self.evaluate(x)
                     if point is None or not point.cost > 0:
                         continue
                     scale, bound = (point.trace / point.cost) ** 2, point.trace**2 / point.cost
@@ -227,7 +227,7 @@ class _Search:
 BALANCING_STEPS = 12  # First steps, which only bring the rows near to one.
 STEPS_PER_CHECK = 5  # Steps between two checks of the value.
 STEP_SIZE = 1.5  # In units of the inverse of the columns' average slope.
-MOMENTUM = 0.85  # The repeated fraction of the last step; it saves four fifths of the steps.
+MOMENTUM_FRACTION = 0.85  # The repeated fraction of the last step; it saves four fifths of the steps.
 
 
 def mirror_descent(
@@ -278,7 +278,7 @@ def mirror_descent(
         slopes = np.einsum("ij,ij->i", scores, scores)
         step_length = pace / float(w @ slopes)
         correction = inverse @ (columns.T @ (w * step_length * slopes) + row_error)
-        log_step = np.clip(step_length * slopes - columns @ correction, -1.0, 1.0) + MOMENTUM * log_step
+        log_step = np.clip(step_length * slopes - columns @ correction, -1.0, 1.0) + MOMENTUM_FRACTION * log_step
         logs = logs + log_step
     return weights
 
@@ -287,19 +287,22 @@ def _inverse(columns: Array, weights: Array) -> Array | None:
     """Invert sum w Y Y^T; None if it has no inverse, or a weight is negative."""
     if not weights.min() >= 0:
         return None
-    scaled = columns * np.sqrt(weights)[:, None]
+    weighted_columns = columns * np.sqrt(weights)[:, None]
     try:
-        inverse = np.linalg.inv(scaled.T @ scaled)  # Of a square: half of the work.
+        inverse = np.linalg.inv(weighted_columns.T @ weighted_columns)  # Of a square: half of the work.
     except np.linalg.LinAlgError:
         return None
     return np.asarray(inverse) if np.isfinite(inverse).all() and np.diag(inverse).min() > 0 else None
 
 
 def best_squares(gram: Array, rows: Array, prior: Array, ratio: float) -> Array:
-    """Compute d (k,) with which the form of `estimation.branches` is convex.
+    """Compute d (k,) that makes the form of `estimation.branches` convex.
 
-    Its least value over real numbers is as large as possible. gram : K^T K (k, k). rows : lambda (k,). ratio : E. A
-    semidefinite program [Shor].
+    Its least value over real numbers is as large as possible, by a semidefinite program [Shor].
+
+    - `gram` : K^T K (k, k).
+    - `rows` : lambda (k,).
+    - `ratio` : E.
     """
     import cvxpy as cp
 

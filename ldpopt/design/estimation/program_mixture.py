@@ -1,4 +1,4 @@
-"""From a criterion and kinds of columns to the best mixture of columns: those that gain at the dual values join [KW].
+"""Find the best mixture of columns for a criterion: columns join that gain at the dual values [KW].
 
 A program over a few columns is solved, and all columns are priced at its dual values. Those whose value exceeds their
 price join it, until none does.
@@ -72,12 +72,12 @@ def no_estimate(problem: Problem) -> str:
 class Mixture:
     """Columns with logarithms `heights` (n, k), their weights and the dual values.
 
-    least : smaller weights, relative to the largest, do not count.
+    negligible_weight : smaller weights, relative to the largest, do not count.
     """
 
     heights: Array
     solution: FisherSolution
-    least: float = NEGLIGIBLE_WEIGHT
+    negligible_weight: float = NEGLIGIBLE_WEIGHT
 
     def used(self, columns: Columns) -> npt.NDArray[np.bool_]:
         """Mark (n,) the columns that count.
@@ -86,8 +86,8 @@ class Mixture:
         """
         values = columns.values(self.heights)
         informative_weight = self.solution.theta * np.ptp(values, axis=1)
-        is_constant = (informative_weight == 0) & (self.solution.theta * values.max(axis=1) > self.least)
-        return np.asarray((informative_weight > self.least * informative_weight.max()) | is_constant)
+        is_constant = (informative_weight == 0) & (self.solution.theta * values.max(axis=1) > self.negligible_weight)
+        return np.asarray((informative_weight > self.negligible_weight * informative_weight.max()) | is_constant)
 
     def fewer(self, utility: FisherInformation, columns: Columns, eta: float | None) -> Mixture:
         """Reduce the mixture to at most k(k+1)/2 + 1 columns with the same information.
@@ -161,7 +161,7 @@ class MixtureTask:
                 return self.of_contrast(contrast)
         if by_newton(criterion, columns, self.eta):
             with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
-                return self.newton(np.vstack([heights, new_rows(self.drawn(criterion.diagonal(k)), heights)]))
+                return self.newton(np.vstack([heights, new_rows(self.draw_columns(criterion.diagonal(k)), heights)]))
         return self.by_cones(heights, 0.9 * self.gap)
 
     def size(self, prices: Prices) -> float:
@@ -191,8 +191,8 @@ class MixtureTask:
         mass = np.asarray(np.bincount(weight_index, prior), dtype=np.float64)
         lower_sets = np.arange(c)[None, :] < np.arange(1, c)[:, None]
         cuts = np.unique(np.vstack([np.zeros((1, c), dtype=bool), lower_sets, ~lower_sets]), axis=0)
-        merged = StaircaseColumns(c, columns.epsilon, columns.line)
-        task = replace(self, criterion=COptimal(weights), prior=mass, columns=merged)
+        merged_columns = StaircaseColumns(c, columns.epsilon, columns.line)
+        task = replace(self, criterion=COptimal(weights), prior=mass, columns=merged_columns)
         mixture = task.by_cones(cuts * columns.epsilon, 0.05 * self.gap)
         solution = mixture.solution
         kernel = solution.kernel[0] - solution.kernel.sum() * mass
@@ -235,28 +235,29 @@ class MixtureTask:
             if round_number == 0 and criterion.limited:  # The variances have weights now.
                 factor = criterion.factor(k)
                 weights = factor**2 @ solution.central.prices[: factor.shape[1]]
-                drawn_heights = self.drawn(np.sqrt(np.maximum(weights, DRAWN_WEIGHT * weights.max())))
+                drawn_heights = self.draw_columns(np.sqrt(np.maximum(weights, DRAWN_WEIGHT * weights.max())))
                 new_heights = np.vstack([new_heights, new_rows(drawn_heights, np.vstack([heights, new_heights]))])
             is_idle = solution.central.slack > LEAVING_FACTOR * max(largest_gain, accuracy) * size * values.max(axis=1)
-            if largest_gain > 2 * previous_gain and has_left:  # many prices are as good, and what left is wanted again
+            # Many prices are as good, and columns that left would join again.
+            if largest_gain > 2 * previous_gain and has_left:
                 can_leave = False
             is_selected, previous_gain = ~(is_idle & can_leave), largest_gain
             has_left |= not is_selected.all()
             heights, start = (
                 np.vstack([heights[is_selected], new_heights]),
-                solution.central.joined(is_selected, len(new_heights)),
+                solution.central.with_columns(is_selected, len(new_heights)),
             )
             accuracy = max(accuracy / 10, min(FIRST_GAP, largest_gain / GAIN_TO_GAP), final_gap)
         return mixture
 
-    def drawn(self, factor: Array | None) -> Array:
+    def draw_columns(self, factor: Array | None) -> Array:
         """Draw columns near the best for weights `factor`^2 of the variances, by default one."""
         prior, columns, k, ratio = self.prior, self.columns, len(self.prior), math.exp(self.columns.epsilon)
         with suppress(SolverError):
             if prior.min() > 0 and isinstance(columns, StaircaseColumns):
                 bound = survey_dual(prior, ratio, np.ones(k) if factor is None else factor)
                 rng = np.random.default_rng(k)
-                sets = bound.drawn(SETS_PER_CATEGORY * k, rng, self.eta)
+                sets = bound.draw_sets(SETS_PER_CATEGORY * k, rng, self.eta)
                 if self.eta is not None:  # Sets are small.
                     pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
                     sets = np.unique(np.vstack([sets, pairs]), axis=0)
@@ -266,10 +267,10 @@ class MixtureTask:
 
 @dataclass(frozen=True, eq=False)
 class _Cones(WithoutBounds):
-    """Master and oracle of the cone program: columns join that gain more than `least`, relatively."""
+    """Master and oracle of the cone program: columns join that gain more than `negligible_weight`, relatively."""
 
     task: MixtureTask
-    least: float
+    negligible_weight: float
 
     def solve(self, pool: Array, number: int) -> Mixture:
         """Solve for the best weights of the columns with logarithms `pool` (n, k)."""
@@ -277,13 +278,13 @@ class _Cones(WithoutBounds):
         values = columns.values(pool)
         return Mixture(pool, fisher_program(task.criterion, [task.prior], values, columns.epsilon, task.eta))
 
-    def price(self, solved: Mixture) -> Array:
+    def price(self, mixture: Mixture) -> Array:
         """Find new columns that gain."""
-        task, columns, heights = self.task, self.task.columns, solved.heights
+        task, columns, heights = self.task, self.task.columns, mixture.heights
         if len(heights) >= columns.count:
             return heights[:0]
-        prices = prices_at(task.prior, solved.solution, columns)
-        paying = columns.paying(prices, heights[solved.used(columns)], self.least * task.size(prices))
+        prices = prices_at(task.prior, mixture.solution, columns)
+        paying = columns.paying(prices, heights[mixture.used(columns)], self.negligible_weight * task.size(prices))
         return new_rows(paying, heights)
 
 

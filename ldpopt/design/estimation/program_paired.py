@@ -6,16 +6,16 @@ A column S has entries 1 and E = exp(epsilon), so that with u = 1
 
 For all numbers lambda, d and n >= 0 the form  Z = (lambda.S)(p.S) + sum d_x (S_x - u)(S_x - E u)
 - sum n_xx' (S_x - u)(S_x' - u)  is therefore at most (lambda.S)(p.S) at every column. If it is at least |K S|^2 for all
-real S and u, no column earns more than its price. Let M be the Schur complement of Z, with u left out, and N = F^T M F.
-The best such K is N^(-1/2) F^T M, and every channel has
+real S and u, no column earns more than its price. Let M be the Schur complement of Z, with u left out, and N = F^T M
+F. The best such K is N^(-1/2) F^T M, and every channel has
 
     tr(F^T J^-1 F) >= (tr N^(1/2))^2 / sum lambda.
 
 The best lambda, d and n are found by Newton's method, with a barrier log det Z + sum log d + sum log n. All terms of Z
 are products l.w m.w of two linear functions of w = (S, u), so that derivatives are products of few numbers. Pairs that
-would raise the bound join in rounds. Of yes/no questions the pairs with no answer in common are there from the start:
-one question at random never has both in a set, and up to epsilon of about 1 these pairs were enough for a tight bound.
-`estimation.relaxation` proves what is found.
+would raise the bound join in rounds. For yes/no questions the pairs with no answer in common are included from the
+start. One question at random never has both in a set, and up to epsilon of about 1 these pairs were enough for a tight
+bound. `estimation.relaxation` proves the result.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PairedDual:
     kernel: Array
     rows: Array
     relaxed: Relaxation
-    least: float
+    bound: float
 
 
 def paired_dual(
@@ -64,7 +64,7 @@ def paired_dual(
     The columns have entries from 1 to `ratio`. It is None if no numbers exist.
 
     - `accuracy` : the relative gap of the search.
-    - `shape` : the answers of each question, of which the inputs are cells.
+    - `shape` : the answers of each question; the inputs are the cells of all questions.
     - `enough_bound` : the search ends at such a bound.
     """
     k, best, operations = len(prior), None, 0.0
@@ -79,13 +79,13 @@ def paired_dual(
         if not path:
             break
         new_pairs = program.joining(path[-1], PAIRS_PER_INPUT * k)
-        if best is None or path[-1].least > best.least or not len(new_pairs[0]):
+        if best is None or path[-1].bound > best.bound or not len(new_pairs[0]):
             dual = program.dual((program.path(accuracy, path[-1]) or path)[-1])
-            best = dual if best is None or dual.least > best.least else best
-        if best.least >= enough_bound or not len(new_pairs[0]) or operations > MAX_OPERATIONS:
+            best = dual if best is None or dual.bound > best.bound else best
+        if best.bound >= enough_bound or not len(new_pairs[0]) or operations > MAX_OPERATIONS:
             break
         weights = path[-1].numbers[2 * k :]
-        program = program.joined(weights > 1e-4 * weights.max(initial=0.0), *new_pairs)
+        program = program.with_pairs(weights > 1e-4 * weights.max(initial=0.0), *new_pairs)
         path = program.path(PAIRED_GAP, program.start())
     return None if best is None else replace(best, kernel=right_vectors[is_nonzero].T @ best.kernel)
 
@@ -106,7 +106,7 @@ class _PairedPoint:
     barrier: float = 0.0
 
     @property
-    def least(self) -> float:
+    def bound(self) -> float:
         """The bound."""
         return float(np.sqrt(self.values).sum() ** 2 / self.prices)
 
@@ -168,12 +168,12 @@ class _Program:
         return form
 
     def together(self, weights: Array) -> Array:
-        """Arrange n as a symmetric matrix (k, k) of halves."""
+        """Build n as a symmetric matrix (k, k) of halves."""
         halves = np.zeros((len(self.prior),) * 2)
         halves[self.first, self.second] = weights
         return (halves + halves.T) / 2
 
-    def at(self, numbers: Array, barrier: float) -> _PairedPoint | None:
+    def evaluate(self, numbers: Array, barrier: float) -> _PairedPoint | None:
         """Compute the point; None if it is outside."""
         k = len(self.prior)
         if not (np.isfinite(numbers).all() and min(numbers[:k].min(), numbers[2 * k :].min(initial=1.0)) > 0):
@@ -206,13 +206,13 @@ class _Program:
         point = None
         while point is None and weight > 1e-12 * p.min():
             weight /= 4
-            point = self.at(np.concatenate([p, 2 * curvature * p, np.full(len(self.first), weight)]), 0.0)
+            point = self.evaluate(np.concatenate([p, 2 * curvature * p, np.full(len(self.first), weight)]), 0.0)
         if point is None:
             return None
         numbers = point.numbers * (float(np.sqrt(point.values).sum()) / (2 * curvature)) ** 2
         numbers[2 * k :] /= 4
-        point = self.at(numbers, 0.0)
-        return None if point is None else self.at(numbers, 5 * float(np.sqrt(point.values).sum()) / k)
+        point = self.evaluate(numbers, 0.0)
+        return None if point is None else self.evaluate(numbers, 5 * float(np.sqrt(point.values).sum()) / k)
 
     def path(self, accuracy: float, point: _PairedPoint | None) -> list[_PairedPoint]:
         """List central points.
@@ -233,39 +233,39 @@ class _Program:
                 central_points.append(point)
                 if self.gap(point) < accuracy:
                     break
-                point = self.at(point.numbers, BARRIER_FACTOR * point.barrier)
+                point = self.evaluate(point.numbers, BARRIER_FACTOR * point.barrier)
         return central_points
 
     def levelled(self, point: _PairedPoint) -> _PairedPoint:
-        """Optimize the multiple of p in lambda, which N ignores: there p.Z^-1 p is 1/barrier."""
+        """Set the multiple of p in lambda, which N ignores, to its optimum: there p.Z^-1 p is 1/barrier."""
         k = len(self.prior)
         law = np.append(self.prior, 0.0)
         numbers = point.numbers.copy()
         numbers[k : 2 * k] += (point.barrier - 1 / float(law @ np.linalg.solve(point.form, law))) * self.prior
-        return self.at(numbers, point.barrier) or point
+        return self.evaluate(numbers, point.barrier) or point
 
     def gap(self, point: _PairedPoint) -> float:
         """Bound the relative distance from the best bound, at a central point."""
-        return point.barrier * (2 * len(self.prior) + 1 + len(self.first)) / point.least
+        return point.barrier * (2 * len(self.prior) + 1 + len(self.first)) / point.bound
 
-    def joined(self, is_selected: npt.NDArray[np.bool_], first: Index, second: Index) -> _Program:
+    def with_pairs(self, is_selected: npt.NDArray[np.bool_], first: Index, second: Index) -> _Program:
         """Build the program for selected pairs and new ones."""
         return replace(
             self, first=np.append(self.first[is_selected], first), second=np.append(self.second[is_selected], second)
         )
 
     def moved(self, point: _PairedPoint) -> tuple[_PairedPoint | None, float, float]:
-        """Take a step; return the point, the length and the expected gain.
+        """Try a step; return the point, the length and the expected gain.
 
         The point is None if no step gains.
         """
         k, x = len(self.prior), point.numbers
         slope, curvature = self.slopes(point)
         scale = 1 / np.sqrt(np.diag(curvature))
-        scaled, ridge = curvature * scale[:, None] * scale, 1e-13
+        scaled_curvature, ridge = curvature * scale[:, None] * scale, 1e-13
         while ridge < 1:
             with suppress(np.linalg.LinAlgError):
-                factors = scipy.linalg.cho_factor(scaled + ridge * np.eye(len(x)))
+                factors = scipy.linalg.cho_factor(scaled_curvature + ridge * np.eye(len(x)))
                 break
             ridge *= 10
         else:
@@ -283,7 +283,7 @@ class _Program:
             self.height(point) - 1e-13 * abs(self.height(point)),
         )
         while length > 1e-8:  # the best of halved steps: far from where a number becomes zero
-            candidate = self.at(x + length * step, point.barrier)
+            candidate = self.evaluate(x + length * step, point.barrier)
             if candidate is not None and self.height(candidate) > height:
                 best, height = candidate, self.height(candidate)
             elif best is not None:
@@ -353,4 +353,4 @@ class _Program:
         rows = rows - 2 * total @ kernel + float(total @ total) * self.prior
         kernel = kernel - total[:, None] * self.prior
         relaxation = Relaxation(d[None], np.zeros(1), self.together(weights))
-        return PairedDual(kernel, rows, relaxation, point.least)
+        return PairedDual(kernel, rows, relaxation, point.bound)

@@ -4,33 +4,34 @@ The information of one private report about many questions -> bounds on errors, 
 
 Let phi_1, ..., phi_d be functions of the answer with mean 0 and covariance I under its distribution p. A report y with
 column q has the score a = E[q phi]/E[q]. The information of one report about the means of phi is Lambda, the average of
-a a^T. So tr Lambda <= rho^2, the largest |a|^2 of any column. With T = v.phi for the direction v of a, E T = 0 and
-E T^2 = 1, the best column is e^epsilon where T > r, and (e^epsilon - 1) E(T - r)_+ = r = |a|. As E(T - r)_+ is at most
+a a^T. So tr Lambda <= rho^2, the largest |a|^2 of any column. Let T = v.phi for the direction v of a, so E T = 0 and E
+T^2 = 1. The best column is e^epsilon where T > r, and (e^epsilon - 1) E(T - r)_+ = r = |a|. As E(T - r)_+ is at most
 (sqrt(1 + r^2) - r)/2 [Scarf], rho^2 <= sinh^2(epsilon/2), for any answers and any distribution.
 
 For yes/no questions with independent even answers, T is symmetric: E(T - r)_+ = (E max(|T|, r) - r)/2. Below r = 1/2,
 max(|t|, r) <= (1 + t^2)/2, so that r <= tanh(epsilon/2). Beyond, max(|t|, r) <= r + t^2/(4 r), so that r^2 <=
 (e^epsilon - 1)/8; for epsilon <= log 3 that is at most 1/4. For m of them the best column is e^epsilon on a set A of
-answer vectors and 1 elsewhere. With answers +1 and -1, n = |A| and s the sum of the vectors of A, rho^2 is the largest
-(E - 1)^2 |s|^2 / (2^m + (E - 1) n)^2, E = e^epsilon. Let M_m(n) be the largest |s|^2 of n vectors; M_m(n) =
-M_m(2^m - n), because the complement has the sum -s. Up to eight questions all sets were compared. Up to seven the best
-c questions at random, answered together, are optimal at every epsilon. For more than eight, cut A by the first answer
-into sets of n0 and n1 vectors: s has the first entry n1 - n0, and the others are the sum of theirs, so that
+answer vectors and 1 elsewhere. With answers +1 and -1, let n = |A|, let s be the sum of the vectors of A, and E =
+e^epsilon. Then rho^2 is the largest (E - 1)^2 |s|^2 / (2^m + (E - 1) n)^2. Let M_m(n) be the largest |s|^2 of n
+vectors; M_m(n) = M_m(2^m - n), because the complement has the sum -s. Up to eight questions all sets were compared. Up
+to seven the best c questions at random, answered together, are optimal at every epsilon. For more than eight, cut A by
+the first answer into sets of n0 and n1 vectors. Then s has the first entry n1 - n0, and the others are the sum of
+theirs, so that
 
     M_m(n0 + n1) <= max (n1 - n0)^2 + (sqrt M_(m-1)(n0) + sqrt M_(m-1)(n1))^2.
 
-Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1), with f the least of two arcs B phi(Phi^-1((a + S)/A)), phi and
-Phi of the normal law: the cut keeps this for every m. docs/papers/questionnaires.tex has the proof, and
-docs/papers/halving.py its computation. Each arc is concave: f(a) <= v (a + S) + c, the tangent at any
-x = Phi^-1((a + S)/A), with v = -x B/A and c = B (phi(x) + x Phi(x)).
+Beyond fourteen, |s| <= 2^m f(n/2^m) for n <= 2^(m-1). Here f is the least of two arcs B phi(Phi^-1((a + S)/A)), with
+phi and Phi of the normal distribution. The cut preserves this for every m. The proof is in
+docs/papers/questionnaires.tex, and its computation in docs/papers/halving.py. Each arc is concave, so f(a) <= v (a + S)
++ c, the tangent at any x = Phi^-1((a + S)/A). Here v = -x B/A and c = B (phi(x) + x Phi(x)).
 
-Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least
-S^(1/2) Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This
-holds for unbiased estimates and every protocol, interactive or not, in which each respondent's part is epsilon-LDP.
-It is sharper where the best channel for all questions together is known by a kernel K: no channel has a sum
-sum_y P(y) |K u_y|^2 above `most` (`estimation.proof`). With a row of K for each target f_j, divided by the
-standard error that is wanted of it, n >= sum_j (K_j.(f_j - p.f_j))^2 / most, for interactive protocols as well, since
-the information of each part is that of a channel.
+Let F^T p be estimated from n reports, S = F^T (diag p - p p^T) F. By Cramer and Rao its covariance is at least S^(1/2)
+Lambda^-1 S^(1/2)/n, and by Cauchy and Schwarz the trace of that is at least (tr S^(1/2))^2/(n rho^2). This holds for
+unbiased estimates and every protocol, interactive or not, whose part for each respondent is epsilon-LDP. It is sharper
+where the best channel for all questions together is known by a kernel K: no channel has a sum sum_y P(y) |K u_y|^2
+above `most` (`estimation.proof`). Let K have a row for each target f_j, divided by its target standard error. Then
+n >= sum_j (K_j.(f_j - p.f_j))^2 / most. This holds for interactive protocols as well, since the information of each
+part is that of a channel.
 
 tr S^(1/2) is the sum of the singular values of A = diag(p)^(1/2) (F - 1 p^T F), and so at least tr(Z^T A)/|Z| for any
 Z.
@@ -87,12 +88,13 @@ class EquivalenceDual(Certificate):
     - `prior` : the distribution of the bound: the utility's own, or a member of its neighborhood, because the worst
       case is at least the criterion there.
     - `kernel` : K (r, k), of the shape that the criterion requires.
-    - `rows`, `pairs` : multipliers lambda (k,) and nu >= 0 (k, k), of which the diagonal is ignored.
+    - `rows`, `pairs` : multipliers lambda (k,) and nu >= 0 (k, k); the diagonal is ignored.
     - `relaxed` : the relaxation of the columns, or the branching of sets, if there are too many columns to price every
       one; else None.
 
-    In exact arithmetic, patterns of up to 12 categories are priced in balls. Patterns of more categories, branches, and
-    the least eigenvalue of a relaxation, are computed in floats with a proved error: as rigorous, but not sharper.
+    In exact arithmetic, patterns of up to 12 categories are priced in 256-bit ball arithmetic. Patterns of more
+    categories, branches, and the least eigenvalue of a relaxation, are computed in floats with a proved error: as
+    rigorous, but not sharper.
     """
 
     proves = FisherInformation
@@ -119,7 +121,7 @@ class EquivalenceDual(Certificate):
         pairs = pair_prices(self.pairs, k, "the pair multipliers")
         criterion_kernel = criterion.kernel(kernel, arithmetic)
         charges = Charges.of(criterion_kernel, prior, rows, pairs)
-        largest_gain = self._column_form(utility, bool(pairs.any())).most(charges, self.relaxed)
+        largest_gain = self._column_form(utility, bool(pairs.any())).gain_bound(charges, self.relaxed)
         epsilon, eta = plain_caps(self.constraints)
         cap = Caps.of(self.constraints, arithmetic).eta if epsilon < np.inf else eta
         information_bound = (charges.total + arithmetic.of(pairs).sum() * cap + largest_gain).ends[1]
@@ -162,7 +164,7 @@ _MAX_QUESTIONS_HALVED = 14
 """Up to this many, sets are bounded by their halves; that takes 4^m steps."""
 
 # fmt: off
-_LARGEST = (
+_SQUARED_LARGEST_SUMS = (
     0, 8, 28, 56, 96, 136, 188, 248, 320, 392, 456, 528, 608, 696, 796, 904, 1024, 1096, 1180, 1272, 1376, 1488, 1608,
     1720, 1856, 1976, 2108, 2248, 2400, 2552, 2716, 2888, 3072, 3144, 3228, 3320, 3424, 3528, 3644, 3768, 3904, 4024,
     4156, 4296, 4448, 4600, 4764, 4936, 5120, 5256, 5404, 5560, 5728, 5896, 6076, 6264, 6464, 6648, 6844, 7048, 7264,
@@ -223,7 +225,7 @@ def _tangent_bound(epsilon: Enclosure, m: int, scale: float, height: float, shif
 
 
 def _touching_point(level: float, scale: float) -> float:
-    """Approximate the x at which the tangent of an arc passes through (-level - shift, 0).
+    """Approximate the x whose tangent of an arc passes through (-level - shift, 0).
 
     Any x gives a bound.
     """
@@ -238,7 +240,7 @@ def _touching_point(level: float, scale: float) -> float:
 def _largest_sums(m: int) -> Array:
     """Bound sqrt M_m(n) for n = 0..2^(m-1) from above, for m >= 8."""
     if m == MAX_QUESTIONS_COMPARED:
-        return np.sqrt(np.array(_LARGEST, dtype=np.float64)) * (1 + 2.0**-50)
+        return np.sqrt(np.array(_SQUARED_LARGEST_SUMS, dtype=np.float64)) * (1 + 2.0**-50)
     half = _largest_sums(m - 1)
     all_roots = np.append(half, half[-2::-1])
     squares = np.zeros(2 ** (m - 1) + 1)
@@ -325,14 +327,14 @@ class RespondentsBound(Kind, Result):
     Under these assumptions no epsilon-LDP survey of fewer than `least` people meets all targets by unbiased estimates.
     Hence no survey of fewer people meets them at every joint distribution of the answers; at a dependent one it may.
 
-    - `epsilon` : in nats; inf for a survey without privacy, of which the variance of the sample alone is known.
+    - `epsilon` : in nats; inf for a survey without privacy, where only the variance of the sample counts.
     - `pilots` : (k,) for each of several questions with independent answers.
     - `targets` : (t, k) per question, linear functions of its proportions.
     - `variances` : (t,) per question, the largest allowed variances of the estimates.
     - `weights` : (t,) nonnegative weights per question; any weights prove a bound: n sum w tau >= (sum of the
       questions' tr S^(1/2))^2 / rho^2 for F = targets^T sqrt(w).
-    - `kernel` : (all targets, K) for the K cells of all questions, the last one fastest, with `rows` (K,) and `relaxed`
-      as in `EquivalenceDual`, whose pairs are zero here; None if the weights alone prove the number.
+    - `kernel` : (all targets, K) for the K cells of all questions, the last one fastest, or None if the weights alone
+      prove the number. Its `rows` (K,) and `relaxed` are as in `EquivalenceDual`, with zero pairs.
     """
 
     epsilon: float
@@ -415,7 +417,9 @@ class RespondentsBound(Kind, Result):
         prices = real_array(self.rows, (k,), "the row multipliers")
         centered = kernel - kernel.sum(axis=1)[:, None] * p[None, :]
         charges = Charges(centered, p, prices, np.zeros((k, k)))
-        information_bound = (charges.total + StaircaseColumns(k, self.epsilon).most(charges, self.relaxed)).ends[1]
+        information_bound = (charges.total + StaircaseColumns(k, self.epsilon).gain_bound(charges, self.relaxed)).ends[
+            1
+        ]
         if not (np.isfinite(information_bound.upper) and information_bound.lower > 0):
             return 0.0
         products = (kernel * (f - (f @ p)[:, None])).sum(axis=1)

@@ -7,10 +7,10 @@ gain is not positive when
 
     N(a) = m (t sum lambda + lambda.a) + low sum nu[x,x'] a_x (1 - a_x') - a^T G a >= 0,
 
-which is quadratic in a. Add d_x (a_x^2 - a_x) = 0, and subtract span (m - low) (high - m) >= 0 and, for pairs that good
-sets do not hold together, n[x,x'] a_x a_x' >= 0. The result is at least its lowest eigenvalue times |z|^2, z = (a_x (t
-+ p_x), t), and |z|^2 <= (k + 1) m^2, since m >= t, and m >= t + p_x on the set. The masses, from t to t E, are cut into
-classes, each with its own d and span; without nu one class is enough.
+which is quadratic in a. Add d_x (a_x^2 - a_x) = 0, and subtract span (m - low) (high - m) >= 0. For pairs that good
+sets do not hold together, also subtract n[x,x'] a_x a_x' >= 0. The result is at least its lowest eigenvalue times
+|z|^2, z = (a_x (t + p_x), t). Moreover |z|^2 <= (k + 1) m^2, since m >= t, and m >= t + p_x on the set. The masses,
+from t to t E, are cut into classes, each with its own d and span; without nu one class is enough.
 
 *Columns of a policy graph.* A column s within the graph has  a.s = exp(L[x,x']) s_x' - s_x >= 0  for every edge. Its
 gain is not positive when (s.p)(lambda.s) - s^T G s >= 0. That holds for all columns when this form, less a combination
@@ -47,9 +47,9 @@ MAX_SHIFTS = 12  # Shifts that are tried, each sixteen times the one before.
 def eigenvalue_lower_bound(form: Enclosure) -> float:
     """Bound the eigenvalues of the symmetric matrix in `form` (n, n) from below.
 
-    It is -inf if no bound is proved. If the factorization of a float matrix B runs to its end, B is positive
-    semidefinite up to (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3], here with a margin for any order
-    of the sums. The uncertainty of the entries moves eigenvalues by at most its largest row sum.
+    It is -inf if no bound is proved. Suppose that the factorization of a float matrix B runs to its end. Then B is
+    positive semidefinite up to (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3]. The margin here allows
+    for any order of the sums. The uncertainty of the entries moves eigenvalues by at most its largest row sum.
     """
     lower, upper = (np.asarray(end) for end in (FLOAT.of(form).lower, FLOAT.of(form).upper))
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
@@ -93,7 +93,7 @@ class Relaxation(ByValue):
     products: Array | None = None
     words: ClassVar[str] = "Shor's relaxation of"
 
-    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+    def gain_bound(self, charges: Charges, epsilon: Enclosure) -> float:
         """Bound the gains of all patterns; inf if the numbers prove none. epsilon : in nats."""
         spans, k = finite_array(self.spans, (-1,)), len(charges.rows)
         classes = 0 if spans is None else len(spans)
@@ -170,7 +170,7 @@ class PolicyRelaxation(ByValue):
     weights: Array
     words: ClassVar[str] = "Shor's relaxation of"
 
-    def most(self, charges: Charges, limits: Array) -> float:
+    def gain_bound(self, charges: Charges, limits: Array) -> float:
         """Bound the gains of all columns within `limits` (k, k); inf if the weights prove none."""
         cone = PolicyCone.of(limits, charges.prior)
         first, second = cone.products
@@ -179,7 +179,7 @@ class PolicyRelaxation(ByValue):
             return math.inf
         faces = cone.faces
         products = (faces[first] * weights[:, None]).T @ faces[second]
-        shift, square_form = cone.apart(charges.pairs)
+        shift, square_form = cone.split_squares(charges.pairs)
         square = charges.kernel.T @ charges.kernel - square_form
         form = cone.form(square, charges.arithmetic.of(charges.rows) + shift) - (products + products.T) / 2
         return form_gain_bound(eigenvalue_lower_bound(form), len(limits))
@@ -245,7 +245,7 @@ class PolicyCone:
         price_form = self.prior[:, None] * rows[None, :]
         return ((price_form + price_form.T) / 2 - square) * self.unit[:, None] * self.unit[None, :]
 
-    def apart(self, pairs: Array) -> tuple[Enclosure, Enclosure]:
+    def split_squares(self, pairs: Array) -> tuple[Enclosure, Enclosure]:
         """Split sum nu (d (s.p) + d^2 / R) / 2, d = s_x - s_x', into a linear and a square part.
 
         The first is added to lambda (k,); the second is (k, k).
@@ -269,6 +269,6 @@ def product_pairs(support: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
     first, second = np.triu_indices(len(support), 1)
     if len(first) > MAX_PRODUCTS:
         shared = (support[first] & support[second]).sum(axis=1)
-        selected = np.sort(np.argsort(-shared, kind="stable")[:MAX_PRODUCTS])
-        first, second = first[selected], second[selected]
+        pair_numbers = np.sort(np.argsort(-shared, kind="stable")[:MAX_PRODUCTS])
+        first, second = first[pair_numbers], second[pair_numbers]
     return first, second

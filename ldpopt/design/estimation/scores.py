@@ -3,7 +3,7 @@
 Inputs are cells of a product of questions, all with one probability. Up to a rotation, which |K q| ignores, the rows of
 K are blocks, kappa_j times an orthonormal basis of the differences of question j's answers: K_x . K_x' is the sum of
 kappa_j^2 (1{x_j = x'_j} - 1/k_j) p_x p_x'. For a unit direction v the score T(x) = v.K_x/p_x is a sum of kappa_j
-u_j(x_j), with u_j of sum 0 and sum_j |u_j|^2 = 1, and E T = 0. |K u_q| is at most rho for every pattern q if
+u_j(x_j), with u_j of sum 0 and sum_j |u_j|^2 = 1, and E T = 0. So |K u_q| is at most rho for every pattern q if
 
     (e^epsilon - 1) E(T - rho)_+  <=  rho      for every such T.
 
@@ -60,7 +60,7 @@ class SymmetricScores(ByValue):
     shape: tuple[int, ...]
     words: ClassVar[str] = "the directions up to symmetry of"
 
-    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+    def gain_bound(self, charges: Charges, epsilon: Enclosure) -> float:
         """Return the level, plus the deviation of kernel and distribution from symmetric ones.
 
         It is inf if the search does not prove the level.

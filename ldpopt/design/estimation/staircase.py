@@ -16,7 +16,7 @@ sum of the sizes of its terms,
     size(a) = ((g.a)^2 / m + t sum |lambda| + 2 (|lambda| + nu 1).a) / m,        g_x^2 = G[x,x],
 
 because |G[x,x']| <= g_x g_x' for any G = K^T K. A sum of n terms, in any order, has an error of at most n u / (1 - n u)
-times the sum of their sizes, and every sum here has at most 2 k + 16 terms.
+times the sum of their sizes. Every sum here has at most 2 k + 16 terms.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ class Columns(ABC):
 
     @abstractmethod
     def start(self) -> Array:
-        """List logarithms (n, k) of the first columns, some mixture of which is constant."""
+        """List logarithms (n, k) of the first columns; some mixture of them is constant."""
 
     @abstractmethod
-    def paying(self, prices: Prices, used: Array, least: float) -> Array:
-        """Find logarithms (n, k) of columns that gain more than `least`.
+    def paying(self, prices: Prices, used: Array, min_gain: float) -> Array:
+        """Find logarithms (n, k) of columns that gain more than `min_gain`.
 
         They are the best of all, or good ones near `used`.
         """
@@ -95,7 +95,7 @@ class Columns(ABC):
         """True if a proof prices all columns; otherwise a relaxation bounds their gains."""
 
     @abstractmethod
-    def most(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
+    def gain_bound(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
         """Bound the gain of every column; inf if no bound is proved.
 
         relaxed : used if not `exact`.
@@ -109,7 +109,7 @@ NOISE_FACTOR = 2.0**44  # The factor that increases the rounding of a column of 
 
 def pattern_gain_bound(charges: Charges, level: Enclosure) -> float:
     """Bound the gains of all patterns t + a, t = `level`; inf if floats cannot give a bound."""
-    gram, p, t = (FLOAT.of(each) for each in (charges.kernel.T @ charges.kernel, charges.prior, level))
+    gram, p, t = (FLOAT.of(numbers) for numbers in (charges.kernel.T @ charges.kernel, charges.prior, level))
     rows, pairs, k = charges.rows, charges.pairs, len(charges.rows)
     total = float(charges.total.midpoint)
     square, mass_of, low_t = np.asarray(gram.midpoint), np.asarray(p.midpoint), float(t.midpoint)
@@ -120,8 +120,10 @@ def pattern_gain_bound(charges: Charges, level: Enclosure) -> float:
         root = np.sqrt(np.diag(np.asarray(gram.upper))) * (1 + 4 * ULP) + noise
         radius = np.asarray(gram.upper) - np.asarray(gram.lower)
         relative_radius = np.where(radius > 0, radius / (root[:, None] * root), 0.0)
-        width = [(np.asarray(each.upper) - np.asarray(each.lower)) / np.asarray(each.midpoint) for each in (p, t)]
-        spread = float(np.max([np.max(np.where(np.asarray(each) > 0, each, 0.0)) for each in width]))
+        width = [
+            (np.asarray(numbers.upper) - np.asarray(numbers.lower)) / np.asarray(numbers.midpoint) for numbers in (p, t)
+        ]
+        spread = float(np.max([np.max(np.where(np.asarray(numbers) > 0, numbers, 0.0)) for numbers in width]))
     relative_error = 1.01 * (float(relative_radius.max()) + 4 * spread + (16 * k + 128) * ULP)
     if not (relative_error < 0.5 and low_t > MIN_LEVEL and np.isfinite(root).all()):
         return math.inf
@@ -222,7 +224,7 @@ class StaircaseColumns(Columns):
         """True if all patterns can be priced."""
         return self.line or self.k <= MAX_INPUTS_ALL_PRICED
 
-    def most(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
+    def gain_bound(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
         """Bound the largest gain of all 2^k patterns.
 
         A few are priced one by one. More are bounded by `relaxation`, or in two halves.
@@ -232,16 +234,16 @@ class StaircaseColumns(Columns):
         level = 1 / epsilon.expm1()
         if self.k <= MAX_INPUTS_PRICED_SINGLY:
             sets = subsets(self.k)[:-1]  # The full one is a multiple of the empty one, priced without rounding.
-            return charges.most(level * np.ones(len(sets)), charges.arithmetic.of(sets))
+            return charges.gain_bound(level * np.ones(len(sets)), charges.arithmetic.of(sets))
         if len(charges.kernel) == 1 and not charges.pairs.any():
             bound = line_gain_bound(charges, level)
             if bound < math.inf or self.k > MAX_INPUTS_ALL_PRICED:
                 return bound
         if isinstance(relaxation, Sizes | Thresholds | Scarf | SymmetricScores):
-            return relaxation.most(charges, epsilon)
+            return relaxation.gain_bound(charges, epsilon)
         if self.exact:
             return pattern_gain_bound(charges, level)
-        return relaxation.most(charges, epsilon) if isinstance(relaxation, Relaxation | Branches) else math.inf
+        return relaxation.gain_bound(charges, epsilon) if isinstance(relaxation, Relaxation | Branches) else math.inf
 
 
 class SmallSetColumns(StaircaseColumns):

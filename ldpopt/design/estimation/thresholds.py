@@ -10,10 +10,11 @@ by branch and bound over boxes of v. In a box around v, c_x lies between two num
 - v p_x) - |d|^2 p_x. There c_+ lies below the chord between them. So G is below a concave quadratic, whose maximum over
 the box is explicit. Where all signs are decided it is G itself.
 
-`Scarf` needs no search: K u_q is E_q of a score of mean 0 and second moment at most s, s the largest eigenvalue of K
-diag(1/p) K^T, and E(T - r)_+ <= (sqrt(1 + r^2) - r) / 2 for such T [Scarf], so that |K u_q|^2 <= s sinh^2(epsilon/2).
-Where p is uniform and K odd under a reversal of the inputs, T is symmetric, and tanh^2(epsilon/2) takes its place for
-e^epsilon <= 3, else (e^epsilon - 1) / 8.
+`Scarf` needs no search. Let s be the largest eigenvalue of K diag(1/p) K^T. K u_q is E_q of a score of mean 0 and
+second moment at most s, and E(T - r)_+ <= (sqrt(1 + r^2) - r) / 2 for such T [Scarf]. So
+|K u_q|^2 <= s sinh^2(epsilon/2).
+Where p is uniform and K odd under a reversal of the inputs, T is symmetric. Then sinh^2(epsilon/2) is replaced by
+tanh^2(epsilon/2) for e^epsilon <= 3, else by (e^epsilon - 1) / 8.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Thresholds(ByValue):
         is_valid = isinstance(self.boxes, int) and 0 < self.boxes <= MAX_SEARCH_BOXES
         return max(MAX_SEARCH_OPERATIONS, self.boxes * operations_per_box(size)) if is_valid else MAX_SEARCH_OPERATIONS
 
-    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+    def gain_bound(self, charges: Charges, epsilon: Enclosure) -> float:
         """Return the level, if the search proves that no pattern gains more; inf otherwise."""
         directions = self.unpaid(charges, epsilon)
         return float(self.level) if directions is not None and not len(directions) else math.inf
@@ -75,7 +76,7 @@ class Thresholds(ByValue):
         if charges.pairs.any() or not 0 <= level < math.inf:
             return None
         form = _Form.of(charges, float(FLOAT.of(epsilon.exp()).upper), level)
-        return None if form is None else form.above(self.work(form.a.size) / operations_per_box(form.a.size))
+        return None if form is None else form.find_positive(self.work(form.a.size) / operations_per_box(form.a.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ class Scarf(ByValue):
 
     words: ClassVar[str] = "the second moment of the score for"
 
-    def most(self, charges: Charges, epsilon: Enclosure) -> float:
+    def gain_bound(self, charges: Charges, epsilon: Enclosure) -> float:
         """Bound the gain of every pattern.
 
         It is s times the bound for scores of second moment 1, less the smallest price of a column.
@@ -116,19 +117,19 @@ class _Form:
 
     - `a` : (r, k) the kernel.
     - `p` : (k,).
-    - `paid` : level p + lambda (k,).
+    - `prices` : level p + lambda (k,).
     - `ratio` : at least e^epsilon.
     - `low`, `high` : (r,) a box with K u_q for every column q.
-    - `wrong` : a bound on the rounding error of G anywhere in it.
+    - `rounding_error` : a bound on the rounding error of G anywhere in it.
     """
 
     a: Array
     p: Array
-    paid: Array
+    prices: Array
     ratio: float
     low: Array
     high: Array
-    wrong: float
+    rounding_error: float
 
     @classmethod
     def of(cls, charges: Charges, ratio: float, level: float) -> _Form | None:
@@ -141,7 +142,7 @@ class _Form:
         low, high = low - margin, high + margin
         extent = np.maximum(np.abs(low), np.abs(high))
         square = float(extent @ extent) + level
-        paid = level * p + charges.rows
+        prices = level * p + charges.rows
         sizes = 2 * extent @ np.abs(a) + square * p + np.abs(charges.rows)
         # Half-widths of the kernel and the distribution, then rounding: c_x and its bounds are sums of 4 r terms,
         # which are at most 4 times these sizes, and so are the ends of chords; sums over the inputs have 5 k terms.
@@ -150,12 +151,12 @@ class _Form:
         )
         error = ratio * float(enclosure_error.sum() + 8 * (len(p) + 8 * len(a) + 64) * ULP * sizes.sum())
         for coordinate in range(len(a)):
-            change = ratio * _mirror_error(a, p, paid, coordinate, extent, square)
+            change = ratio * _mirror_error(a, p, prices, coordinate, extent, square)
             if change <= MIRROR_RTOL * np.abs(charges.rows).sum():
                 low[coordinate], error = 0.0, error + change
-        return cls(a, p, paid, ratio, low, high, error) if math.isfinite(error) else None
+        return cls(a, p, prices, ratio, low, high, error) if math.isfinite(error) else None
 
-    def above(self, max_boxes: float) -> Array | None:
+    def find_positive(self, max_boxes: float) -> Array | None:
         """Find (n, r) directions where G may be above 0, for some boxes with decided signs.
 
         There are none if G <= 0 everywhere. It is None if that takes about `max_boxes` boxes or more.
@@ -169,7 +170,7 @@ class _Form:
                 low, high = low[:chunk], high[:chunk]
             boxes += len(low)
             bound, is_settled, v, spread = self._bounds(low, high)
-            is_open = ~(bound <= -self.wrong)
+            is_open = ~(bound <= -self.rounding_error)
             if (is_open & is_settled).any():
                 return v[is_open & is_settled]
             if boxes > max_boxes:
@@ -190,7 +191,7 @@ class _Form:
         open signs along each side.
         """
         centre, half = (low + high) / 2, (high - low) / 2
-        middle = 2 * centre @ self.a - (centre**2).sum(axis=1)[:, None] * self.p - self.paid
+        middle = 2 * centre @ self.a - (centre**2).sum(axis=1)[:, None] * self.p - self.prices
         reach = np.zeros(middle.shape)
         for row, coordinate, half_width in zip(self.a, centre.T, half.T, strict=True):
             reach += np.abs(row - coordinate[:, None] * self.p) * (2 * half_width[:, None])
@@ -202,21 +203,21 @@ class _Form:
         offset = (self.ratio - 1) * np.where(is_undecided, -slope * lower, 0.0).sum(axis=1)
         linear, mass = weight @ self.a.T, (weight @ self.p)[:, None]
         v = np.clip(linear / mass, low, high)
-        bound = (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.paid + offset
+        bound = (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.prices + offset
         undecided = is_undecided.astype(np.float64)
         spread = undecided @ (self.a**2).T - 2 * centre * (undecided @ (self.a * self.p).T)
         spread += centre**2 * (undecided @ self.p**2)[:, None]
         return bound, np.asarray(~is_undecided.any(axis=1)), v, spread
 
 
-def _mirror_error(a: Array, p: Array, paid: Array, coordinate: int, extent: Array, square: float) -> float:
+def _mirror_error(a: Array, p: Array, prices: Array, coordinate: int, extent: Array, square: float) -> float:
     """Bound the change of G if v[coordinate] changes its sign.
 
     It is the change of sum_x |c_x|, for inputs that are matched as well as possible.
     """
     mirror = a.copy()
     mirror[coordinate] = -mirror[coordinate]
-    inputs, mirrored = np.vstack([p, paid, a]), np.vstack([p, paid, mirror])
+    inputs, mirrored = np.vstack([p, prices, a]), np.vstack([p, prices, mirror])
     unit = np.abs(inputs).max(axis=1, keepdims=True) * 1e-7 + 1e-300
     first, second = np.lexsort(np.round(inputs / unit)), np.lexsort(np.round(mirrored / unit))
     scale = np.concatenate([[square, 1.0], 2 * extent])

@@ -5,8 +5,8 @@ The information is a sum over the columns c:
     I(X; Y) = sum_c sum_x p_x c_x log(c_x / p.c)
 
 On a staircase pattern it depends on the probability p(A) of its set only, so that sets with good probabilities are
-enough. Primal (`program`): the pattern program in which a few inputs are indivisible, and the rest is treated as
-divisible, which makes the optimum no smaller. Dual: multipliers lambda of the rows and prices of the pairs with
+enough. Primal (`program`): the pattern program. A few inputs are indivisible, and the rest is treated as divisible, so
+the optimum does not fall. Dual: multipliers lambda of the rows and prices of the pairs with
 
     h(P(I) + R rho) <= t sum lambda + lambda(I) + lambda_R rho + the prices of pairs    for all sets I and 0 <= rho <= 1
 

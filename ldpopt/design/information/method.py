@@ -25,7 +25,7 @@ MAX_INDIVISIBLE_INPUTS = 16  # Indivisible inputs among more.
 MIN_RELATIVE_MASS = 2.0**-6
 GROUP_COUNT_RANGE = (45, 200)  # Fewest and most groups of inputs, if there are enough inputs.
 GROUPS_PER_SET = 6  # A set has about this many groups, or more.
-POOL_SIZE = 60_000  # Sets in the pool, from which sets join the program.
+POOL_SIZE = 60_000  # Sets in the pool of candidates for the program.
 INITIAL_SETS = 3000  # Sets in the first program.
 MAX_SETS_PER_ROUND = 500
 MAX_SET_ROUNDS = 8
@@ -41,7 +41,8 @@ MAX_ANSWERS = 2000  # A channel may need as many reports, which takes a gigabyte
 class BalancedSets(
     Method, reference="[KOV14]", needs=(needs_information, needs_patterns), preference=190, by_cvxpy=True
 ):
-    """For mutual information: reports favor sets of nearly the best probability, and all answers equally [KOV14].
+    """The channel for mutual information that favors sets of nearly the best probability, and all answers equally
+    [KOV14].
 
     A pattern's information depends on the probability of its set alone. Answers of large probability are indivisible,
     and the rest is treated as divisible. That makes a small linear program, whose dual values prove the bound. Then the
@@ -71,18 +72,18 @@ class BalancedSets(
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
         task = _Task.of(prior, problem)
-        solved = task.program.solve(problem.deadline.part(0.0, 0.5))
-        classes, masses, sets, phi = task.best(solved)
+        solution = task.program.solve(problem.deadline.part(0.0, 0.5))
+        classes, masses, sets, phi = task.best(solution)
         if problem.cap is not None:
             phi = phi * (1 - ERASURE_MARGIN)  # So the cap holds when measured, without a repair.
-        inside = np.zeros((len(prior), len(phi)), dtype=bool)
-        inside[task.used] = sets[:, classes].T
-        inside[prior == 0] = inside[task.used[0]]
-        matrix = pattern_matrix(problem, inside, add_erasure_weight(task.program.level, inside, phi))
+        members = np.zeros((len(prior), len(phi)), dtype=bool)
+        members[task.used] = sets[:, classes].T
+        members[prior == 0] = members[task.used[0]]
+        matrix = pattern_matrix(problem, members, add_erasure_weight(task.program.level, members, phi))
 
         description = f"{np.count_nonzero(phi)} balanced sets of {len(masses)} groups of answers"
-        indivisible = task.used[: len(solved.rows) - 1]
-        return Candidate(matrix, description, proof_by(InformationDual, indivisible, solved.rows, solved.pairs))
+        indivisible = task.used[: len(solution.rows) - 1]
+        return Candidate(matrix, description, proof_by(InformationDual, indivisible, solution.rows, solution.pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,26 +117,26 @@ class _Task:
             used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap), problem.deadline
         )
 
-    def best(self, solved: Shares) -> tuple[Index, Array, Members, Array]:
-        """Realize the solution by sets, or by an orbit.
+    def best(self, solution: Shares) -> tuple[Index, Array, Members, Array]:
+        """Build the sets that attain the solution, or an orbit.
 
         Without a cap, it is a program over sets; under a cap, an orbit or, for few inputs, the better of both.
         """
         if self.program.cap is None:
-            return self.realised(solved)
-        candidates = [self.orbit()] + ([self.realised(solved)] if len(self.used) <= MAX_PAIRED_INPUTS else [])
+            return self.realised(solution)
+        candidates = [self.orbit()] + ([self.realised(solution)] if len(self.used) <= MAX_PAIRED_INPUTS else [])
         return max(
             candidates, key=lambda choice: float(choice[3] @ _information(choice[2], choice[1], self.program.level))
         )
 
     def orbit(self) -> tuple[Index, Array, Members, Array]:
-        """Realize the solution by a 2-design, where all pairs use the cap equally.
+        """Build a 2-design that attains the solution, where all pairs use the cap equally.
 
         Its points are groups of nearly equal probability.
         """
         program, k = self.program, len(self.used)
         level, eta = program.level, program.cap or 0.0
-        p = np.concatenate([program.own, self.rest])
+        p = np.concatenate([program.indivisible, self.rest])
 
         def weight(family: Orbit) -> float:
             g, size = family.points, family.size
@@ -162,63 +163,63 @@ class _Task:
         assert best is not None
         return best
 
-    def realised(self, solved: Shares) -> tuple[Index, Array, Members, Array]:
-        """Realize the solution by sets of groups.
+    def realised(self, solution: Shares) -> tuple[Index, Array, Members, Array]:
+        """Build sets of groups that attain the solution.
 
         Returns the group of each used input, the groups' masses, sets of groups (m, groups), and their weights.
         """
-        program, n = self.program, len(self.program.own)
+        program, n = self.program, len(self.program.indivisible)
         level = program.level
         if not len(self.rest):
-            phi = program.weighed(solved.sets, solved.shares, SIMPLEX).phi
-            return np.arange(n), program.own, solved.sets[phi > 0] > 0.5, phi[phi > 0]
+            phi = program.weighed(solution.sets, solution.shares, SIMPLEX).phi
+            return np.arange(n), program.indivisible, solution.sets[phi > 0] > 0.5, phi[phi > 0]
         rng = np.random.default_rng(len(self.used))
-        groups = self.grouped(solved, rng)
+        groups = self.grouped(solution, rng)
         sums = np.asarray(np.bincount(groups, self.rest), dtype=np.float64)
-        masses = np.concatenate([program.own, sums])
-        pool = self.pool(solved, sums, rng)
+        masses = np.concatenate([program.indivisible, sums])
+        pool = self.pool(solution, sums, rng)
         values = _information(pool, masses, level)
         mean = level + pool @ masses
-        rows = np.concatenate([solved.rows[:n], solved.rows[n] * sums / program.rest])
+        rows = np.concatenate([solution.rows[:n], solution.rows[n] * sums / program.rest])
         gains = (values - level * math.fsum(rows) - pool @ rows) / mean
         singles = np.eye(len(masses), dtype=bool)
         basic = np.vstack([singles, ~singles])
         sample = rng.choice(len(pool), min(INITIAL_SETS // 2, len(pool)), replace=False)
-        selected = np.union1d(np.argsort(-gains, kind="stable")[: INITIAL_SETS // 2], sample)
+        set_numbers = np.union1d(np.argsort(-gains, kind="stable")[: INITIAL_SETS // 2], sample)
         caps = cut_caps(len(masses), program.cap)
         for _ in self.deadline.part(0.5, 1.0).rounds(range(MAX_SET_ROUNDS if program.cap is None else CAPPED_ROUNDS)):
-            sets = np.vstack([basic, pool[selected]])
-            pool_values = np.concatenate([_information(basic, masses, level), values[selected]])
+            sets = np.vstack([basic, pool[set_numbers]])
+            pool_values = np.concatenate([_information(basic, masses, level), values[set_numbers]])
             weighed = weigh_sets(sets.T.astype(np.float64), pool_values, level, caps)
             value, pairs = float(pool_values @ weighed.weights), weighed.pairs()
-            if solved.bound <= value * (1 + BALANCED_GAP):
+            if solution.bound <= value * (1 + BALANCED_GAP):
                 break
-            cut = ((pool @ pairs) * ~pool).sum(axis=1) if pairs.any() else 0.0
-            gains = (values - level * math.fsum(weighed.rows) - pool @ weighed.rows - cut) / mean
-            gains[selected] = 0.0
+            cut_prices = ((pool @ pairs) * ~pool).sum(axis=1) if pairs.any() else 0.0
+            gains = (values - level * math.fsum(weighed.rows) - pool @ weighed.rows - cut_prices) / mean
+            gains[set_numbers] = 0.0
             gaining = np.argsort(-gains)[:MAX_SETS_PER_ROUND]
             gaining = gaining[gains[gaining] > 0]
             if not len(gaining):
                 break
-            selected = np.concatenate([selected, gaining])
+            set_numbers = np.concatenate([set_numbers, gaining])
         single_weight = 1 / (1 + len(self.used) * level)
-        p = np.concatenate([program.own, self.rest])
+        p = np.concatenate([program.indivisible, self.rest])
         if program.cap is None and single_weight * float(information_of(p, 1 - p, level).sum()) > value:
             k = len(p)
             return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, single_weight)
         used = weighed.weights > 0
         return np.concatenate([np.arange(n), n + groups]), masses, sets[used], weighed.weights[used]
 
-    def grouped(self, solved: Shares, rng: np.random.Generator) -> Index:
+    def grouped(self, solution: Shares, rng: np.random.Generator) -> Index:
         """Group the rest into groups of different masses.
 
         The groups are so small that patterns have about `GROUPS_PER_SET` of them or more.
         """
         program = self.program
-        mean_share = float(solved.shares @ solved.phi) / max(float(solved.phi.sum()), 1e-300)
+        mean_share = float(solution.shares @ solution.phi) / max(float(solution.phi.sum()), 1e-300)
         fewest, largest = GROUP_COUNT_RANGE
         target_count = min(GROUPS_PER_SET / max(mean_share, 1e-9), largest)
-        count = int(max(target_count, fewest - len(program.own)))
+        count = int(max(target_count, fewest - len(program.indivisible)))
         if len(self.rest) <= count:
             return np.arange(len(self.rest))
         remaining = rng.uniform(0.5, 1.5, count)
@@ -229,7 +230,7 @@ class _Task:
             remaining[groups[x]] -= mass
         return np.unique(groups, return_inverse=True)[1].reshape(-1)
 
-    def pool(self, solved: Shares, sums: Array, rng: np.random.Generator) -> Members:
+    def pool(self, solution: Shares, sums: Array, rng: np.random.Generator) -> Members:
         """Build the pool of sets.
 
         Their part among the indivisible inputs nearly gains, with their fraction of the rest.
@@ -237,15 +238,15 @@ class _Task:
         program = self.program
         sets_per_pattern = min(400, 2 ** len(sums)) if len(sums) < 60 else 400
         max_patterns = POOL_SIZE // sets_per_pattern
-        all_sets = program.every
-        shares, gain = program.price(all_sets, solved.rows, solved.pairs)
-        gain = gain / (program.level + all_sets @ program.own + program.rest * shares)
+        all_sets = program.all_sets
+        shares, gain = program.price(all_sets, solution.rows, solution.pairs)
+        gain = gain / (program.level + all_sets @ program.indivisible + program.rest * shares)
         # The sets that the program uses cover all inputs equally; others that nearly gain are often too many.
-        active = np.argsort(-solved.phi)[: max_patterns // 2]
-        active = active[solved.phi[active] > 0]
+        active = np.argsort(-solution.phi)[: max_patterns // 2]
+        active = active[solution.phi[active] > 0]
         nearly_gaining = np.argsort(-gain)[: max(max_patterns - len(active), 1)]
-        indivisible_parts = np.vstack([solved.sets[active], all_sets[nearly_gaining]]) > 0.5
-        targets = program.rest * np.concatenate([solved.shares[active], shares[nearly_gaining]])
+        indivisible_parts = np.vstack([solution.sets[active], all_sets[nearly_gaining]]) > 0.5
+        targets = program.rest * np.concatenate([solution.shares[active], shares[nearly_gaining]])
         sets_per_pattern = max(sets_per_pattern, min(POOL_SIZE // len(indivisible_parts), 5000))
         parts = [subsets_near(sums, target, sets_per_pattern, rng) for target in targets]
         repeated = np.repeat(indivisible_parts, [len(part) for part in parts], axis=0)

@@ -61,14 +61,14 @@ def cut_caps(size: int, eta: float | None, spread: float | None = None) -> Exces
 
 
 def weigh_sets(
-    inside: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
+    members: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
 ) -> WeightedColumns:
-    """Solve for the best weights of columns t + `inside` (inputs, n), and their multipliers.
+    """Solve for the best weights of columns t + `members` (inputs, n), and their multipliers.
 
     values : (n,) the information of the columns.
     """
-    excess = inside[caps.left] * (1 - inside[caps.right])
-    return optimize_weights(np.full(len(values), level), inside, excess, caps, values[None], np.zeros(1), solvers)
+    excess = members[caps.left] * (1 - members[caps.right])
+    return optimize_weights(np.full(len(values), level), members, excess, caps, values[None], np.zeros(1), solvers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,14 @@ class Shares:
 class SharesProgram:
     """The pattern program of one prior.
 
-    - `own` : probabilities of the indivisible inputs.
+    - `indivisible` : probabilities of the indivisible inputs.
     - `rest` : the total probability of the others.
     - `spread` : 1 - sum (P_x/rest)^2.
     - `level` : t.
     - `cap` : eta where it can bind, else None.
     """
 
-    own: Array
+    indivisible: Array
     rest: float
     spread: float
     level: float
@@ -106,20 +106,20 @@ class SharesProgram:
 
     def worth(self, sets: Array, shares: Array) -> Array:
         """Compute the information h of patterns of `sets` (m, n) with `shares` (m,) of the rest."""
-        away = (1 - sets) @ self.own + self.rest * (1 - shares)
-        return information_of(sets @ self.own + self.rest * shares, away, self.level)
+        complement = (1 - sets) @ self.indivisible + self.rest * (1 - shares)
+        return information_of(sets @ self.indivisible + self.rest * shares, complement, self.level)
 
     @cached_property
-    def every(self) -> Array:
+    def all_sets(self) -> Array:
         """All sets of the indivisible inputs, (2^n, n)."""
-        n = len(self.own)
+        n = len(self.indivisible)
         return members(np.arange(2**n, dtype=np.int64), n).astype(np.float64)
 
     def price(self, sets: Array, rows: Array, pairs: Array) -> tuple[Array, Array]:
         """Find for each set the best fraction of the rest, and the pattern's gain, (m,) each."""
-        n = len(self.own)
+        n = len(self.indivisible)
         slope = rows[n] + (1 - sets) @ pairs[n, :n] - sets @ pairs[:n, n]
-        mass, base_price = sets @ self.own, self.level * math.fsum(rows) + sets @ rows[:n]
+        mass, base_price = sets @ self.indivisible, self.level * math.fsum(rows) + sets @ rows[:n]
 
         def gain(rho: Array) -> Array:
             return np.asarray(self.worth(sets, rho) - base_price - rows[n] * rho - self.cut(sets, rho, pairs))
@@ -136,23 +136,28 @@ class SharesProgram:
 
         rho : (m,) the fractions of the rest.
         """
-        n = len(self.own)
+        n = len(self.indivisible)
         off_diagonal = pairs[:n, :n] * ~np.eye(n, dtype=bool)
         same_kind = ((sets @ off_diagonal) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
         return np.asarray(same_kind + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
 
-    def raised(self, solved: Shares) -> Shares:
+    def raise_prices(self, solution: Shares) -> Shares:
         """Raise the multipliers until no pattern gains.
 
         Rows rise in proportion to the prior; pairs rise where that is cheaper.
         """
-        rows, pairs, sets, weights = solved.rows, solved.pairs, self.every, np.append(self.own, self.rest)
-        n, has_rest = len(self.own), self.rest > 0
+        rows, pairs, sets, weights = (
+            solution.rows,
+            solution.pairs,
+            self.all_sets,
+            np.append(self.indivisible, self.rest),
+        )
+        n, has_rest = len(self.indivisible), self.rest > 0
         unit_pairs = np.pad(1 - np.eye(n), (0, 1), constant_values=float(has_rest))  # One unit per pair with a cap.
         cost = math.inf if self.cap is None else self.bound(0 * rows, unit_pairs)
         for _ in range(6):
             rho, gain = self.price(sets, rows, pairs)
-            by_rows = float((gain / (self.level + sets @ self.own + self.rest * rho)).max())
+            by_rows = float((gain / (self.level + sets @ self.indivisible + self.rest * rho)).max())
             if not by_rows > 0:
                 break
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -162,25 +167,25 @@ class SharesProgram:
             else:
                 rows = rows + 1.01 * by_rows * weights
         # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
-        margin = PRICE_PADDING * solved.value + ROUNDING_CHARGE * len(rows) * float(np.abs(rows).sum())
+        margin = PRICE_PADDING * solution.value + ROUNDING_CHARGE * len(rows) * float(np.abs(rows).sum())
         rows = rows + margin * weights
-        return replace(solved, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
+        return replace(solution, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
 
     def bound(self, rows: Array, pairs: Array) -> float:
         """Compute the bound, in floats, that multipliers prove if no pattern gains."""
-        n = len(self.own)
+        n = len(self.indivisible)
         off_diagonal = pairs * ~np.eye(n + 1, dtype=bool)
         return math.fsum(rows) + (self.cap or 0.0) * (float(off_diagonal.sum()) + self.spread * float(pairs[n, n]))
 
     def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
         """Solve by column generation, from the patterns with the largest value for their mass."""
-        n, all_sets = len(self.own), self.every
+        n, all_sets = len(self.indivisible), self.all_sets
         shares = np.linspace(0.0, 1.0, 9) if self.rest > 0 else np.zeros(1)
         values = np.stack([self.worth(all_sets, np.full(len(all_sets), rho)) for rho in shares])
-        mean = self.level + all_sets @ self.own + self.rest * shares[:, None]
+        mean = self.level + all_sets @ self.indivisible + self.rest * shares[:, None]
         best = np.argsort(-(values / mean).max(axis=0))[:MAX_PATTERNS_PER_ROUND]
-        selected = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
-        pool = self.proper(np.repeat(selected, len(shares)), np.tile(shares, len(selected)))
+        first_sets = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
+        pool = self.proper(np.repeat(first_sets, len(shares)), np.tile(shares, len(first_sets)))
         pricing = _Pricing(self, VERTEX_GAIN * float(np.abs(values).max()))
         generated = generate(
             pricing,
@@ -191,20 +196,20 @@ class SharesProgram:
             progress=(MAX_STALLED_ROUNDS, COLUMN_GAP),
             deadline=deadline,
         )
-        solved, multipliers = generated.solution, generated.multipliers
+        solution, multipliers = generated.solution, generated.multipliers
         assert multipliers is not None
         with suppress(SolverError):  # A vertex has few patterns, which cover all inputs equally.
-            solved = self.weighed(solved.sets, solved.shares, SIMPLEX)
-        return replace(solved, rows=multipliers.rows, pairs=multipliers.pairs, bound=multipliers.bound)
+            solution = self.weighed(solution.sets, solution.shares, SIMPLEX)
+        return replace(solution, rows=multipliers.rows, pairs=multipliers.pairs, bound=multipliers.bound)
 
     def proper(self, index: Index, share: Array) -> tuple[Index, Array]:
         """Select the patterns that are not constant, as erasure is.
 
-        Returns their positions in `every` and their fractions of the rest.
+        Returns their positions in `all_sets` and their fractions of the rest.
         """
-        sets, has_rest = self.every[index], self.rest > 0
+        sets, has_rest = self.all_sets[index], self.rest > 0
         size = sets.sum(axis=1) + share * has_rest
-        is_proper = (size > 0) & (size < len(self.own) + has_rest)
+        is_proper = (size > 0) & (size < len(self.indivisible) + has_rest)
         return index[is_proper], share[is_proper]
 
     def weighed(self, sets: Array, share: Array, solvers: Sequence[str]) -> Shares:
@@ -212,11 +217,11 @@ class SharesProgram:
 
         `sets` is (m, n), with `share` (m,) of the rest, which is last in multipliers.
         """
-        n, has_rest = len(self.own), self.rest > 0
+        n, has_rest = len(self.indivisible), self.rest > 0
         caps = cut_caps(n + has_rest, self.cap, self.spread if has_rest else None)
-        inside = np.vstack([sets.T, share]) if has_rest else sets.T
+        members = np.vstack([sets.T, share]) if has_rest else sets.T
         values, padding = self.worth(sets, share), (0, int(not has_rest))
-        weighed = weigh_sets(inside, values, self.level, caps, solvers)
+        weighed = weigh_sets(members, values, self.level, caps, solvers)
         value = float(values @ weighed.weights)
         return Shares(
             sets, share, weighed.weights, value, np.pad(weighed.rows, padding), np.pad(weighed.pairs(), padding)
@@ -224,7 +229,7 @@ class SharesProgram:
 
 
 class _Gaining(NamedTuple):
-    """Positions in `SharesProgram.every`, and the fractions of the rest."""
+    """Positions in `SharesProgram.all_sets`, and the fractions of the rest."""
 
     sets: Index
     share: Array
@@ -240,23 +245,23 @@ class _Pricing:
     def solve(self, pool: tuple[Index, Array], number: int) -> Shares:
         """Solve for the best weights, at central dual values in the first rounds."""
         solvers = INTERIOR if number < INTERIOR_ROUNDS else SIMPLEX
-        return self.program.weighed(self.program.every[pool[0]], pool[1], solvers)
+        return self.program.weighed(self.program.all_sets[pool[0]], pool[1], solvers)
 
-    def value(self, solved: Shares) -> float:
+    def value(self, solution: Shares) -> float:
         """Return the information."""
-        return solved.value
+        return solution.value
 
-    def price(self, solved: Shares) -> _Gaining:
+    def price(self, solution: Shares) -> _Gaining:
         """List the patterns that gain, largest gain first; none where the largest is too small."""
-        rho, gain = self.program.price(self.program.every, solved.rows, solved.pairs)
+        rho, gain = self.program.price(self.program.all_sets, solution.rows, solution.pairs)
         gaining = np.argsort(-gain)[:MAX_PATTERNS_PER_ROUND]
         gaining = gaining[gain[gaining] > 0.0] if gain.max() > self.short else gaining[:0]
         return _Gaining(gaining, rho[gaining])
 
-    def prove(self, solved: Shares, columns: _Gaining, smallest_bound: float) -> tuple[float, Shares, _Gaining]:
+    def prove(self, solution: Shares, columns: _Gaining, smallest_bound: float) -> tuple[float, Shares, _Gaining]:
         """Compute the bound of the multipliers, raised until no pattern gains."""
-        raised = self.program.raised(solved)
-        return raised.bound, raised, columns
+        raised_solution = self.program.raise_prices(solution)
+        return raised_solution.bound, raised_solution, columns
 
     def join(self, pool: tuple[Index, Array], columns: _Gaining) -> tuple[Index, Array] | None:
         """Append the patterns to those of the pool."""
@@ -358,9 +363,9 @@ def _mixture_weights(
         "information from pairs",
         SIMPLEX,
     )
-    solved = np.maximum(np.asarray(weights.value), 0.0) * scale
+    values = np.maximum(np.asarray(weights.value), 0.0) * scale
     n, m = len(orders), len(reaches)
-    return PairwiseWeights(orders, solved[:n], reaches, solved[n : n + m], solved[n + m :], float(slope.value) * unit)
+    return PairwiseWeights(orders, values[:n], reaches, values[n : n + m], values[n + m :], float(slope.value) * unit)
 
 
 def _orders(column_constraints: Sequence[ColumnConstraint], top: float) -> tuple[Array, Array]:

@@ -6,14 +6,19 @@ alone [KOV14, section 4]:
     h(a) = a e(1 - a) + (1 - a) e(-a),    e(d) = (m + d) log((m + d)/m) - d,    m = t + a,
 
 and its tangent at b is e_b(-b) (1 - a) + e_b(1 - b) a, with m = t + b. Here a pattern is a set I of the indivisible
-inputs, and a fraction rho of the rest, which has the mass R. Multipliers lambda of the rows and nu, n >= 0 of the
-pairs, with the rest as one input, prove the bound  sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))  if
+inputs, and a fraction rho of the rest, which has the mass R. Let lambda be multipliers of the rows and nu, n >= 0 of
+the pairs, with the rest as one input. They prove the bound
+
+    sum lambda + eta (sum nu + n (1 - sum_{x in rest} (P_x/R)^2))
+
+if
 
     h(P(I) + R rho) - n rho (1 - rho) <= t sum lambda + lambda(I) + lambda_R rho + cut_nu(I, rho)    for all I and rho,
 
-since the rest's multipliers are spread over it in proportion to the prior: nu_R P_x/R between an input and one of the
-rest, n P_x P_x'/R^2 between two of the rest. Every set of inputs is one of these patterns. For each I there is a line
-above the left side; the right side is linear in rho, so that it is enough to compare them at rho = 0 and rho = 1.
+since the rest's multipliers are spread over it in proportion to the prior. They are nu_R P_x/R between an input and one
+of the rest, and n P_x P_x'/R^2 between two of the rest. Every set of inputs is one of these patterns. For each I there
+is a line above the left side, and the right side is linear in rho. So it is enough to compare them at rho = 0 and rho =
+1.
 """
 
 from __future__ import annotations
@@ -103,14 +108,14 @@ class InformationDual(Certificate):
             prices = base_price + sets @ arithmetic.of(rows[:n])
             price_at_zero, price_at_one = prices, prices + rows[n]
             if pair_multipliers.any():
-                cut = (
+                cut_prices = (
                     ((sets @ arithmetic.of(pair_multipliers[:n, :n])) * (1 - sets)).sum(axis=1)
                     if n
                     else arithmetic.zeros(1)
                 )
-                price_at_zero = price_at_zero + cut + sets @ arithmetic.of(pair_multipliers[:n, n])
-                price_at_one = price_at_one + cut + (1 - sets) @ arithmetic.of(pair_multipliers[n, :n])
-            mass, complement = arithmetic.of(sets) @ masses.whole, arithmetic.of(1 - sets) @ masses.whole
+                price_at_zero = price_at_zero + cut_prices + sets @ arithmetic.of(pair_multipliers[:n, n])
+                price_at_one = price_at_one + cut_prices + (1 - sets) @ arithmetic.of(pair_multipliers[n, :n])
+            mass, complement = arithmetic.of(sets) @ masses.indivisible, arithmetic.of(1 - sets) @ masses.indivisible
             if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MAX_PATTERNS:
                 ends = _pattern_points(
                     masses, mass, complement, caps.level, price_at_zero, price_at_one, rest_multiplier
@@ -132,13 +137,13 @@ class _Masses:
     equal : the number of inputs of the rest that occur, where these all have the same probability; else 0.
     """
 
-    whole: Enclosure
+    indivisible: Enclosure
     rest: Enclosure
     spread: Enclosure
     equal: int
 
     @classmethod
-    def of(cls, prior: Array, whole: Index, rest: Index, arithmetic: Arithmetic) -> _Masses:
+    def of(cls, prior: Array, indivisible: Index, rest: Index, arithmetic: Arithmetic) -> _Masses:
         p, mass = law(prior, arithmetic), exact_sum(prior[rest])
         spread = arithmetic.of(1.0)
         if mass > 0:
@@ -146,7 +151,7 @@ class _Masses:
             spread = (1 - rest_distribution.square().sum()).positive()
         occurring = prior[rest][prior[rest] > 0]  # The others add no value and no price.
         equal = len(occurring) if len(occurring) and bool((occurring == occurring[0]).all()) else 0
-        return cls(p[whole], arithmetic.of(mass / exact_sum(prior)), spread, equal)
+        return cls(p[indivisible], arithmetic.of(mass / exact_sum(prior)), spread, equal)
 
 
 def _pattern_points(

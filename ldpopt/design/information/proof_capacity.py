@@ -13,8 +13,8 @@ the mean of a function of s alone:
     of order 1                E E' psi = E k_1(s),                           k_1(s) = (s - 1) log s,
     excesses beyond epsilon   E E' (s - R s')_+ >= E (s - R)_+  and  >= E (1 - R s)_+,    R = e^epsilon,
 
-by Jensen's inequality: both powers are convex and E s = 1, so that neither mean is below 1, and u v >= u + v - 1 for u,
-v >= 1. So with weights c, a, b >= 0, any slope and t_x such that
+by Jensen's inequality. Both powers are convex and E s = 1, so neither mean is below 1, and u v >= u + v - 1 for
+u, v >= 1. So with weights c, a, b >= 0, any slope and t_x such that
 
     e(s) <= sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1) + t_x    for 0 <= s <= 1/P_x,
 
@@ -61,16 +61,16 @@ from ldpopt.values.distribution import Array
 class InformationCapacity(Certificate):
     """The capacity of epsilon-LDP channels, x - 1 - log x nats of mutual information, x = epsilon/(1 - e^-epsilon).
 
-    On a staircase pattern S_A, E = e^epsilon on A and 1 elsewhere, the information is h(a) = E epsilon a - m log m at a
-    = P(A), with m = 1 + (E - 1) a the column's mean. Let c be the largest h(a)/m. Then the row multipliers c P_x have
+    Let the staircase pattern S_A be E = e^epsilon on A and 1 elsewhere. With a = P(A) and the mean m = 1 + (E - 1) a,
+    its information is h(a) = E epsilon a - m log m. Let c be the largest h(a)/m. Then the row multipliers c P_x have
     the price c m >= h(a) on every pattern, and prove c for every prior P [KOV14, Thm 4]. The bound is nearly reached
     where there are sets of nearly any probability, as with many answers of small probability.
 
     With at most two outputs, let lo and hi be the smallest and the largest entry of the first column. Information is
-    convex. So it does not fall when every entry moves to hi, on some set A, or to lo, off it, and then (lo, hi) to a
-    corner of the region that epsilon leaves. The corners are two constant channels and randomized response, with lo =
-    1/(E + 1) = 1 - hi. So randomized response about "is the answer in A?" is optimal. Its information depends on P(A)
-    alone, and increases as P(A) approaches one half.
+    convex. So it does not fall when every entry moves to hi, on some set A, or to lo, off it. Nor does it fall when
+    (lo, hi) then moves to a corner of the region that epsilon leaves. The corners are two constant channels and
+    randomized response, with lo = 1/(E + 1) = 1 - hi. So randomized response about "is the answer in A?" is optimal.
+    Its information depends on P(A) alone, and increases as P(A) approaches one half.
 
     Along a policy graph epsilon is that of the two answers farthest apart.
     """
@@ -195,8 +195,11 @@ MAX_LOG_POWER = 600.0  # Powers with a larger logarithm are rejected, so that no
 class PairwiseInformation(Certificate):
     """Weights of moments and excesses between rows that bound mutual information, for any prior and number of inputs.
 
-    With s = Q[x, y]/P(Y = y), s log s - s + 1 is at most sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s -
-    1) + t_x: moments and excesses, whose averages the constraints cap (see the module).
+    Let s = Q[x, y]/P(Y = y). Then
+
+        s log s - s + 1 <= sum c k(s) + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1) + t_x.
+
+    The constraints cap the averages of these moments and excesses (see the module).
 
     - `orders` : (n,) orders of the moments k, at least 1, each capped by some constraint.
     - `weights` : (n,) the c, non-negative.
@@ -227,9 +230,11 @@ class PairwiseInformation(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Compute (1 - sum P^2) times the weighted caps, plus the residual of each answer."""
         support = np.asarray(self.utility.prior) > 0
-        prior, float_prior = (law(np.asarray(self.utility.prior), of)[support] for of in (arithmetic, FLOAT))
+        prior, float_prior = (
+            law(np.asarray(self.utility.prior), number_type)[support] for number_type in (arithmetic, FLOAT)
+        )
         # The residual is bounded in floats, which prove it as well.
-        function, largest_ratio = self._paid(FLOAT), np.asarray((1 / float_prior).upper)
+        function, largest_ratio = self._price_function(FLOAT), np.asarray((1 / float_prior).upper)
         require((largest_ratio < math.inf).all(), "an answer of next to no probability tells without end")
         knots = function.knots(largest_ratio)
         unpaid = function.unpaid(knots)
@@ -238,7 +243,7 @@ class PairwiseInformation(Certificate):
         residuals = arithmetic.of(np.maximum.accumulate(unpaid)[np.clip(interval, 0, len(unpaid) - 1)])
         return (prior * (1 - prior)).sum() * self._charged(arithmetic) + prior @ residuals
 
-    def _paid(self, arithmetic: Arithmetic) -> Paid:
+    def _price_function(self, arithmetic: Arithmetic) -> Paid:
         orders = real_array(self.orders, (-1,), "orders")
         reaches = nonnegative_array(self.reaches, (-1,), "reaches")
         require((reaches < MAX_LOG_POWER).all(), "an excess is beyond every ratio")
@@ -252,7 +257,7 @@ class PairwiseInformation(Certificate):
 
     def _charged(self, arithmetic: Arithmetic) -> Enclosure:
         """Compute sum c cap + sum (a + b) cap."""
-        function, total = self._paid(arithmetic), arithmetic.zeros(())
+        function, total = self._price_function(arithmetic), arithmetic.zeros(())
         for order, weight in zip(function.orders.tolist(), function.weights.tolist(), strict=True):
             cap = moment_bound(self.constraints, order, arithmetic)
             if cap is None:
@@ -269,7 +274,7 @@ class PairwiseInformation(Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Paid:
-    """The right side without t_x, sum c k + sum a (s - R)_+ + sum b (1 - R s)_+ + slope (s - 1), as a function of s."""
+    """The right side without t_x, as a function of s."""
 
     orders: Array
     weights: Array
@@ -306,7 +311,7 @@ class Paid:
         middle = (ends[0] + ends[1]) / 2
         # Powers may have no tangent at 0. Below the first knot above 0, moments and excesses are at least those there.
         middle[0] = knots[1]
-        value, slope = self._at(middle)
+        value, slope = self._evaluate(middle)
         slope = arithmetic.where(np.arange(len(middle)) > 0, slope, 0.0)
         chord = enclosed_excess(KL, arithmetic.of(knots) - 1.0, arithmetic.of(np.ones(len(knots))))
         end_values = (chord[:-1], chord[1:])
@@ -319,7 +324,7 @@ class Paid:
         tangent_bound = np.maximum(*(np.asarray(((1.0 - arithmetic.of(end)) * self.slope).upper) for end in ends))
         return np.where(is_concave, np.minimum(bounds, tangent_bound), bounds)
 
-    def _at(self, s: Array) -> tuple[Enclosure, Enclosure]:
+    def _evaluate(self, s: Array) -> tuple[Enclosure, Enclosure]:
         """Compute the function at s, without the term of the slope, and a subgradient there."""
         arithmetic, point = self.arithmetic, self.arithmetic.of(s)
         log = point.log()
@@ -356,10 +361,10 @@ class Paid:
                 curvature = curvature + (1 / arithmetic.of(high) + 1 / arithmetic.of(high).square()) * weight
                 continue
             ends = [arithmetic.of(end).log() for end in (low, high)]
-            rising = [(log * (arithmetic.of(Fraction(order) - 2))).exp() for log in ends]
-            falling = (ends[1] * -(arithmetic.of(Fraction(order) + 1))).exp()
+            rising_powers = [(log * (arithmetic.of(Fraction(order) - 2))).exp() for log in ends]
+            falling_power = (ends[1] * -(arithmetic.of(Fraction(order) + 1))).exp()
             factor = arithmetic.of(Fraction(order) * (Fraction(order) - 1)) * weight
-            curvature = curvature + (rising[0].minimum(rising[1]) + falling) * factor
+            curvature = curvature + (rising_powers[0].minimum(rising_powers[1]) + falling_power) * factor
         with np.errstate(divide="ignore"):
             required_curvature = np.nextafter(1 / knots[:-1], math.inf)
         is_concave = np.asarray(curvature.lower) >= required_curvature

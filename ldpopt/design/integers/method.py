@@ -7,9 +7,9 @@ For few inputs the program chooses how often each column of integers is used:
 
 Columns that lose much in the linear program are left out before the search. A sum over outputs is linear in z. A sum of
 variances is not. But by the equivalence theorem [KW] its reciprocal is the least of sum_y w_y |K u_y|^2 / N(K)^2 over
-all K, and each of these is a sum over outputs, called a cut. The program gets one cut after another, at its own
-solutions, until such a channel is as good as the program's bound. For more inputs, the optimum without a denominator is
-rounded, repaired and improved by moves.
+all K. Each of these is a sum over outputs, called a cut. The program gets one cut after another, at its own solutions,
+until such a channel is as good as the program's bound. For more inputs, the optimum without a denominator is rounded,
+repaired and improved by moves.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class IntegerColumnsProgram:
         return np.asarray(self.columns[:, used_columns] * z[used_columns])
 
     def _pose(self, selected: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Build the program, in which the last unknown is the least criterion."""
+        """Build the program; its last unknown is the smallest criterion."""
         columns = self.columns[:, selected].astype(np.float64)
         k, n = columns.shape
         objective = np.append(np.zeros(n), 1.0)
@@ -165,7 +165,7 @@ def roundings(task: Task, free: Design | None) -> Integers:
             starts.append(entries / entries.sum(axis=1, keepdims=True))
         starts.append(np.ones((k, 1)))  # It is uninformative, and always available.
     else:  # outputs have a meaning: the other channels always take one decision
-        starts += [np.tile(own, (task.inputs, 1)) for own in np.eye(len(decisions))]
+        starts += [np.tile(decision_row, (task.inputs, 1)) for decision_row in np.eye(len(decisions))]
     timed_starts = task.problem.deadline.rounds(starts)
     rounded_channels = [rounded for start in timed_starts if (rounded := _round_and_improve(task, start)) is not None]
     return max(
@@ -243,16 +243,16 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
 
 def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
     """Find the best weights, and whether the solver proves that its columns allow no better ones."""
-    rounded = roundings(task, free)
+    rounded_weights = roundings(task, free)
     worth, deadline = worth_of(task), task.problem.deadline
     assert worth is not None
     moves = Moves(task, worth)
     if deadline.over():
-        return rounded, False
+        return rounded_weights, False
     if not needs_columns(task.problem):
         weights, _, is_finished = program.best(columns_of(task.on_rows, program.columns.astype(np.float64)))
-        return max((rounded, moves.best(weights, 0)), key=lambda w: (task.value(w), -w.shape[1])), is_finished
-    best, is_finished = rounded, False
+        return max((rounded_weights, moves.best(weights, 0)), key=lambda w: (task.value(w), -w.shape[1])), is_finished
+    best, is_finished = rounded_weights, False
     free_matrix = None if free is None else free.channel.matrix
     cuts = [_cut(task.utility, _mix_for_full_rank(task, best, free_matrix), program.columns)]
     if free_matrix is not None:

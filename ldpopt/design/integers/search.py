@@ -1,7 +1,7 @@
 """A problem over a denominator -> the task in integers, and channels of integers improved by moves of single units.
 
-The value of a channel is a function of a sum over its columns: for a column utility the sum itself, for a sum of
-variances the information J = sum_y q_y q_y^T / (q_y . p). A move changes two terms of the sum, so that all moves
+The value of a channel is a function of a sum over its columns. For a column utility it is the sum itself, and for a
+sum of variances the information J = sum_y q_y q_y^T / (q_y . p). A move changes two terms of the sum, so that all moves
 between all pairs of outputs are valued together. Where no move helps, a few random moves are made, and the search goes
 on from there; the random numbers are the same every time.
 """
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, needs_columns
-from ldpopt.design.constraints.base import within
+from ldpopt.design.constraints.base import meets_constraints
 from ldpopt.design.design import Design
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.kernel.proof import Relaxed
@@ -31,7 +31,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.exact import exp_lower, largest_distance, reach
-from ldpopt.numbers.tolerances import NOTHING
+from ldpopt.numbers.tolerances import ZERO_VALUE
 from ldpopt.values.distribution import Array
 
 MAX_POLISHING_MOVES = 400  # The most units that are moved
@@ -41,8 +41,9 @@ MAX_POLISHING_MOVES = 400  # The most units that are moved
 class Task:
     """A problem over a denominator, in integers.
 
-    total : D. ratio : the largest ratio of two entries of a column, a rational not above e^epsilon; None without a cap.
-    cap : the largest total variation of two rows, in units of 1/D; None where it cannot bind.
+    - `total` : D.
+    - `ratio` : the largest ratio of two entries of a column, a rational not above e^epsilon; None without a cap.
+    - `cap` : the largest total variation of two rows, in units of 1/D; None where it cannot bind.
     """
 
     problem: Problem
@@ -52,7 +53,7 @@ class Task:
 
     @classmethod
     def of(cls, problem: Problem, tighter: bool = False) -> Task:
-        """The task of a problem.
+        """Build the task of a problem.
 
         tighter : make both caps a little tighter, where a channel of floats measures an ulp more than its integers.
         """
@@ -81,7 +82,7 @@ class Task:
         return type(self.utility)(self.utility.f, pair.p0, pair.p1)
 
     def allows(self, weights: Integers) -> bool:
-        """Whether integers (k, m) are within the ratio and the cap."""
+        """Return True if integers (k, m) meet the ratio and the cap."""
         low, high = weights.min(axis=0), weights.max(axis=0)
         if self.ratio is not None and not all(
             b * self.ratio.denominator <= a * self.ratio.numerator
@@ -91,32 +92,36 @@ class Task:
         return self.cap is None or int(largest_distance(weights)[0]) <= self.cap
 
     def rows(self, weights: Integers) -> Array:
-        """The channel of floats, with a row for each of all inputs."""
+        """Build the channel of floats, with one row per input of the problem."""
         rows = as_matrix(weights, self.total)
         return rows if self.utility.pair is None else rows[self.problem.reduction.classes]
 
     def value(self, weights: Integers) -> float:
-        """The channel's utility, or minus its error, so that larger is better."""
+        """Compute the channel's utility, or minus its error, so that larger is better."""
         value = float(self.utility.value(Channel(self.rows(weights))))
         return -math.inf if math.isnan(value) else -value if self.utility.error else value
 
     def measured(self, weights: Integers) -> bool:
-        """Whether the channel of floats meets every constraint of the problem by measurement."""
-        return within(Channel(self.rows(weights), self.problem.labels), self.problem.constraints)
+        """Return True if the channel of floats, measured, meets every constraint of the problem."""
+        return meets_constraints(Channel(self.rows(weights), self.problem.labels), self.problem.constraints)
 
     def candidate(self, free: Design | None, weights: Integers, how: str, note: str) -> Candidate:
-        """The candidate of weights, beside the optimum without a denominator, whose bound holds for it."""
+        """Build the candidate of the weights, with the bound of the optimum without a denominator."""
         value, cost = self.value(weights), ""
-        if free is not None and abs(free.value) > NOTHING and math.isfinite(value):
-            more = self.utility.error or free.value < 0
-            share = f"{abs(value / free.value) - 1:.2%} more error" if more else f"{1 - value / free.value:.2%} less"
+        if free is not None and abs(free.value) > ZERO_VALUE and math.isfinite(value):
+            has_larger_error = self.utility.error or free.value < 0
+            share = (
+                f"{abs(value / free.value) - 1:.2%} more error"
+                if has_larger_error
+                else f"{1 - value / free.value:.2%} less"
+            )
             cost = f"{share} than without a denominator"
 
-        def prove(posed: Problem, channel: Channel) -> Iterator[Certificate]:
+        def prove(problem: Problem, channel: Channel) -> Iterator[Certificate]:
             if free is not None and free.certificate is not None:
-                yield Relaxed(posed.original_utility, posed.constraints, channel, free.certificate)
-            if IntegerColumns.applies(posed.original_utility, posed.constraints):
-                yield IntegerColumns(posed.original_utility, posed.constraints, channel)
+                yield Relaxed(problem.original_utility, problem.constraints, channel, free.certificate)
+            if IntegerColumns.applies(problem.original_utility, problem.constraints):
+                yield IntegerColumns(problem.original_utility, problem.constraints, channel)
 
         return Candidate(
             as_matrix(weights, self.total), how, prove, note="; ".join(filter(None, (cost, note))),
@@ -125,11 +130,14 @@ class Task:
 
 
 def polished(task: Task, weights: Integers) -> Integers:
-    """The weights after moving one unit of a row from one output to another, as long as that helps."""
+    """Move single units of a row between outputs, as long as that improves the weights."""
     best, value = weights, task.value(weights)
     for _ in task.problem.deadline.inner.rounds(range(MAX_POLISHING_MOVES)):
         step = max(
-            ((task.value(moved), index, moved) for index, moved in enumerate(_single_unit_moves(task, best))),
+            (
+                (task.value(changed_weights), index, changed_weights)
+                for index, changed_weights in enumerate(_single_unit_moves(task, best))
+            ),
             key=lambda item: (item[0], -item[1]),
             default=None,
         )
@@ -141,17 +149,17 @@ def polished(task: Task, weights: Integers) -> Integers:
 
 def _single_unit_moves(task: Task, weights: Integers) -> Iterator[Integers]:
     k, m = weights.shape
-    for x, (gives, takes) in product(range(k), permutations(range(m), 2)):
-        if weights[x, gives] > 0:
-            moved = weights.copy()
-            moved[x, gives] -= 1
-            moved[x, takes] += 1
-            if task.allows(moved):
-                yield moved
+    for x, (giver, taker) in product(range(k), permutations(range(m), 2)):
+        if weights[x, giver] > 0:
+            changed_weights = weights.copy()
+            changed_weights[x, giver] -= 1
+            changed_weights[x, taker] += 1
+            if task.allows(changed_weights):
+                yield changed_weights
 
 
 def refusal(problem: Problem) -> str:
-    """Why no method for a denominator applies; empty where one may."""
+    """Return the reason why no method for a denominator applies; empty if one may."""
     if problem.denominator is None:
         return "no constraint gives a denominator"
     if problem.cells is not None or problem.utility.continuous:
@@ -165,7 +173,7 @@ def refusal(problem: Problem) -> str:
 
 
 def unrestricted(problem: Problem, ask: Ask) -> Design | None:
-    """The optimum of the same problem without a denominator; None where there is none, or it is not found."""
+    """Design the optimum without a denominator; None if there is none, or the search fails."""
     if (rest := problem.without_denominator) is not None:
         with suppress(SolverError, InvalidInput):
             design: Design = ask(problem.original_utility, rest.constraints, certify=problem.proving)
@@ -174,58 +182,61 @@ def unrestricted(problem: Problem, ask: Ask) -> Design | None:
 
 
 MAX_CLIMB_MOVES = 300  # The largest number of successive moves.
-RESTARTS, RESTARTS_FEW_INPUTS = 12, 36  # Restarts of the search from a channel near its best one.
+MAX_RESTARTS, MAX_RESTARTS_FEW_INPUTS = 12, 36  # Restarts of the search from a channel near its best one.
 MAX_FEW_INPUTS = 4  # Up to this number of inputs the search restarts more often.
-TRIED = 20  # The number of best moves that are tried if a cap on total variation may forbid some.
+MAX_MOVES_TRIED = 20  # The number of best moves that are tried if a cap on total variation may forbid some.
 # The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
 MAX_MOVE_ENTRIES = 3_000_000
-CHUNK = 64  # Of so many moves the worth is computed first; it rules out most others
+MOVES_PER_BATCH = 64  # Of so many moves the worth is computed first; it rules out most others
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """What one move reaches from columns (k, m), the last of which is not there yet.
+    """The moves from columns (k, m), the last of which is a zero column for a new output.
 
-    first, second : (pairs,) the column that takes, and the one that gives.
-    more, less : (k, m, steps) every column with every step added, and taken away.
-    allowed : (pairs, steps) the moves that stay within the ratio; a move's number is its place in the flat array.
+    - `first`, `second` : (pairs,) the column that takes, and the one that gives.
+    - `enlarged`, `reduced` : (k, m, steps) every column with every step added, and subtracted.
+    - `allowed` : (pairs, steps) the moves that keep the ratio. A move's number is its position in the flat array.
     """
 
     columns: Integers
     first: npt.NDArray[np.intp]
     second: npt.NDArray[np.intp]
-    more: Integers
-    less: Integers
+    enlarged: Integers
+    reduced: Integers
     allowed: npt.NDArray[np.bool_]
 
     @cached_property
     def moves(self) -> npt.NDArray[np.intp]:
-        """(N,) the numbers of the moves that are allowed."""
+        """The numbers (N,) of the allowed moves."""
         return np.flatnonzero(self.allowed)
 
     def changed(self, moves: npt.NDArray[np.intp]) -> tuple[Integers, Integers, npt.NDArray[np.intp]]:
-        """(k, n) the column that took, and the one that gave, after each of these moves, and (n, 2) their places."""
+        """Compute the columns after each move: (k, n) that took, (k, n) that gave, and (n, 2) their places."""
         pair, step = np.divmod(moves, self.allowed.shape[1])
         first, second = self.first[pair], self.second[pair]
-        return self.more[:, first, step], self.less[:, second, step], np.stack([first, second], axis=1)
+        return self.enlarged[:, first, step], self.reduced[:, second, step], np.stack([first, second], axis=1)
 
     def weights(self, move: int) -> Integers:
-        """The weights after a move."""
+        """Compute the weights after a move."""
         pair, step = divmod(move, self.allowed.shape[1])
         first, second = self.first[pair], self.second[pair]
-        moved = self.columns.copy()
-        moved[:, first], moved[:, second] = self.more[:, first, step], self.less[:, second, step]
-        return np.asarray(moved[:, moved.any(axis=0)])
+        changed_weights = self.columns.copy()
+        changed_weights[:, first], changed_weights[:, second] = (
+            self.enlarged[:, first, step],
+            self.reduced[:, second, step],
+        )
+        return np.asarray(changed_weights[:, changed_weights.any(axis=0)])
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnWorth:
-    """The value of a channel for a column utility, as a function of a sum over its columns: the least criterion."""
+    """The value of a channel for a column utility, as a function of a sum over its columns: the smallest criterion."""
 
     utility: Any
 
     def parts(self, columns: Integers) -> Array:
-        """(n, criteria) the terms mu_j of columns (k, n), zero for a zero column."""
+        """Compute (n, criteria) the terms mu_j of columns (k, n); zero for a zero column."""
         used = np.flatnonzero(columns.any(axis=0))
         values = columns_of(self.utility, columns[:, used].astype(np.float64)).T
         terms = np.zeros((columns.shape[1], values.shape[1]))
@@ -233,15 +244,15 @@ class ColumnWorth:
         return terms
 
     def value(self, sums: Array) -> Array:
-        """(N,) the values of sums (N, ...) over all outputs; more is better, and -inf means that nothing is kept."""
+        """Compute (N,) the values of sums (N, ...) over all outputs; -inf if nothing is preserved."""
         return np.asarray(sums.min(axis=1))
 
-    def after(self, near: Neighbours, best: int) -> tuple[npt.NDArray[np.intp], Array]:
-        """(n,) moves, and the values after them; all moves, although only the best ones are asked for."""
-        taking, giving, before = near.changed(near.moves)
-        terms = self.parts(near.columns)
-        change = self.parts(taking) + self.parts(giving) - terms[before[:, 0]] - terms[before[:, 1]]
-        return near.moves, self.value(terms.sum(axis=0)[None] + change)
+    def after(self, neighbors: Neighbours, best: int) -> tuple[npt.NDArray[np.intp], Array]:
+        """List (n,) all moves and the values after them; `best` is ignored."""
+        takers, givers, places = neighbors.changed(neighbors.moves)
+        terms = self.parts(neighbors.columns)
+        change = self.parts(takers) + self.parts(givers) - terms[places[:, 0]] - terms[places[:, 1]]
+        return neighbors.moves, self.value(terms.sum(axis=0)[None] + change)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,13 +263,13 @@ class VarianceWorth:
     factor: Array
 
     def parts(self, columns: Integers) -> Array:
-        """(n, k, k) c c^T / (p . c) of every column c."""
-        given = columns.astype(np.float64)
-        mass = self.prior @ given
-        return np.asarray(np.einsum("xn,yn->nxy", given, given) / np.where(mass > 0, mass, 1.0)[:, None, None])
+        """Compute (n, k, k) c c^T / (p . c) of every column c."""
+        entries = columns.astype(np.float64)
+        mass = self.prior @ entries
+        return np.asarray(np.einsum("xn,yn->nxy", entries, entries) / np.where(mass > 0, mass, 1.0)[:, None, None])
 
     def value(self, sums: Array) -> Array:
-        """(N,) minus the trace of F^T J^-1 F."""
+        """Compute (N,) minus the trace of F^T J^-1 F."""
         worths = np.full(len(sums), -np.inf)
         scale = np.trace(sums, axis1=1, axis2=2) / sums.shape[1]
         definite = np.linalg.det(sums / scale[:, None, None]) > 1e-10
@@ -266,55 +277,59 @@ class VarianceWorth:
         worths[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
         return worths
 
-    def after(self, near: Neighbours, best: int) -> tuple[npt.NDArray[np.intp], Array]:
-        """(n,) moves in order, the `best` best ones among them, and the values after them.
+    def after(self, neighbors: Neighbours, best: int) -> tuple[npt.NDArray[np.intp], Array]:
+        """List (n,) moves in order, with the `best` best ones among them, and the values after them.
 
-        The trace is convex in J, so that its linear part bounds what a move gains. A move whose bound is below the gain
-        of enough others is none of the best.
+        The trace is convex in J, so its linear part bounds the gain of a move. A move is not among the best if its
+        bound is below the gain of enough others.
         """
-        terms = self.parts(near.columns)
-        whole = terms.sum(axis=0)
-        value = float(self.value(whole[None])[0])
+        terms = self.parts(neighbors.columns)
+        sums = terms.sum(axis=0)
+        value = float(self.value(sums[None])[0])
 
         def worths(moves: npt.NDArray[np.intp]) -> Array:
-            taking, giving, before = near.changed(moves)
-            change = self.parts(taking) + self.parts(giving) - terms[before].sum(axis=1)
-            return self.value(whole[None] + change)
+            takers, givers, places = neighbors.changed(moves)
+            change = self.parts(takers) + self.parts(givers) - terms[places].sum(axis=1)
+            return self.value(sums[None] + change)
 
         if not np.isfinite(value):
             # A move changes two columns, so that it adds at most 2 to the rank, and J must have all of it.
-            few = near.moves if np.linalg.matrix_rank(near.columns) + 2 >= len(near.columns) else near.moves[:0]
-            return few, worths(few)
-        root = self.factor.T @ np.linalg.inv(whole)  # of the slope G = J^-1 F F^T J^-1
-        alone = self._gains(root, near.columns)
-        more, less = (
-            self._gains(root, each.reshape(len(each), -1)).reshape(each.shape[1:]) - alone[:, None]
-            for each in (near.more, near.less)
+            small_rank_moves = (
+                neighbors.moves
+                if np.linalg.matrix_rank(neighbors.columns) + 2 >= len(neighbors.columns)
+                else neighbors.moves[:0]
+            )
+            return small_rank_moves, worths(small_rank_moves)
+        root = self.factor.T @ np.linalg.inv(sums)  # of the slope G = J^-1 F F^T J^-1
+        gains_before = self._gains(root, neighbors.columns)
+        added_gains, removed_gains = (
+            self._gains(root, changed_columns.reshape(len(changed_columns), -1)).reshape(changed_columns.shape[1:])
+            - gains_before[:, None]
+            for changed_columns in (neighbors.enlarged, neighbors.reduced)
         )
-        gains = more[near.first] + less[near.second]
-        gains[~near.allowed] = 0.0
+        gains = added_gains[neighbors.first] + removed_gains[neighbors.second]
+        gains[~neighbors.allowed] = 0.0
         gains = gains.ravel()
-        chosen = np.flatnonzero(gains > 0)
-        if len(chosen) <= (some := max(CHUNK, best)):
-            return chosen, worths(chosen)
-        order = np.argpartition(-gains[chosen], some - 1)
-        first, rest = chosen[order[:some]], chosen[order[some:]]
-        known = worths(first)
-        least = np.sort(known)[-best] - value
-        more_of = rest[gains[rest] * (1 + 1e-6) >= least]
-        moves = np.concatenate([first, more_of])
+        gaining_moves = np.flatnonzero(gains > 0)
+        if len(gaining_moves) <= (batch_size := max(MOVES_PER_BATCH, best)):
+            return gaining_moves, worths(gaining_moves)
+        order = np.argpartition(-gains[gaining_moves], batch_size - 1)
+        first, rest = gaining_moves[order[:batch_size]], gaining_moves[order[batch_size:]]
+        first_worths = worths(first)
+        min_gain = np.sort(first_worths)[-best] - value
+        candidates = rest[gains[rest] * (1 + 1e-6) >= min_gain]
+        moves = np.concatenate([first, candidates])
         order = np.argsort(moves)
-        return moves[order], np.concatenate([known, worths(more_of)])[order]
+        return moves[order], np.concatenate([first_worths, worths(candidates)])[order]
 
     def _gains(self, root: Array, columns: Integers) -> Array:
-        """(n,) c^T G c / (p . c) of every column c, with G = root^T root."""
-        given = columns.astype(np.float64)
-        mass = self.prior @ given
-        return np.asarray(((root @ given) ** 2).sum(axis=0) / np.where(mass > 0, mass, 1.0))
+        entries = columns.astype(np.float64)
+        mass = self.prior @ entries
+        return np.asarray(((root @ entries) ** 2).sum(axis=0) / np.where(mass > 0, mass, 1.0))
 
 
 def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
-    """The worth for a task's utility; None unless it is a column utility or a sum of variances."""
+    """Return the worth for a task's utility, a column utility or a sum of variances; else None."""
     utility = task.utility
     if not needs_columns(task.problem):
         return ColumnWorth(task.on_rows)
@@ -324,7 +339,7 @@ def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
 
 
 def is_sum_of_variances(utility: Any) -> bool:
-    """Whether a utility is a sum of variances at a pilot, without a neighbourhood."""
+    """Return True if a utility is a sum of variances at a pilot, without a neighborhood."""
     criterion = getattr(utility, "criterion", None)
     return bool(getattr(criterion, "additive", False)) and getattr(utility, "neighbourhood", None) is None
 
@@ -338,55 +353,55 @@ class Moves:
 
     @cached_property
     def _reach(self) -> Integers:
-        """(D + 1,) the largest entry that a column may have, by its least entry."""
+        """The largest entry (D + 1,) that a column may have, by its smallest entry."""
         task = self.task
         return np.array([reach(low, task.ratio, task.total) for low in range(task.total + 1)], dtype=np.int64)
 
     @cached_property
     def _directions(self) -> Integers:
-        """(n, k) units that one column takes from another: moves of one or two rows first, then those of more rows."""
+        """The units (n, k) that one column takes from another: first moves of one or two rows, then of more rows."""
         k = self.task.inputs
-        few = [dict(zip(rows, signs, strict=True)) for size in (1, 2) for rows in combinations(range(k), size)
+        small_moves = [dict(zip(rows, signs, strict=True)) for size in (1, 2) for rows in combinations(range(k), size)
                for signs in product((1, -1), repeat=size)]  # fmt: skip
-        directions = [tuple(move.get(x, 0) for x in range(k)) for move in few]
+        directions = [tuple(move.get(x, 0) for x in range(k)) for move in small_moves]
         if 3**k <= 729:
             directions += [d for d in product((1, 0, -1), repeat=k) if sum(map(abs, d)) > 2]
         return np.array(directions, dtype=np.int64)
 
-    def best(self, weights: Integers, kicks: int | None = None) -> Integers:
-        """The best weights found from `weights`, which are at least as good."""
-        if kicks is None:
-            kicks = RESTARTS_FEW_INPUTS if self.task.inputs <= MAX_FEW_INPUTS else RESTARTS
+    def best(self, weights: Integers, restarts: int | None = None) -> Integers:
+        """Improve the weights by climbs from random moves; the result is at least as good."""
+        if restarts is None:
+            restarts = MAX_RESTARTS_FEW_INPUTS if self.task.inputs <= MAX_FEW_INPUTS else MAX_RESTARTS
         rng = np.random.default_rng(0)
         best = self.climb(weights)
-        value = self.of(best)
-        for _ in self.task.problem.deadline.inner.rounds(range(kicks)):
-            near = best
+        value = self.worth_of_weights(best)
+        for _ in self.task.problem.deadline.inner.rounds(range(restarts)):
+            start = best
             for _ in range(int(rng.integers(1, 4))):
-                near = self._random(near, rng)
-            climbed = self.climb(near)
-            if (other := self.of(climbed)) > value * (1 - 1e-12 * np.sign(value)):
-                best, value = climbed, other
+                start = self._random(start, rng)
+            climbed = self.climb(start)
+            if (new_value := self.worth_of_weights(climbed)) > value * (1 - 1e-12 * np.sign(value)):
+                best, value = climbed, new_value
         return best
 
-    def of(self, weights: Integers) -> float:
-        """The worth of weights (k, m)."""
+    def worth_of_weights(self, weights: Integers) -> float:
+        """Compute the worth of weights (k, m)."""
         return float(self.worth.value(self.worth.parts(weights).sum(axis=0)[None])[0])
 
     def climb(self, weights: Integers) -> Integers:
-        """The weights after making the best move again and again, until none helps."""
+        """Make the best move repeatedly, until none helps."""
         weights = merge_proportional(weights)
-        value = self.of(weights)
+        value = self.worth_of_weights(weights)
         for _ in self.task.problem.deadline.inner.rounds(range(MAX_CLIMB_MOVES)):
-            near = self._neighbours(weights)
-            moves, worths = self.worth.after(near, 1 if self.task.cap is None else TRIED)
-            better = value + 1e-12 * abs(value) if np.isfinite(value) else value
-            for number in np.argsort(-worths, kind="stable")[:TRIED].tolist():
-                if not worths[number] > better:
+            neighbors = self._neighbours(weights)
+            moves, worths = self.worth.after(neighbors, 1 if self.task.cap is None else MAX_MOVES_TRIED)
+            min_worth = value + 1e-12 * abs(value) if np.isfinite(value) else value
+            for number in np.argsort(-worths, kind="stable")[:MAX_MOVES_TRIED].tolist():
+                if not worths[number] > min_worth:
                     return weights
-                moved = merge_proportional(near.weights(int(moves[number])))
-                if self.task.cap is None or self.task.allows(moved):
-                    weights, value = moved, float(worths[number])
+                changed_weights = merge_proportional(neighbors.weights(int(moves[number])))
+                if self.task.cap is None or self.task.allows(changed_weights):
+                    weights, value = changed_weights, float(worths[number])
                     break
             else:
                 return weights
@@ -394,20 +409,29 @@ class Moves:
 
     def _neighbours(self, weights: Integers) -> Neighbours:
         """Every move between two columns that stays within the ratio."""
-        wide = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
-        first, second = np.triu_indices(wide.shape[1], 1)
+        extended = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
+        first, second = np.triu_indices(extended.shape[1], 1)
         steps = self._directions[: max(2 * self.task.inputs, MAX_MOVE_ENTRIES // (len(first) * self.task.inputs))]
-        more, less = wide[:, :, None] + steps.T[:, None], wide[:, :, None] - steps.T[:, None]
-        return Neighbours(wide, first, second, more, less, self._within(more)[first] & self._within(less)[second])
+        enlarged, reduced = extended[:, :, None] + steps.T[:, None], extended[:, :, None] - steps.T[:, None]
+        return Neighbours(
+            extended,
+            first,
+            second,
+            enlarged,
+            reduced,
+            self._is_feasible(enlarged)[first] & self._is_feasible(reduced)[second],
+        )
 
-    def _within(self, columns: Integers) -> npt.NDArray[np.bool_]:
-        """Whether columns (k, ...) have no negative entry and a ratio within the cap."""
+    def _is_feasible(self, columns: Integers) -> npt.NDArray[np.bool_]:
+        """True for the columns (k, ...) without a negative entry and with a ratio within the cap."""
         low, high = columns.min(axis=0), columns.max(axis=0)
         return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
 
     def _random(self, weights: Integers, rng: np.random.Generator) -> Integers:
-        near = self._neighbours(weights)
-        if not len(near.moves):
+        neighbors = self._neighbours(weights)
+        if not len(neighbors.moves):
             return weights
-        moved: Integers = merge_proportional(near.weights(int(near.moves[rng.integers(len(near.moves))])))
-        return moved if self.task.cap is None or self.task.allows(moved) else weights
+        changed_weights: Integers = merge_proportional(
+            neighbors.weights(int(neighbors.moves[rng.integers(len(neighbors.moves))]))
+        )
+        return changed_weights if self.task.cap is None or self.task.allows(changed_weights) else weights

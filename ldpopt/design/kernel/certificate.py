@@ -61,7 +61,7 @@ checked: no claim was refuted, and at least one was not checked."""
 
 @dataclass(frozen=True, eq=False)
 class Verification(Bounded, Result):
-    """The result of a check, in which everything is recomputed.
+    """The result of a check that recomputes everything.
 
     - `value` : the channel's utility, rounded down, or its error, rounded up.
     - `bound` : no channel within the constraints has a better value.
@@ -159,11 +159,11 @@ class Bound:
     """A bound that numbers prove about a problem, for every channel.
 
     - `value` : no channel within the constraints has a better value. It is infinitely bad if nothing is proved.
-    - `why` : the reason, if nothing is proved.
+    - `reason` : the reason, if nothing is proved.
     """
 
     value: float
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,7 +188,7 @@ class Certificate(Bounded, Kind, Result, ABC):
 
     @property
     def rounding_margin(self) -> float:
-        """The relative margin by which a design weakens the stated bound, so that other programs confirm it."""
+        """The relative margin of the stated bound: a design weakens it so that other programs confirm it."""
         return 0.0
 
     @property
@@ -207,7 +207,7 @@ class Certificate(Bounded, Kind, Result, ABC):
 
     @abstractmethod
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
-        """Enclose the bound, of which the worse endpoint counts.
+        """Enclose the bound; its worse endpoint counts.
 
         It is infinite if the numbers prove nothing. May raise `Unproved`, which states the reason.
         """
@@ -354,15 +354,15 @@ class Certificate(Bounded, Kind, Result, ABC):
 
         It is infinitely bad if it cannot be computed.
         """
-        enclosed = self.enclosed_value(arithmetic)
-        value = float(enclosed.upper if self.utility.error else enclosed.lower)
+        enclosed_value = self.enclosed_value(arithmetic)
+        value = float(enclosed_value.upper if self.utility.error else enclosed_value.lower)
         worst = math.inf if self.utility.error else -math.inf
         return worst if math.isnan(value) else value
 
     def rebind(
         self, utility: Utility, constraints: tuple[Constraint, ...], channel: Channel | None, edges: Array | None = None
     ) -> Self:
-        """Rebind the same numbers to another problem, about which they may prove nothing."""
+        """Copy the same numbers to another problem; they may prove nothing about it."""
         return replace(self, utility=utility, constraints=constraints, channel=channel, edges=edges)
 
     def verify(self, exact: bool = False, budget: float = 1.0) -> Verification:

@@ -76,8 +76,10 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     """
     first, second = _Sorted.of(a0, a1), _Sorted.of(b0, b1)
     # Just outside the second pair's inputs its h is known: 0 on one side, 2 s - 1 on the other.
-    outside = second.posterior[[0, -1]] + 4 * second.blur * np.array([-1.0, 1.0])
-    thresholds = np.unique(np.clip(np.concatenate([[0.0, 1.0], outside, first.posterior, second.posterior]), 0.0, 1.0))
+    beyond_ends = second.posterior[[0, -1]] + 4 * second.blur * np.array([-1.0, 1.0])
+    thresholds = np.unique(
+        np.clip(np.concatenate([[0.0, 1.0], beyond_ends, first.posterior, second.posterior]), 0.0, 1.0)
+    )
     is_decided = _decided_by_floats(first, second, thresholds, False)
     if not is_decided.all():
         is_decided |= _decided_by_floats(first, second, thresholds, True)
@@ -140,7 +142,7 @@ class _Sorted:
         contribution: Enclosure = FLOAT.of(s) * mass1 - (1 - FLOAT.of(s)) * mass0
         return -contribution if upper else contribution
 
-    def most(self, s: Array, upper: bool) -> Array:
+    def upper_bound(self, s: Array, upper: bool) -> Array:
         """Bound h(s), or h(s) - (2 s - 1), from above.
 
         The bound holds the inputs that surely count, and a small term for inputs at s.
@@ -157,7 +159,7 @@ class _Sorted:
 
 def _decided_by_floats(first: _Sorted, second: _Sorted, points: Array, upper: bool) -> npt.NDArray[np.bool_]:
     """Mark the intervals between two points where h of `first` is surely at least that of `second`."""
-    low, high, second_bound = points[:-1], points[1:], second.most(points, upper)
+    low, high, second_bound = points[:-1], points[1:], second.upper_bound(points, upper)
     count = np.searchsorted(first.posterior, low, "right") if upper else np.searchsorted(first.posterior, high, "left")
     ends = [first.line(count, s, upper).lower for s in (low, high)]
     is_above = (ends[0] >= second_bound[:-1]) & (ends[1] >= second_bound[1:])
@@ -214,30 +216,34 @@ class Rays:
         return Rays(self.a[index], self.b[index], self.lean[index])
 
     @classmethod
-    def joined(cls, parts: Sequence[Rays]) -> Rays:
+    def join(cls, parts: Sequence[Rays]) -> Rays:
         """Join the rays of all parts."""
         fields = (tuple(getattr(part, name) for part in parts) for name in ("a", "b", "lean"))
         return cls(*(column[0].arithmetic.concatenate(column) for column in fields))
 
     @classmethod
-    def of_masses(cls, p0: Enclosure, p1: Enclosure, apart: Enclosure) -> Rays:
+    def of_masses(cls, p0: Enclosure, p1: Enclosure, difference: Enclosure) -> Rays:
         """Compute the rays of inputs with these masses; apart : p0 - p1."""
         total = p0 + p1
-        return cls(p0 / total, p1 / total, apart / total)
+        return cls(p0 / total, p1 / total, difference / total)
 
     @classmethod
     def spread(cls, size: Enclosure, is_above: npt.ArrayLike) -> Rays:
-        """Compute the rays at the ratios e^size where `above`, and at their inverses elsewhere."""
+        """Compute the rays at the ratios e^size where `is_above`, and at their inverses elsewhere."""
         where, inverse_ratio = size.arithmetic.where, (-size).exp()
-        large, small, lean = (
+        larger_part, smaller_part, lean = (
             1 / (1 + inverse_ratio),
             inverse_ratio / (1 + inverse_ratio),
             -(-size).expm1() / (1 + inverse_ratio),
         )
-        return cls(where(is_above, large, small), where(is_above, small, large), where(is_above, lean, -lean))
+        return cls(
+            where(is_above, larger_part, smaller_part),
+            where(is_above, smaller_part, larger_part),
+            where(is_above, lean, -lean),
+        )
 
     @classmethod
-    def at(cls, log: Array, arithmetic: Arithmetic) -> Rays:
+    def from_logs(cls, log: Array, arithmetic: Arithmetic) -> Rays:
         """Compute the rays at exact logarithms of a/b, which may be infinite."""
         is_infinite, is_above = np.isinf(log), log >= 0
         rays = cls.spread(arithmetic.of(np.where(is_infinite, 0.0, np.abs(log))), is_above)
@@ -250,13 +256,13 @@ class Rays:
 class Planes:
     """Planes level (a + b) + slope c, one for each interval (n, m).
 
-    The variable c is a - b where `near`, else b where `above`, else a.
+    The variable c is a - b where `is_near`, else b where `is_above`, else a.
     """
 
     level: Enclosure
     slope: Array
-    near: npt.NDArray[np.bool_]
-    above: npt.NDArray[np.bool_]
+    is_near: npt.NDArray[np.bool_]
+    is_above: npt.NDArray[np.bool_]
 
 
 def log_ratios(laws: LawPair) -> tuple[float, float]:

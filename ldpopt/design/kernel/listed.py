@@ -12,7 +12,7 @@ Everything is homogeneous. So multipliers that fall short of the constraints by 
 bound. First, a linear utility l is subtracted, whose value is sum l on every channel: the tangent of sum_j w_j mu_j at
 the constant column. No column then has a negative value. Any other l would only make the bound larger.
 
-Completeness: the list must be complete for a cone, cut by the hyperplanes on which a price has a kink.
+Completeness: the list must be complete for a cone, cut by the hyperplanes where a price has a kink.
 
 A proof over a list requires that the price of every listed column covers its value. This holds for all columns of a
 cone under one condition. Each column must be a sum of listed ones that together have no smaller value and no larger
@@ -70,12 +70,12 @@ class Mixed:
 
     - `shares` : (criteria,) weights that sum to one.
     - `linear` : (k,) the tangent.
-    - `kept` : the sum of the tangent, which is its value on every channel.
+    - `tangent_sum` : the sum of the tangent, which is its value on every channel.
     """
 
     shares: Enclosure
     linear: Array
-    kept: Enclosure
+    tangent_sum: Enclosure
 
     @classmethod
     def of(cls, utility: ColumnUtility, raw_weights: Any, arithmetic: Arithmetic) -> Mixed:
@@ -86,16 +86,16 @@ class Mixed:
         tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
         weights = weights_array(raw_weights, (len(tangents),), "weights", "the criteria")
         shares = arithmetic.of(weights) * arithmetic.of(1 / exact_sum(weights))
-        scaled = weights / weights.max()
-        linear = real_array(scaled @ tangents / scaled.sum(), (utility.size,), "tangents")
+        scaled_weights = weights / weights.max()
+        linear = real_array(scaled_weights @ tangents / scaled_weights.sum(), (utility.size,), "tangents")
         return cls(shares, linear, arithmetic.of(exact_sum(linear)))
 
 
 def dual_factor(values: Enclosure, prices: Enclosure) -> float:
-    """Compute a kappa >= 1 for which surely values <= kappa prices, rounded up.
+    """Compute a kappa >= 1 such that surely values <= kappa prices, rounded up.
 
-    values, prices : the values of columns, and their prices at the multipliers. The factor is inf if there is none: a
-    column of price zero must have no value, and no price may be negative.
+    - `values`, `prices` : the values of columns, and their prices at the multipliers. The factor is inf if there is
+      none: a column of price zero must have no value, and no price may be negative.
     """
     return dual_factor_of_floats(np.asarray(values.upper), np.asarray(prices.lower))
 
@@ -157,7 +157,7 @@ class ListedDual(Certificate):
         k = finite_size(self.utility)
         return real_array(self.rows, (k,), "rows"), pair_prices(self.pairs, k, "pairs")
 
-    def _paid(
+    def _total_price(
         self,
         columns: Iterable[Listed],
         cap: Enclosure | float,
@@ -166,7 +166,7 @@ class ListedDual(Certificate):
     ) -> Enclosure:
         """Compute sum l + kappa (sum rows + cap sum pairs + extra charge).
 
-        kappa is the factor by which the multipliers fall short.
+        The multipliers fall short by the factor kappa.
         """
         rows, pairs = self._multipliers()
         mixture = Mixed.of(self.utility, self.weights, arithmetic)
@@ -175,7 +175,7 @@ class ListedDual(Certificate):
         for block in columns:
             kappa = max(kappa, dual_factor(*self._sides(block, rows, mixture)))
             require(kappa < math.inf, "a column that may pay nothing may be worth something")
-        return mixture.kept + (arithmetic.of(exact_sum(rows)) + charge) * kappa
+        return mixture.tangent_sum + (arithmetic.of(exact_sum(rows)) + charge) * kappa
 
     def _unsettled(self, columns: Iterable[Listed]) -> Index:
         """Find the columns that floats do not decide: their price may be below their value, or below 0."""
@@ -192,7 +192,7 @@ class ListedDual(Certificate):
         arithmetic = block.base.arithmetic
         values = mixture.shares @ self.utility.enclosed_columns(block.base, block.rise)
         if mixture.linear.any():
-            values = values - (block.base * mixture.kept + arithmetic.of(mixture.linear) @ block.rise)
+            values = values - (block.base * mixture.tangent_sum + arithmetic.of(mixture.linear) @ block.rise)
         # The exact sum, because it is multiplied by every base: a total of zero stays zero.
         prices = block.base * arithmetic.of(exact_sum(rows)) + arithmetic.of(rows) @ block.rise
         return values, prices if block.charged is None else prices + block.charged

@@ -1,6 +1,6 @@
 """Checks of the parts of a certificate: objects of the right class, and finite numbers of the right shape.
 
-Any violation raises `Unproved`, and no other error, with a sentence that says what is wrong.
+Any violation raises `Unproved`, and no other error, with a sentence that states the violation.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def real_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
     """
     array = real_numbers(values, name)
     is_fitting = array.ndim == len(shape) and all(
-        asked in (own, -1) for own, asked in zip(array.shape, shape, strict=True)
+        expected_length in (length, -1) for length, expected_length in zip(array.shape, shape, strict=True)
     )
     require(is_fitting, f"{name} have shape {array.shape}, not {shape}")
     return array
@@ -145,8 +145,10 @@ def positions(values: Any, length: int, limit: int, name: str) -> Index:
 def leaves_of(nodes: Any, boxes: Any, split: type[Any], leaf: type[Any]) -> list[tuple[Any, Array]]:
     """List every leaf of a tree with its box, except boxes that hold no channel.
 
-    Raises `Unproved` for nodes that do not form a tree. boxes : an object with a `root`, the `halves` of a box at a
-    node of the class `split`, and a test for `empty` boxes.
+    Raises `Unproved` for nodes that do not form a tree.
+
+    - `boxes` : an object with a `root`, the `halves` of a box at a node of the class `split`, and a test for `empty`
+      boxes.
     """
     nodes = expect(nodes, tuple, "the nodes of the tree")
     leaves: list[tuple[Any, Array]] = []

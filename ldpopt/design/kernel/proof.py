@@ -74,9 +74,9 @@ def argument_of(certificate: Any) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relaxed(Certificate):
-    """A bound from some of the constraints alone, under which the optimum is at least as large.
+    """A bound from some of the constraints alone; the optimum under these is at least as large.
 
-    relaxation : the certificate for the same utility under some of the same constraints.
+    - `relaxation` : the certificate for the same utility under some of the same constraints.
     """
 
     relaxation: Certificate
@@ -96,7 +96,8 @@ class Relaxed(Certificate):
         relaxation: Certificate = expect(self.relaxation, Certificate, "the relaxation")
         relaxation_constraints = expect(relaxation.constraints, tuple, "the constraints of the relaxation")
         if not relaxation_constraints or not all(
-            any(limit is own or limit == own for own in self.constraints) for limit in relaxation_constraints
+            any(limit is constraint or limit == constraint for constraint in self.constraints)
+            for limit in relaxation_constraints
         ):
             raise Unproved("the relaxation has a constraint that the problem has not")
         return arithmetic.of(
@@ -133,7 +134,9 @@ class PartsBound(Certificate):
         ]
         combined: Enclosure = self.utility.from_parts([bound.value for bound in bounds], arithmetic)
         if not math.isfinite(combined.lower if self.utility.error else combined.upper):
-            reasons = [f"{part.name}: {bound.why}" for part, bound in zip(parts, bounds, strict=True) if bound.why]
+            reasons = [
+                f"{part.name}: {bound.reason}" for part, bound in zip(parts, bounds, strict=True) if bound.reason
+            ]
             raise Unproved("; ".join(reasons) or "the parts prove no finite bound")
         return combined
 

@@ -1,4 +1,4 @@
-"""Sets of inputs, on which staircase patterns are large: from bit masks, with sums near a target, balanced, in orbits.
+"""Sets of inputs where staircase patterns are large: from bit masks, with sums near a target, balanced, in orbits.
 
 *Balanced sets.* Let a channel have the information J, and draw its columns S in proportion to their probabilities. Then
 S has the mean t 1 and the second moments t^2 J, where t = S.p. Near the target of `estimation.program_dual`, all
@@ -11,8 +11,9 @@ two points to any other two. So every two points are together in equally many se
 sum 1_A(x) (1 - 1_A(x')) is the same for all pairs. On g points, the orbit of a union of cosets of a subgroup of f
 elements, with 0 or without, has at most g (g - 1)/f sets.
 
-*Information.* On S_A = t + 1_A the mutual information is h(a), a = P(A), with h'(a) = h'(0) - log(1 + a/t) and h'(0) =
-(t + 1) epsilon - 1, t = 1/(e^epsilon - 1). These are floats for searches; `information.proof` proves numbers.
+*Information.* On S_A = t + 1_A, t = 1/(e^epsilon - 1), the mutual information is h(a), a = P(A). Its derivative is
+h'(a) = h'(0) - log(1 + a/t), with h'(0) = (t + 1) epsilon - 1. These are floats for searches; `information.proof`
+proves numbers.
 """
 
 from __future__ import annotations
@@ -142,9 +143,9 @@ def balanced_sets(
 def _target_size(k: int, gain: float, eta: float | None) -> float:
     """Compute the fraction of the inputs in a set.
 
-    It is that of the best sets, or the one at which sets of equal size reach the cap. With a fraction s of k inputs in
-    each set, and every input in as many, the rows of the channel are at a total variation of gain s (1 - s) k / (k - 1)
-    / (1 + gain s).
+    It is that of the best sets, or the one that lets sets of equal size reach the cap. Let each set hold a fraction s
+    of k inputs, and every input be in as many sets. Then the rows of the channel are at a total variation of gain s (1
+    - s) k / (k - 1) / (1 + gain s).
     """
     optimal_size = 1 / (gain + 2)
     if eta is None:
@@ -240,7 +241,7 @@ def level_of(epsilon: float) -> float:
 
 
 def best_mass(epsilon: float) -> float:
-    """Compute the mass at which a pattern has most information.
+    """Compute the mass of the pattern with most information.
 
     It is (t - 1)/(e^epsilon - 1), where t = epsilon/(1 - e^-epsilon).
     """
@@ -248,16 +249,16 @@ def best_mass(epsilon: float) -> float:
     return (series if epsilon < 1e-3 else epsilon / -math.expm1(-epsilon) - 1) * level_of(epsilon)
 
 
-def information_of(mass: Array, away: Array, level: float) -> Array:
+def information_of(mass: Array, complement: Array, level: float) -> Array:
     """Compute h(a) for masses a, and away = 1 - a, of any shape; level : t."""
     mean = level + mass
-    return np.asarray(mass * KL.excess_of(away, mean) + away * KL.excess_of(-mass, mean))
+    return np.asarray(mass * KL.excess_of(complement, mean) + complement * KL.excess_of(-mass, mean))
 
 
 def best_share(mass: Array, added_mass: float, level: float, penalty: float, slope: Array) -> Array:
     """Maximize h(mass + added_mass rho) - penalty rho (1 - rho) - slope rho over rho.
 
-    Returns (n,) the rho in [0, 1]. Only the rho up to which this function is concave are searched.
+    Returns (n,) the rho in [0, 1]. The search is limited to the rho where this function is concave.
     """
     if not added_mass > 0:
         return np.zeros(len(mass))
@@ -279,7 +280,7 @@ def best_share(mass: Array, added_mass: float, level: float, penalty: float, slo
         for _ in range(BISECTION_STEPS):
             middle = (low + high) / 2
             rho = (level * np.expm1(middle) - mass) / added_mass
-            rising = (steepest - middle) * added_mass - penalty * (1 - 2 * rho) - slope > 0
-            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+            is_rising = (steepest - middle) * added_mass - penalty * (1 - 2 * rho) - slope > 0
+            low, high = np.where(is_rising, middle, low), np.where(is_rising, high, middle)
         optimal_mass = mass_at(low)
     return np.nan_to_num(np.clip((optimal_mass - mass) / added_mass, 0.0, 1.0))

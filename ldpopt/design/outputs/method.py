@@ -2,8 +2,8 @@
 
 A box has an interval for the likelihood ratio of every output. In it the divergence lies below its chords. So a linear
 (or cone) program bounds the utility of every channel whose ratios are in the box. The box with the largest bound is
-split, at the ratio of the output with the largest loss against its chord, until the bound meets the value of the best
-channel [FS].
+split, at the ratio of the output with the largest loss against its chord. The search ends when the bound meets the
+value of the best channel [FS].
 
 `EntryBoxes` finds the best channel for a sum over columns and given outputs, under LDP and total variation. In a box of
 the entries, a program over the columns of `outputs.proof` bounds the utility. A column of the box is a mixture of the
@@ -39,7 +39,7 @@ from ldpopt.design.candidate import (
     proof_by,
     refusal,
 )
-from ldpopt.design.constraints.base import outputs_of, within
+from ldpopt.design.constraints.base import meets_constraints, outputs_of
 from ldpopt.design.kernel.hypotheses import Classes
 from ldpopt.design.kernel.numbers import leaves_of
 from ldpopt.design.outputs.method_search import DEFAULT_STARTS, Climb, optimum_within_budget, too_large_to_climb
@@ -122,8 +122,8 @@ class BranchAndBound(
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
         pair = problem.utility.pair
-        merged = Classes.checked(classes, pair[0], pair[1])
-        boxes = Boxes.of(problem.utility.f, merged, pair, problem.constraints, problem.inputs, FLOAT)
+        merged_classes = Classes.checked(classes, pair[0], pair[1])
+        boxes = Boxes.of(problem.utility.f, merged_classes, pair, problem.constraints, problem.inputs, FLOAT)
         if not np.isfinite(boxes.chords(boxes.root).upper).all():
             raise InvalidInput(
                 f"constraints: {problem.utility.name} may be infinite for these hypotheses; add LocalDP or take a "
@@ -154,8 +154,8 @@ class Tree(ABC):
     boxes : as in `numbers.leaves_of`. nothing : a leaf. met : True if the bound meets the value.
     """
 
-    def __init__(self, boxes: Any, nothing: Any, matrix: Array, value: float) -> None:
-        self.boxes, self.nothing, self.matrix, self.value = boxes, nothing, matrix, value
+    def __init__(self, boxes: Any, zero_node: Any, matrix: Array, value: float) -> None:
+        self.boxes, self.nothing, self.matrix, self.value = boxes, zero_node, matrix, value
         self.nodes: list[Any] = []
         self.met = False
 
@@ -213,8 +213,8 @@ class RatioTree(Tree):
     def __init__(self, boxes: Boxes, climb: Climb, matrix: Array) -> None:
         m, k = boxes.root.shape[1], len(boxes.laws.p0)
         idle = tuple(constraint.idle((k, m)) for constraint in boxes.limits.fixed)
-        nothing = Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))
-        super().__init__(boxes, nothing, matrix, climb.value(matrix))
+        zero_leaf = Leaf(np.zeros(k), (), idle, np.zeros((2, m)), np.ones(1))
+        super().__init__(boxes, zero_leaf, matrix, climb.value(matrix))
         self.climb, self.climbs = climb, MAX_CLIMBS
         self.narrow = NARROW_BOX * float(np.ptp(np.clip(boxes.root, -MAX_LOG_RATIO, MAX_LOG_RATIO)))
 
@@ -338,7 +338,7 @@ class EntryBoxes(
         tree, deadline, paired = EntryTree(problem), problem.deadline, problem.utility.pair is not None
         inputs = class_representatives(problem) if paired else slice(None)
         if (only_channel := tree.boxes.only) is not None:
-            if not within(Channel(only_channel), problem.constraints):
+            if not meets_constraints(Channel(only_channel), problem.constraints):
                 raise SolverError(NO_CHANNEL)
             return Candidate(only_channel[inputs], "the only channel", proof_by(ChamberDual, (tree.nothing,), 0))
         default_nodes = (
@@ -346,30 +346,37 @@ class EntryBoxes(
         )
         first = deadline.turn(0, 3) if paired else deadline.part(0.0, 1 / 3)
         solved_boxes = tree.grow(self.nodes or default_nodes, first)
-        own = Candidate(tree.matrix[inputs], f"branch and bound in {solved_boxes} boxes of entries", self._proof(tree))
+        tree_candidate = Candidate(
+            tree.matrix[inputs], f"branch and bound in {solved_boxes} boxes of entries", self._proof(tree)
+        )
         rest = replace(problem, deadline=deadline.part(1 / 3, 1.0))
         if tree.met or (paired and refusal(BranchAndBound(), problem)):
-            return own
+            return tree_candidate
         if paired:
             other = BranchAndBound().find(rest, ask)
-            climb, proofs = Climb.of(problem), [proof.prove for proof in (other, own) if proof.prove is not None]
-            better = max(own, other, key=lambda candidate: climb.value(candidate.matrix))
-            return replace(better, prove=lambda *arguments: chain(*(proof(*arguments) for proof in proofs)))
+            climb, proofs = (
+                Climb.of(problem),
+                [proof.prove for proof in (other, tree_candidate) if proof.prove is not None],
+            )
+            best_candidate = max(tree_candidate, other, key=lambda candidate: climb.value(candidate.matrix))
+            return replace(best_candidate, prove=lambda *arguments: chain(*(proof(*arguments) for proof in proofs)))
         with suppress(SolverError):
             climbed, value = Climb.of(rest).best(DEFAULT_STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0))
-            own, tree.value = (replace(own, matrix=climbed), value) if value > tree.value else (own, tree.value)
+            tree_candidate, tree.value = (
+                (replace(tree_candidate, matrix=climbed), value) if value > tree.value else (tree_candidate, tree.value)
+            )
         if tree.value == -math.inf:
             raise SolverError(NO_CHANNEL)
-        return own
+        return tree_candidate
 
     @staticmethod
     def _proof(tree: EntryTree) -> Prove:
         """Return the proof by the tree, with the number of columns that its check lists."""
-        nodes, counted = tuple(tree.nodes), replace(tree.boxes, left=2**53, computed={})
-        for _, box in leaves_of(nodes, counted, EntrySplit, BoxPrices):
+        nodes, counting_boxes = tuple(tree.nodes), replace(tree.boxes, left=2**53, computed={})
+        for _, box in leaves_of(nodes, counting_boxes, EntrySplit, BoxPrices):
             for y in range(box.shape[1]):
-                counted.count_columns(len(counted.columns(box[:, y]).values))
-        return proof_by(ChamberDual, nodes, 2**53 - counted.left)
+                counting_boxes.count_columns(len(counting_boxes.columns(box[:, y]).values))
+        return proof_by(ChamberDual, nodes, 2**53 - counting_boxes.left)
 
 
 class EntryTree(Tree):
@@ -380,8 +387,8 @@ class EntryTree(Tree):
         boxes = Chambers.of(problem.utility, problem.constraints, problem.labels, MAX_LISTED_COLUMNS, FLOAT)
         _, m, k = boxes.root.shape
         self.unit = boxes.eta
-        nothing = BoxPrices(np.zeros(k), np.zeros((k, k)), np.ones(len(columns_of(self.utility, np.ones((k, 1))))))
-        super().__init__(boxes, nothing, np.full((k, m), np.nan), -math.inf)
+        zero_prices = BoxPrices(np.zeros(k), np.zeros((k, k)), np.ones(len(columns_of(self.utility, np.ones((k, 1))))))
+        super().__init__(boxes, zero_prices, np.full((k, m), np.nan), -math.inf)
 
     def solve(self, box: Array, parent: BoxPrices) -> tuple[BoxPrices, float, Cut | None]:
         """Solve a linear program over the columns of the box."""

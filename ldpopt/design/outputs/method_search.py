@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns, proof_by, too_large
-from ldpopt.design.constraints.base import outputs_of, within
+from ldpopt.design.constraints.base import meets_constraints, outputs_of
 from ldpopt.design.kernel.proof import Relaxed
 from ldpopt.design.outputs.program import AlphabetProgram
 from ldpopt.design.problems.problem import Problem
@@ -47,12 +47,12 @@ class LocalSearch(
 ):
     """Local search from many starts, for every convex constraint and any alphabet: a channel, but no proof [CCP].
 
-    It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries: outputs, times
-    the inputs and the pairs of inputs that are constrained. Near these limits it takes very long.
+    It takes up to 200 inputs, channels of up to 10,000 entries, and programs of up to 100,000 entries. The entries of a
+    program are the outputs, times the inputs and the constrained pairs of inputs. Near these limits it takes very long.
 
-    starts : how many random vertices of the constraint set to climb from, at least 1. rng : a numpy Generator or
-    a seed; by default 0, so that designs can be repeated. outputs : the number of outputs, for constraints that
-    leave it free; by default one more than inputs.
+    - `starts` : how many random vertices of the constraint set to climb from, at least 1.
+    - `rng` : a numpy Generator or a seed; by default 0, so that designs can be repeated.
+    - `outputs` : the number of outputs, for constraints that leave it free; by default one more than inputs.
 
     >>> from ldpopt.design import ApproximateLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -209,7 +209,7 @@ def optimum_within_budget(problem: Problem, ask: Ask) -> Candidate | None:
         return None
     with suppress(SolverError, InvalidInput):
         design = ask(problem.original_utility, relaxed_problem.constraints)
-        if within(design.channel, problem.output_constraints):
+        if meets_constraints(design.channel, problem.output_constraints):
             matrix, proof = design.channel.matrix, design.certificate
             if problem.utility.pair is not None and problem.symmetric:
                 matrix = matrix[np.unique(problem.reduction.classes, return_index=True)[1]]

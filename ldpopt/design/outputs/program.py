@@ -186,8 +186,8 @@ def sampling_program(
             continue
         wider = stretch_ratios(matrix, widest, min(farthest, RATIO_LIMITS[0]))
         # Of the two matrices, the one with the smaller risk.
-        better = _largest_risk(utility, wider) <= _largest_risk(utility, matrix) * (1 + 1e-12)
-        return wider if better else matrix, ratios, mixture, prior
+        is_better = _largest_risk(utility, wider) <= _largest_risk(utility, matrix) * (1 + 1e-12)
+        return wider if is_better else matrix, ratios, mixture, prior
     raise failure
 
 
@@ -232,7 +232,7 @@ def _matrix_variable(
     import cvxpy as cp
 
     max_ratio = ratio_limit(min(farthest, RATIO_LIMITS[0]), terms, expressions)
-    limited_terms = [term.within(max_ratio)[0] for term in terms if not _is_omitted(term, farthest)]
+    limited_terms = [term.limit_ratio(max_ratio)[0] for term in terms if not _is_omitted(term, farthest)]
     q = MatrixVariable.of(cp, shape, [] if expressions else limited_terms, False, 1.0)
     term_limits = [
         limit for term in limited_terms for limit in (term.pose_split(q) if q.split else term.pose(q.full_matrix))
@@ -320,10 +320,10 @@ def _solve_within_ratio(
 
 def _planes(utility: PrivateSampling, ratios: Array) -> tuple[Array, Array]:
     """Return coefficients of the true and the reported probability, of tangents or, at ratio 0, of the risk itself."""
-    none = ratios == 0
-    slope, level = tangents_of_ratios(utility.f, np.where(none, 1.0, ratios))
-    at_zero = utility.f.excess(0.0, 1.0) if none.any() else 0.0
-    return np.where(none, 0.0, slope), np.where(none, at_zero, level)
+    is_zero = ratios == 0
+    slope, level = tangents_of_ratios(utility.f, np.where(is_zero, 1.0, ratios))
+    at_zero = utility.f.excess(0.0, 1.0) if is_zero.any() else 0.0
+    return np.where(is_zero, 0.0, slope), np.where(is_zero, at_zero, level)
 
 
 def _tangent_size(utility: PrivateSampling, ratios: Array, true_probability: Array) -> Array:

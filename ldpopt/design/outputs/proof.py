@@ -5,12 +5,13 @@ prices u_i of the constraints with u_i . Q <= charge_i for all matrices within t
 
     sum_y c_y . Q[:, y]  <=  sum lambda + charges + max over Q of sum_y (c_y - lambda - sum_i u_i)_y . Q[:, y] .
 
-The last maximum is bounded in two ways, and the better bound counts: each row puts its whole mass on its best output;
-or, under pure LDP, the columns have entries in [a, e^epsilon a], for some a that sum to at most one.
+The last maximum is bounded in two ways, and the better bound counts. In the first, each row puts its whole mass on its
+best output. In the second, under pure LDP, the columns have entries in [a, e^epsilon a], for some a that sum to at
+most one.
 
 A box has an interval for the likelihood ratio of every output. In it the divergence lies below its chords, which are
 linear in the columns, and weak duality bounds these for any multipliers. The intervals are for the logarithm of the
-ratio a/b of an output q, where a = P0.q and b = P1.q: on this scale neither hypotheses that nearly agree nor ratios of
+ratio a/b of an output q, where a = P0.q and b = P1.q. On this scale neither hypotheses that nearly agree nor ratios of
 e^100 lose digits.
 
 Certificates of given outputs, for any sum over columns: a tree of boxes of entries.
@@ -21,11 +22,11 @@ the constraints keeps at most
     sum lambda + eta sum nu + sum_y max over c of  sum_j w_j mu_j(c) - lambda.c - sum nu[x, x'] (c_x - c_x')_+ ,
 
 where eta is the cap on total variation that the constraints imply, and c any column that output y may have. In a box it
-has entries between the ends of the box, no two of them differ by more than eta, and under pure LDP none is larger than
+has entries between the ends of the box, and no two of them differ by more than eta. Under pure LDP none is larger than
 e^epsilon times another. Among the columns whose entries have one order, a chamber, the prices are linear and the
 criteria convex, so that the largest is at a vertex. There, entries that are equal, or as far apart as a cap allows,
-hang together, and each such group has an entry at an end of its own interval, or meets both caps: otherwise it could be
-moved both ways. So every entry is an end of an entry's interval, which that entry takes, or tied to it by a cap, or
+form a group. Each group has an entry at an end of the entry's interval, or meets both caps. Otherwise it could be moved
+both ways. So every entry is an end of an entry's interval, which that entry takes, or tied to it by a cap, or
 eta/(e^epsilon - 1) or eta more. These columns are listed, and others that are in the box and within the caps as well,
 up to rounding.
 """
@@ -214,9 +215,10 @@ class Split(ByValue):
 class BranchDual(Certificate):
     """Multipliers for every box of a tree of boxes, which cover all likelihood ratios that m outputs can have [FS].
 
-    classes : (k,) the class of every input. Inputs of one class have exactly equal likelihood ratios; if the
-    constraints do not treat all inputs equally, each input is a separate class. nodes : the tree, from its root at
-    number 0; a node is a `Split` or a `Leaf`, whose multipliers are for the classes.
+    - `classes` : (k,) the class of every input. Inputs of one class have exactly equal likelihood ratios; if the
+      constraints do not treat all inputs equally, each input is a separate class.
+    - `nodes` : the tree, from its root at number 0; a node is a `Split` or a `Leaf`, whose multipliers are for the
+      classes.
     """
 
     proves = Divergence
@@ -314,7 +316,7 @@ class Boxes:
 
     def _chords(self, planes: Planes, number: int) -> Enclosure:
         arithmetic, laws = self.arithmetic, self.laws
-        is_close, is_above = planes.near[number, :, None], planes.above[number, :, None]
+        is_close, is_above = planes.is_near[number, :, None], planes.is_above[number, :, None]
         sloped = arithmetic.where(is_close, laws.difference, arithmetic.where(is_above, laws.p1, laws.p0))
         return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * sloped)[None]
 
@@ -324,35 +326,38 @@ class Boxes:
         mu is convex, so a plane that is at least mu on the two rays of an interval is at least mu in between. Its slope
         may be any float; the chord's is used, up to rounding. Its level is then as low as the two rays allow, so that
         narrow intervals lose no digits. The plane is level (a + b) + slope c, with a coordinate c that is small where
-        digits matter: a - b if the marginals are nearly equal, b if a is much larger, a if b is.
+        digits matter. It is a - b if the marginals are nearly equal, b if a is much larger, and a if b is.
         """
-        of = self.arithmetic
+        arithmetic = self.arithmetic
         is_close, is_above = np.asarray((np.abs(boxes) <= 1).all(axis=1)), np.asarray(boxes[:, 1] >= -boxes[:, 0])
 
-        def ends(of: Arithmetic) -> tuple[Enclosure, Enclosure]:
+        def ends(arithmetic: Arithmetic) -> tuple[Enclosure, Enclosure]:
             """Return coordinates of the rays, (n, 2, m), and upper bounds of mu there, which can replace mu."""
-            rays = Rays.at(boxes, of)
-            tops = of.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.b, rays.a).upper))
-            return of.where(is_close[:, None], rays.lean, of.where(is_above[:, None], rays.b, rays.a)), tops
+            rays = Rays.from_logs(boxes, arithmetic)
+            tops = arithmetic.of(np.asarray(enclosed_excess(self.f, rays.lean, rays.b, rays.a).upper))
+            return arithmetic.where(
+                is_close[:, None], rays.lean, arithmetic.where(is_above[:, None], rays.b, rays.a)
+            ), tops
 
         place, tops = ends(FLOAT)
         with np.errstate(all="ignore"):
             rise, run = np.diff(np.asarray(tops.upper), axis=1)[:, 0], np.diff(np.asarray(place.midpoint), axis=1)[:, 0]
             slope = rise / run
         slope = np.where(np.isfinite(slope), slope, 0.0)
-        place, tops = (place, tops) if of is FLOAT else ends(of)
+        place, tops = (place, tops) if arithmetic is FLOAT else ends(arithmetic)
         level = (tops - place * slope[:, None]).max(axis=1)
         return Planes(level, slope, is_close, is_above)
 
     def sides(self, box: Array) -> Enclosure:
         """Return linear functions that are not negative in the box, (2, m, k), for both ends of intervals.
 
-        Up to a factor they are a - r b, for the ratio r at a lower end, and r b - a, for the ratio r at an upper end.
+        Up to a factor they are a - r b for the ratio r at a lower end. For the ratio r at an upper end they are r b -
+        a.
         """
         return self.arithmetic.stack([self._side(box[0]), -self._side(box[1])])
 
     def _side(self, log: Array) -> Enclosure:
-        ray, laws = Rays.at(log, self.arithmetic), self.laws
+        ray, laws = Rays.from_logs(log, self.arithmetic), self.laws
         by_sums = (laws.difference - ray.lean[:, None] * self._total) / 2
         by_each = ray.b[:, None] * laws.p0 - ray.a[:, None] * laws.p1
         return self.arithmetic.where((np.abs(log) <= 1)[:, None], by_sums, by_each)
@@ -419,10 +424,10 @@ class BoxColumns:
 class Chambers:
     """Boxes (2, m, k) of the entries of m columns, and the columns that decide the bound on each.
 
-    root : the box of all entries that the constraints allow.
-    groups : outputs that may be exchanged, in the order of the entries of the first input.
-    eta, ratio : the largest difference and the largest ratio of two entries of a column.
-    left : the number of columns, including partial ones, that may still be listed.
+    - `root` : the box of all entries that the constraints allow.
+    - `groups` : outputs that may be exchanged, in the order of the entries of the first input.
+    - `eta`, `ratio` : the largest difference and the largest ratio of two entries of a column.
+    - `left` : the number of columns, including partial ones, that may still be listed.
     """
 
     utility: Any
@@ -479,10 +484,10 @@ class Chambers:
         """List the columns of a box (2, k); raise `ColumnLimit` if they are too many."""
         key = box.tobytes()
         if key not in self.computed:
-            values, rounded = self._vertices(*box)
+            values, rounded_columns = self._vertices(*box)
             is_nonzero, arithmetic = values.any(axis=1), self.arithmetic
-            values, rounded = values[is_nonzero], rounded[is_nonzero]
-            rounding = np.where(rounded, ROUNDING_RTOL * values, 0.0)
+            values, rounded_columns = values[is_nonzero], rounded_columns[is_nonzero]
+            rounding = np.where(rounded_columns, ROUNDING_RTOL * values, 0.0)
             base = (values - rounding).min(axis=1, initial=1.0)
             rise = arithmetic.between(values - rounding, values + rounding).T - base
             criteria_values = self.utility.enclosed_columns(arithmetic.of(base), rise)
@@ -491,20 +496,24 @@ class Chambers:
 
     def _tied(self, entries: Array) -> list[Array]:
         """Return the entries, and the values of other entries of the column at a tight cap."""
-        tied = [entries]
+        tied_entries = [entries]
         if self.eta < 1:
-            tied += [entries + self.eta, entries - self.eta]
+            tied_entries += [entries + self.eta, entries - self.eta]
         if self.ratio < math.inf:
-            tied += [entries * self.ratio, entries / self.ratio]
-        return tied
+            tied_entries += [entries * self.ratio, entries / self.ratio]
+        return tied_entries
 
     def _vertices(self, low: Array, high: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Return the entries (n, k) of the columns, and True for each rounded one."""
-        both = self.eta / (self.ratio - 1) if self.ratio > 1 else 0.0  # of a column at both caps, the least entry
-        alone = np.array([both, both * self.ratio] if 0 < both < 1 and self.eta < 1 else [])
+        corner_entry = (
+            self.eta / (self.ratio - 1) if self.ratio > 1 else 0.0
+        )  # of a column at both caps, the least entry
+        corner_entries = np.array(
+            [corner_entry, corner_entry * self.ratio] if 0 < corner_entry < 1 and self.eta < 1 else []
+        )
         ends, *others = self._tied(np.unique([low, high]))
-        rounded = np.concatenate([alone, *others])
-        values = np.unique(np.append(ends, rounded))
+        rounded_ends = np.concatenate([corner_entries, *others])
+        values = np.unique(np.append(ends, rounded_ends))
         values = values[(values >= 0) & (values <= 1 + ROUNDING_RTOL)]
         columns = np.zeros((1, 0))
         order = np.argsort(high - low, kind="stable")  # narrow intervals first exclude columns early
@@ -519,14 +528,16 @@ class Chambers:
             columns = columns[is_allowed]
             # True if each entry is the end of an interval that this column or a later entry takes, or tied to one.
             first, later = order[:count], order[count:]
-            is_tied = np.isin(columns, np.concatenate([alone, *self._tied(np.append(low[later], high[later]))]))
+            is_tied = np.isin(
+                columns, np.concatenate([corner_entries, *self._tied(np.append(low[later], high[later]))])
+            )
             is_end = (columns == low[first]) | (columns == high[first])
             for tied in self._tied(np.where(is_end, columns, np.nan)):
                 for other in tied.T:
                     is_tied |= columns == other[:, None]
             columns = columns[is_tied.all(axis=1)]
         columns = columns[:, np.argsort(order)]
-        return columns, np.isin(columns, rounded)
+        return columns, np.isin(columns, rounded_ends)
 
     def count_columns(self, columns: int) -> None:
         """Count further columns; raise `ColumnLimit` if they are too many."""
@@ -561,8 +572,8 @@ class Chambers:
 class ChamberDual(Certificate):
     """Multipliers for every box of a tree of boxes, which cover all entries that the columns of given outputs can have.
 
-    nodes : the tree, from its root at number 0; a node is an `EntrySplit`, or the `BoxPrices` of a leaf. columns : the
-    number of columns that are checked, with repetitions; more are not started.
+    - `nodes` : the tree, from its root at number 0; a node is an `EntrySplit`, or the `BoxPrices` of a leaf.
+    - `columns` : the number of columns that are checked, with repetitions; more are not started.
     """
 
     proves = ColumnUtility

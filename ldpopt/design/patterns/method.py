@@ -40,7 +40,7 @@ from ldpopt.numbers.tolerances import ERASED_MASS
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array, Index
 
-# The numbers of inputs up to which the pattern program applies, and 2^k patterns are priced fast.
+# The largest numbers of inputs that the pattern program applies to, and whose 2^k patterns are priced fast.
 MAX_INPUTS, MAX_PRICED_INPUTS = 14, 16
 
 
@@ -72,7 +72,7 @@ class PatternLP(
 def pattern_matrix(problem: Problem, membership: npt.NDArray[Any], theta: Array) -> Array:
     """Return the columns with positive weights `theta` (n + 1,), of erasure and of the patterns.
 
-    membership : (k, n) the sets on which the patterns are 1.
+    - `membership` : (k, n) the sets where the patterns are 1.
     """
     is_used, low_value = theta > 0, math.exp(-toward_privacy(problem.epsilon))
     matrix = np.where(np.pad(membership, ((0, 0), (1, 0)))[:, is_used], 1.0, low_value) * theta[is_used]
@@ -189,9 +189,9 @@ def level_program(
     caps = ExcessCaps(left, right, np.full(len(left), delta), np.full(len(left), False))
     variation = ExcessCaps.variation(k, eta)
 
-    def excess(chosen: Any) -> Array:
-        approximate_excess = level_excesses(levels[chosen], epsilon, left, right)
-        return np.concatenate([approximate_excess, variation.one_sided_excesses(rise[:, chosen])])
+    def excess(numbers: Any) -> Array:
+        approximate_excess = level_excesses(levels[numbers], epsilon, left, right)
+        return np.concatenate([approximate_excess, variation.one_sided_excesses(rise[:, numbers])])
 
     column_indices, best = ColumnProgram.for_utility(utility, base, rise, caps.join(variation), excess).solve(deadline)
     return append_erasure((base + rise)[:, column_indices] * best.weights), best

@@ -44,10 +44,10 @@ MAX_INPUTS_PATTERNS, MAX_INPUTS_LEVELS = (
 class DesignProgram:
     """A `cvxpy.Problem` and the channel of its solution.
 
-    program : the problem.
-    matrix : the channel's matrix (k, m), a variable or an expression in `weights`.
-    weights : the variable (m,) of the columns' weights, or None.
-    columns : (k, m) the columns, the largest entry of each 1, or None.
+    - `program` : the problem.
+    - `matrix` : the channel's matrix (k, m), a variable or an expression in `weights`.
+    - `weights` : the variable (m,) of the columns' weights, or None.
+    - `columns` : (k, m) the columns, the largest entry of each 1, or None.
     """
 
     program: Any
@@ -136,7 +136,7 @@ class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
 
 
 def _refusal(problem: Problem) -> str:
-    """Return why there is no program; empty if there is one."""
+    """Return the reason why no program exists; empty if one does."""
     utility, k = problem.utility, problem.utility.size
     if isinstance(utility, ExpectedLoss):
         inputs, decisions = utility.loss.shape

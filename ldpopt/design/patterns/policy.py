@@ -155,8 +155,8 @@ def max_column_count(k: int, constraints: Sequence[Any], flat: bool) -> float:
     if any(isinstance(c, LocalDP) and c.listed is None for c in constraints) or flat:
         pairs, ways = k * (k - 1) // 2, 3 if flat else 2
     else:
-        listed = (c.listed.listed for c in constraints if isinstance(c, LocalDP) and c.listed is not None)
-        pairs, ways = len({frozenset(edge[:2]) for edges in listed for edge in edges}), 2
+        edge_lists = (c.listed.listed for c in constraints if isinstance(c, LocalDP) and c.listed is not None)
+        pairs, ways = len({frozenset(edge[:2]) for edges in edge_lists for edge in edges}), 2
     count = float(k)
     for edges in range(1, min(k, pairs + 1)):
         count += math.comb(pairs, edges) * float(ways) ** edges
@@ -211,7 +211,7 @@ def extreme_labelings(limits: Array, direct: Direct, ordered: bool, max_columns:
 
 
 def common_unit(limits: Array) -> int | None:
-    """Return the largest integer of which all limits are small multiples; None if there is none."""
+    """Return the largest integer that divides all limits, as small multiples; None if none does."""
     k = len(limits)
     if not 1 < k <= MAX_INPUTS or not np.isfinite(limits).all():
         return None
@@ -240,11 +240,11 @@ def _extend_labelings(
     total = int(count.sum())
     if total > MAX_PARTIAL_LABELINGS:
         raise too_many_columns(MAX_PARTIAL_LABELINGS)
-    start = np.repeat(np.arange(len(labels)), count)
-    first = np.cumsum(count) - count
-    extended = labels[start]
-    extended[:, v] = low[start] + np.arange(total) - first[start]
-    return extended, start
+    parent = np.repeat(np.arange(len(labels)), count)
+    offset = np.cumsum(count) - count
+    extended = labels[parent]
+    extended[:, v] = low[parent] + np.arange(total) - offset[parent]
+    return extended, parent
 
 
 def _merge_parts(
@@ -263,7 +263,7 @@ def _merge_parts(
 
 
 def _can_connect(parts: Labels, labeled_inputs: list[int], open_inputs: list[int]) -> npt.NDArray[np.bool_]:
-    """Return True for labelings in which every part has an input of `open_inputs`, which later inputs may join."""
+    """Return True for labelings whose every part has an input of `open_inputs`, which later inputs may join."""
     can_connect = np.full(len(parts), True)
     for w in labeled_inputs:
         if w not in open_inputs:
@@ -272,7 +272,7 @@ def _can_connect(parts: Labels, labeled_inputs: list[int], open_inputs: list[int
 
 
 def _labeling_order(is_edge: Direct) -> list[int]:
-    """Return an order of inputs in which few labeled inputs have unlabeled neighbors. It affects only the time."""
+    """Return an order of inputs that leaves few labeled inputs with unlabeled neighbors. It affects only the time."""
     k = len(is_edge)
     best: tuple[float, list[int]] | None = None
     for start in range(k):
@@ -391,9 +391,9 @@ class _Growth:
         """Generate every extreme ray with exactly this support."""
         heights = np.full(len(self.shortest), np.nan)
         heights[self.support[0]] = 0.0
-        for grown in self._grow(heights, (self.support[0],), ()):
+        for new_heights in self._grow(heights, (self.support[0],), ()):
             ray = np.full(len(heights), -np.inf)
-            ray[list(self.support)] = grown[list(self.support)] - np.nanmax(grown)
+            ray[list(self.support)] = new_heights[list(self.support)] - np.nanmax(new_heights)
             yield ray + 0.0
 
     def _grow(self, heights: Array, queue: tuple[int, ...], visited: tuple[int, ...]) -> Iterator[Array]:
@@ -420,9 +420,9 @@ class _Growth:
         for rise in self.rises[u][v]:
             height = float(heights[u]) + rise
             if self._fits(heights, v, height) and not self._tight(heights, v, height, visited[:-1]):
-                grown = heights.copy()
-                grown[v] = height
-                yield from self._choose(grown, u, rest, (*queue, v), visited)
+                new_heights = heights.copy()
+                new_heights[v] = height
+                yield from self._choose(new_heights, u, rest, (*queue, v), visited)
 
     def _fits(self, heights: Array, v: int, height: float) -> bool:
         is_placed = ~np.isnan(heights)

@@ -9,7 +9,7 @@ v_i >= 0 of one input over another, whose sums are capped. The master program is
 
 where erasure, an output that is equally likely under every input, takes the remaining probability. It has the form of
 `kernel.listed`. Multipliers lambda of the rows and nu >= 0 of the caps prove the bound sum lambda + limit.nu if no
-column gains: base sum lambda + lambda.rise + nu.v >= sum_j w_j mu_j.
+column gains. That is, base sum lambda + lambda.rise + nu.v >= sum_j w_j mu_j.
 
 Units are chosen so that every number in the solver is near one, at any epsilon and at any caps. At unit weight no
 column alone exceeds a cap or the mass of one. Rises are in units of the largest, and values in units of the weakest
@@ -32,7 +32,7 @@ from ldpopt.design.solve import INTERIOR, SIMPLEX, solve
 from ldpopt.design.utilities.base import ColumnUtility, gradients_of
 from ldpopt.errors import SolverError
 from ldpopt.numbers.enclosures import FLOAT
-from ldpopt.numbers.tolerances import ASKED, CENTRAL_GAIN, COLUMN_GAP, VERTEX_GAIN
+from ldpopt.numbers.tolerances import CENTRAL_GAIN, COLUMN_GAP, CRITERION_FRACTION, VERTEX_GAIN
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array, Index
 
@@ -135,7 +135,7 @@ def optimize_weights(
     balance = (rise * (unit / highest)) @ tau == level
     criterion_rows = (values / (scale * criterion_scales)[:, None]) @ tau + constant / (
         scale * criterion_scales
-    ) >= worst_value * np.maximum(1 / criterion_scales, ASKED)
+    ) >= worst_value * np.maximum(1 / criterion_scales, CRITERION_FRACTION)
     constraints: list[Any] = [balance, criterion_rows]
     cap = (cap_fractions * unit) @ tau <= 1 if len(cap_fractions) else None
     if cap is not None:
@@ -166,7 +166,7 @@ def optimize_weights(
 
 
 def unit_weights(base: Array, rise: Array, excess: Array, caps: ExcessCaps) -> Array:
-    """Return for each column, (n,), the weight at which it alone reaches a cap or a mass of one."""
+    """Return for each column, (n,), the weight that brings it alone to a cap or a mass of one."""
     larger_excess = (
         caps.unit_costs(rise, excess) * (1.0 + caps.even)[:, None]
     )  # the larger excess of either order of an even pair
@@ -222,9 +222,9 @@ class ColumnProgram:
         tangents = gradients_of(utility, np.ones((utility.size, 1)))[:, 0]
         constant, mu, top = tangents.sum(axis=1), [], []
         for block in _blocks(len(base)):
-            enclosed = utility.enclosed_columns(FLOAT.of(base[block]), FLOAT.of(rise[:, block]))
+            enclosed_values = utility.enclosed_columns(FLOAT.of(base[block]), FLOAT.of(rise[:, block]))
             linear = base[block] * constant[:, None] + tangents @ rise[:, block]
-            low, high = np.asarray(enclosed.lower) - linear, np.asarray(enclosed.upper) - linear
+            low, high = np.asarray(enclosed_values.lower) - linear, np.asarray(enclosed_values.upper) - linear
             mu.append(np.where((low <= 0) & (high >= 0), 0.0, low / 2 + high / 2))
             top.append(
                 high + PRICE_PADDING * (base[block] * np.abs(constant)[:, None] + np.abs(tangents) @ rise[:, block])
@@ -241,7 +241,7 @@ class ColumnProgram:
 
     @cached_property
     def unit(self) -> Array:
-        """The weights, (n,), at which columns alone reach a cap or a mass of one."""
+        """The weights, (n,), that bring columns alone to a cap or a mass of one."""
         unit = np.zeros(len(self.base))
         for block in _blocks(len(unit)):
             unit[block] = unit_weights(self.base[block], self.rise[:, block], self.excess(block), self.caps)

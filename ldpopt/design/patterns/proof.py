@@ -45,7 +45,7 @@ class PatternDual(ListedDual):
         k = finite_size(self.utility)
         require(k <= MAX_PATTERN_INPUTS, f"{k} inputs have too many patterns to look at all of them")
         caps = Caps.of(self.constraints, arithmetic)
-        return self._paid(self._patterns(caps, arithmetic), caps.eta, arithmetic)
+        return self._total_price(self._patterns(caps, arithmetic), caps.eta, arithmetic)
 
     def _patterns(self, caps: Caps, arithmetic: Arithmetic) -> Iterator[Listed]:
         _, pairs = self._multipliers()
@@ -94,7 +94,7 @@ class PolicyDual(ListedDual):
         if arithmetic.exact:
             # Floats decide most columns; only the others are checked again in exact arithmetic.
             listed_columns = self._listed(columns, arithmetic, self._unsettled(listed_columns))
-        return self._paid(listed_columns, eta, arithmetic)
+        return self._total_price(listed_columns, eta, arithmetic)
 
     def _listed(self, columns: ListedColumns, arithmetic: Arithmetic, indices: Any = slice(None)) -> Iterator[Listed]:
         left, right = np.nonzero(self._multipliers()[1])

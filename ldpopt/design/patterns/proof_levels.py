@@ -105,8 +105,10 @@ class LevelDual(ListedDual):
     def _bound_at(self, epsilon: Enclosure, delta: float) -> Enclosure:
         """Return the bound by one epsilon, and the least delta at it."""
         _, pairs = self._multipliers()
-        listed = (columns.with_costs(pairs) for columns in level_column_blocks(level_columns(len(pairs)), epsilon))
-        return self._paid(listed, delta, epsilon.arithmetic)
+        priced_columns = (
+            columns.with_costs(pairs) for columns in level_column_blocks(level_columns(len(pairs)), epsilon)
+        )
+        return self._total_price(priced_columns, delta, epsilon.arithmetic)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,10 +126,12 @@ class LevelVariationDual(LevelDual):
         """Return the bound by one epsilon, the least delta at it, and the least cap on total variation."""
         arithmetic, (_, pairs) = epsilon.arithmetic, self._multipliers()
         spreads = pair_prices(self.spreads, len(pairs), "spreads")
-        listed = (
+        priced_columns = (
             c.with_costs(pairs, spreads) for c in level_column_blocks(level_columns(len(pairs), flat=True), epsilon)
         )
-        return self._paid(listed, delta, arithmetic, arithmetic.of(spreads).sum() * plain_caps(self.constraints)[1])
+        return self._total_price(
+            priced_columns, delta, arithmetic, arithmetic.of(spreads).sum() * plain_caps(self.constraints)[1]
+        )
 
 
 def level_column_blocks(levels: Levels, epsilon: Enclosure) -> Iterator[LeveledColumns]:
@@ -383,10 +387,10 @@ def indivisible_pairs(ratio: Fraction | None, total: int) -> list[tuple[int, int
     if ratio is None:
         return [(0, 1), (1, 0)]
     max_rise = [0] + [(ratio.numerator * b // ratio.denominator) - b for b in range(1, total + 1)]
-    needed = [(1, S) for S in range(min(max_rise[1], total - 1) + 1)]
+    needed_pairs = [(1, S) for S in range(min(max_rise[1], total - 1) + 1)]
     larger = range(2, total + 1)
     sums = {b: max(max_rise[a] + max_rise[b - a] for a in range(1, b // 2 + 1)) for b in larger}
-    return needed + [(b, max_rise[b]) for b in larger if b + max_rise[b] <= total and max_rise[b] > sums[b]]
+    return needed_pairs + [(b, max_rise[b]) for b in larger if b + max_rise[b] <= total and max_rise[b] > sums[b]]
 
 
 def count_columns(k: int, rise: int) -> int:
@@ -403,22 +407,22 @@ def integer_columns(
 ) -> tuple[Integers, bool]:
     """List the columns, (k, n), and return True if these are all that `integer_arrangement` needs.
 
-    ratio : the largest ratio of two entries, None without a limit.
-    total : the sum of a row, an upper bound on entries.
-    max_columns_per_pair : a pair (b, S) with more columns than this gives only its columns of two values.
+    - `ratio` : the largest ratio of two entries, None without a limit.
+    - `total` : the sum of a row, an upper bound on entries.
+    - `max_columns_per_pair` : a pair (b, S) with more columns than this gives only its columns of two values.
 
     >>> columns, complete = integer_columns(2, Fraction(3), 4)
     >>> columns.T.tolist(), complete
     ([[1, 1], [1, 2], [2, 1], [1, 3], [3, 1]], True)
     """
-    listed, complete = [], True
+    columns, complete = [], True
     for base, rise in indivisible_pairs(ratio, total):
         is_complete = count_columns(k, rise) <= max_columns_per_pair
         complete = complete and is_complete
         steps = range(rise + 1) if is_complete else sorted({0, rise})
         entries = [entry for entry in itertools.product(steps, repeat=k) if min(entry) == 0 and max(entry) == rise]
-        listed.append(base + np.array(entries, dtype=np.int64).reshape(-1, k))
-    return np.ascontiguousarray(np.concatenate(listed).T), complete
+        columns.append(base + np.array(entries, dtype=np.int64).reshape(-1, k))
+    return np.ascontiguousarray(np.concatenate(columns).T), complete
 
 
 def integer_arrangement(k: int) -> Arrangement:

@@ -34,38 +34,42 @@ def require_one_labelling(utility: Any, constraints: Iterable[Any], channel: Any
         for part in (utility, *(part for part in utility.parts() if part.inputs is not None)):
             _require_equal_labels("inputs of the channel", part.labels, inputs, inputs_are_named)
         for constraint in constraints:
-            stated = getattr(constraint, "input_labels", None)
-            if stated is not None:
-                _require_equal_labels(f"inputs of {type(constraint).__name__}", inputs, stated, True)
+            stated_labels = getattr(constraint, "input_labels", None)
+            if stated_labels is not None:
+                _require_equal_labels(f"inputs of {type(constraint).__name__}", inputs, stated_labels, True)
     if outputs is None:
         return
     if decisions is not None:
         _require_equal_labels("outputs of the channel", decisions, outputs, False)
     for constraint in constraints:
-        stated = constraint.output_labels(inputs) if inputs and hasattr(constraint, "output_labels") else None
-        if stated is not None and not (channel is None and len(stated) != len(outputs)):  # Sizes are refused elsewhere.
-            _require_equal_labels(f"outputs of the channel with {type(constraint).__name__}", stated, outputs, True)
+        stated_labels = constraint.output_labels(inputs) if inputs and hasattr(constraint, "output_labels") else None
+        if stated_labels is not None and not (
+            channel is None and len(stated_labels) != len(outputs)
+        ):  # Sizes are refused elsewhere.
+            _require_equal_labels(
+                f"outputs of the channel with {type(constraint).__name__}", stated_labels, outputs, True
+            )
 
 
 def _require_equal_labels(
-    name: str, expected: Sequence[Label], stated: Sequence[Label], labels_are_names: bool
+    name: str, expected: Sequence[Label], stated_labels: Sequence[Label], labels_are_names: bool
 ) -> None:
     """Raise `InvalidInput` unless two lists are equal.
 
     labels_are_names : True if positions do not represent absent labels.
     """
-    expected, stated = tuple(expected), tuple(stated)
-    if expected == stated:
+    expected, stated_labels = tuple(expected), tuple(stated_labels)
+    if expected == stated_labels:
         return
     positions = range(len(expected))
     if (
         not labels_are_names
-        and len(stated) == len(expected)
+        and len(stated_labels) == len(expected)
         and expected == tuple(positions)
-        and not set(stated) & set(positions)
+        and not set(stated_labels) & set(positions)
     ):
         return
-    raise invalid(name, f"{_labels_text(expected)} in this order", Phrase(_labels_text(stated)))
+    raise invalid(name, f"{_labels_text(expected)} in this order", Phrase(_labels_text(stated_labels)))
 
 
 def _labels_text(labels: Sequence[Label]) -> str:

@@ -3,10 +3,11 @@ points.
 
 Nothing is sampled. The log ratio g has the derivative sum c_i phi_i(x), of few functions phi_i whose range on an
 interval is known, with exact coefficients. For distributions on the integers it has such differences g(k + 1) - g(k).
-With its range [D, D'] on a cell (a, b] the mean value theorem encloses g from both ends: g(x) lies in g(a) + [D, D']
-[0, b - a] and in g(b) - [D, D'] [0, b - a]. If g is monotone, that gives the values at the ends; otherwise, a little
-more than the range. If only one of the distributions has mass, the posterior is 0 or 1. The proof trusts `scipy.stats`
-in floats: the densities at the cut points, with a margin for rounding, and the probabilities of the cells.
+With its range [D, D'] on a cell (a, b] the mean value theorem encloses g from both ends. The value g(x) lies in g(a) +
+[D, D'] [0, b - a] and in g(b) - [D, D'] [0, b - a]. If g is monotone, that gives the values at the ends; otherwise, a
+little more than the range. If only one of the distributions has mass, the posterior is 0 or 1. The proof trusts
+`scipy.stats` in floats: the densities at the cut points, with a margin for rounding, and the probabilities of the
+cells.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ldpopt.design.utilities.divergence import is_discrete, parameters
 from ldpopt.errors import InvalidInput
 from ldpopt.numbers.enclosures import FLOAT, Enclosure
 from ldpopt.numbers.rounding import float_down, float_up
-from ldpopt.numbers.tolerances import DISAGREEMENT, SAME_END, SEEN_MASS
+from ldpopt.numbers.tolerances import RATIO_DISAGREEMENT, SAME_END, SEEN_MASS
 from ldpopt.values.distribution import Array
 
 Mask = npt.NDArray[np.bool_]
@@ -180,8 +181,8 @@ class KnownLaw:
     def alone(self, other: KnownLaw, left: Array, right: Array) -> Mask:
         """Return True for cells with points of this support outside of the other's."""
         step = int(self.discrete)
-        before = _intersecting_cells(self, left, right, self.low, min(self.high, other.low - step))
-        return before | _intersecting_cells(self, left, right, max(self.low, other.high + step), self.high)
+        cells_before = _intersecting_cells(self, left, right, self.low, min(self.high, other.low - step))
+        return cells_before | _intersecting_cells(self, left, right, max(self.low, other.high + step), self.high)
 
 
 def _intersecting_cells(law: KnownLaw, left: Array, right: Array, low: End, high: End) -> Mask:
@@ -257,8 +258,8 @@ def _log_range(law0: KnownLaw, law1: KnownLaw, left: Array, right: Array) -> tup
         width = FLOAT.between(0.0, np.where(right > left, np.nextafter(right - left, INF), 0.0))
     rise = FLOAT.where(right > left, slope * width, 0.0) if terms else FLOAT.zeros(left.shape)
     start, stop = (law0.log_density(x) - law1.log_density(x) for x in (left, right))
-    up, down = start + rise, stop - rise
-    return np.maximum(up.lower, down.lower), np.minimum(up.upper, down.upper)
+    from_start, from_stop = start + rise, stop - rise
+    return np.maximum(from_start.lower, from_stop.lower), np.minimum(from_start.upper, from_stop.upper)
 
 
 def check_masses(p0: Array, p1: Array, low: Array, high: Array) -> None:
@@ -266,5 +267,5 @@ def check_masses(p0: Array, p1: Array, low: Array, high: Array) -> None:
     total = p0 + p1
     is_checked = total > SEEN_MASS
     s = p0[is_checked] / total[is_checked]
-    if not ((s >= low[is_checked] - DISAGREEMENT) & (s <= high[is_checked] + DISAGREEMENT)).all():
+    if not ((s >= low[is_checked] - RATIO_DISAGREEMENT) & (s <= high[is_checked] + RATIO_DISAGREEMENT)).all():
         raise _not_proved("the probabilities that scipy.stats gives to cells contradict its densities")

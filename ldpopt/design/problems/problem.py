@@ -28,7 +28,7 @@ from ldpopt.design.problems.reduction import Cells, Pair, Reduction, reduce_pair
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import Divergence
 from ldpopt.errors import InvalidInput, invalid
-from ldpopt.numbers.tolerances import EXPRESSED
+from ldpopt.numbers.tolerances import EXPRESSION_TOLERANCE
 from ldpopt.privacy import Guarantee
 from ldpopt.values.deadline import UNLIMITED, Deadline
 
@@ -47,7 +47,7 @@ class ExpressionConstraint:
     """
 
     function: Callable[[Any], Any]
-    bound: ClassVar[float] = EXPRESSED
+    bound: ClassVar[float] = EXPRESSION_TOLERANCE
     labelled: ClassVar[bool] = True
     symmetric: ClassVar[bool] = False
 
@@ -87,11 +87,11 @@ MAX_CELLS = 8000  # Intervals of a continuous pair. Their gap is far below the t
 class Problem:
     """The problem to maximize `utility` (to minimize it, for an error) subject to `constraints`.
 
-    utility : the utility with finitely many inputs: `original_utility`, or the same utility of the cells.
-    original_utility : the utility as the caller passed it.
-    cells : the intervals into which continuous answers were cut; None for finite ones.
-    deadline : the time at which the work on the problem has to end.
-    proving : whether a proof is wanted, for which some methods search longer than for the channel.
+    - `utility` : the utility with finitely many inputs: `original_utility`, or the same utility of the cells.
+    - `original_utility` : the utility as the caller passed it.
+    - `cells` : the intervals into which continuous answers were cut; None for finite ones.
+    - `deadline` : the end of the time for the work on the problem.
+    - `proving` : True if a proof is requested; some methods then search longer than for the channel alone.
     """
 
     utility: Any
@@ -224,21 +224,22 @@ def constraint_tuple(constraints: Constraint | Iterable[Constraint]) -> tuple[Co
     """Return the constraints as a tuple; raise `InvalidInput` for anything that is not a constraint."""
     expected = "LocalDP(epsilon), a function of the matrix, or another object with bound, measure and expression"
     if isinstance(constraints, (type, Constraint)) or callable(constraints):
-        stated: tuple[Any, ...] = (constraints,)
+        stated_constraints: tuple[Any, ...] = (constraints,)
     else:
         try:
-            stated = tuple(constraints)
+            stated_constraints = tuple(constraints)
         except TypeError:
             raise invalid("constraint", expected, constraints) from None
-    stated = tuple(
-        ExpressionConstraint(c) if callable(c) and not isinstance(c, (type, Constraint)) else c for c in stated
+    stated_constraints = tuple(
+        ExpressionConstraint(c) if callable(c) and not isinstance(c, (type, Constraint)) else c
+        for c in stated_constraints
     )
-    for constraint in stated:
+    for constraint in stated_constraints:
         if isinstance(constraint, type) or not isinstance(constraint, Constraint):
             raise invalid("constraint", expected, getattr(constraint, "__name__", type(constraint).__name__))
-    if not stated:
+    if not stated_constraints:
         raise InvalidInput("constraints: expected at least one of LocalDP, TotalVariation and the others, got none")
-    return stated
+    return stated_constraints
 
 
 def build_problem(utility: Divergence, constraints: Constraint | Iterable[Constraint]) -> Problem:

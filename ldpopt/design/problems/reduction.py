@@ -1,8 +1,8 @@
 """Two hypotheses on few inputs: sorted, merged where ratios are equal, cut into cells, or spread onto points.
 
-Replacing a channel by its average over a class of inputs with one ratio P0/P1 (weights Pr(x | class), equal under
-both hypotheses) keeps both marginals and never raises a constraint that is jointly convex in pairs of rows, so the
-reduced problem has the same optimum. Inputs that never occur need only some feasible row.
+Replace a channel by its average over a class of inputs with one ratio P0/P1. The weights Pr(x | class) are equal under
+both hypotheses. This preserves both marginals and never raises a constraint that is jointly convex in pairs of rows, so
+the reduced problem has the same optimum. Inputs that never occur need only some feasible row.
 
 Continuous hypotheses are cut into finitely many intervals (cells), with a finite pair that dominates them. For large
 alphabets, merging unequal inputs restricts the channel, which gives a lower bound. Every input can be spread between
@@ -85,12 +85,12 @@ class Reduction:
 
 def _equal_to_previous(a: Array, b: Array, ratio: Array) -> npt.NDArray[np.bool_]:
     """Return True for each ratio a/b equal to the one before it; fractions decide if floats cannot."""
-    same = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
+    is_equal = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
     with np.errstate(invalid="ignore"):
         is_larger = ratio[1:] > ratio[:-1] * (1 + QUOTIENT_RTOL)
-    for i in np.flatnonzero(~same & ~is_larger).tolist():
-        same[i] = Fraction(a[i]) * Fraction(b[i + 1]) == Fraction(a[i + 1]) * Fraction(b[i])
-    return np.asarray(same)
+    for i in np.flatnonzero(~is_equal & ~is_larger).tolist():
+        is_equal[i] = Fraction(a[i]) * Fraction(b[i + 1]) == Fraction(a[i + 1]) * Fraction(b[i])
+    return np.asarray(is_equal)
 
 
 def reduce_pair(p0: Array, p1: Array) -> Reduction:
@@ -184,9 +184,11 @@ class Cells:
         check_masses(p0, p1, low, high)
         low, high = np.minimum(low, s), np.maximum(high, s)
         width = np.where(high > low, high - low, 1.0)
-        up = total * np.where(high > low, (s - low) / width, 0.0)
-        down = total - up
-        return np.concatenate([low * down, high * up]), np.concatenate([(1 - low) * down, (1 - high) * up])
+        upper_mass = total * np.where(high > low, (s - low) / width, 0.0)
+        lower_mass = total - upper_mass
+        return np.concatenate([low * lower_mass, high * upper_mass]), np.concatenate(
+            [(1 - low) * lower_mass, (1 - high) * upper_mass]
+        )
 
 
 def _evaluate_law(p: Any, name: str, points: Array) -> Array:
@@ -222,9 +224,9 @@ def spread_onto(p0: Array, p1: Array, knots: Array) -> Pair:
     used = total > 0
     total, s = total[used], np.clip(p0[used] / total[used], knots[0], knots[-1])
     right = np.clip(np.searchsorted(knots, s), 1, len(knots) - 1)
-    up = (s - knots[right - 1]) / (knots[right] - knots[right - 1])
+    upper_fraction = (s - knots[right - 1]) / (knots[right] - knots[right - 1])
     n = len(knots)
-    mass = np.bincount(right, total * up, n) + np.bincount(right - 1, total * (1 - up), n)
+    mass = np.bincount(right, total * upper_fraction, n) + np.bincount(right - 1, total * (1 - upper_fraction), n)
     has_mass = mass > 0
     q0, q1 = knots[has_mass] * mass[has_mass], (1 - knots[has_mass]) * mass[has_mass]
     return Pair.from_masses(q0 / q0.sum(), q1 / q1.sum())
@@ -239,8 +241,11 @@ def dominating_pair(p0: Array, p1: Array, knots: Array) -> tuple[Array, Array]:
     low, high = max(0.0, low - margin), min(1.0, high + margin)
     inner = spread_onto(p0, p1, np.unique(np.concatenate([[low], knots[1:-1], [high]])))
     # The two outermost points alone, with both hypotheses' masses, are a pair that dominates all others between them.
-    up = 2 * (0.5 - low) / (high - low)
-    outer0, outer1 = np.array([low * (2 - up), high * up]), np.array([(1 - low) * (2 - up), (1 - high) * up])
+    upper_fraction = 2 * (0.5 - low) / (high - low)
+    outer0, outer1 = (
+        np.array([low * (2 - upper_fraction), high * upper_fraction]),
+        np.array([(1 - low) * (2 - upper_fraction), (1 - high) * upper_fraction]),
+    )
     return (
         np.concatenate([(1 - share) * inner.p0, share * outer0]),
         np.concatenate([(1 - share) * inner.p1, share * outer1]),
@@ -253,10 +258,10 @@ def knots_near_cuts(p0: Array, p1: Array, cuts: Array, base: int, steps: int, sh
     Spreading an input costs nothing if the channel treats both ends equally, only where the channel changes between
     them.
 
-    cuts : (c, 2), pairs of posteriors between which the channel changes. The knots approach both ends of each cut from
-        either side in `steps` steps.
-    shrink : each step divides the distance by this factor.
-    base : the number of further knots, half of them uniform in the range and half in the mass.
+    - `cuts` : (c, 2), pairs of posteriors between which the channel changes. The knots approach both ends of each cut
+      from either side in `steps` steps.
+    - `shrink` : each step divides the distance by this factor.
+    - `base` : the number of further knots, half of them uniform in the range and half in the mass.
     """
     total = p0 + p1
     used = total > 0
@@ -271,9 +276,9 @@ def knots_near_cuts(p0: Array, p1: Array, cuts: Array, base: int, steps: int, sh
     posteriors = np.unique(np.concatenate([uniform, quantiles, *knots_of_cuts]))
     posteriors = posteriors[(posteriors >= first) & (posteriors <= last)]
     # Of points closer than rounding, only one remains.
-    selected = posteriors[np.concatenate([[True], np.diff(posteriors) > 1e-13])]
-    selected[-1] = last
-    return np.asarray(selected)
+    distinct_posteriors = posteriors[np.concatenate([[True], np.diff(posteriors) > 1e-13])]
+    distinct_posteriors[-1] = last
+    return np.asarray(distinct_posteriors)
 
 
 def excess_at(f: FDivergence, posterior: Array) -> Array:

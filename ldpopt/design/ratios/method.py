@@ -135,7 +135,8 @@ class Exchange(
     A label is an interval of likelihood ratios of the reports, with one report each. In rounds, a convex program over
     the labels is solved, and labels are cut where its bound and its channel differ.
 
-    rounds : the largest number of programs to solve. accuracy : the relative gap at which to stop.
+    - `rounds` : the largest number of programs to solve.
+    - `accuracy` : the relative gap that ends the search.
 
     >>> from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -184,8 +185,9 @@ class MergedExchange(
 ):
     """`Exchange` on at most `bins` runs of answers of nearly equal ratio, which are merged, under ApproximateLDP.
 
-    bins : the largest number of runs. points : the number of points, at least 3, that dominate the hypotheses in the
-    proof; the distance of the bound from the optimum falls with the square of this number, and the time grows with it.
+    - `bins` : the largest number of runs.
+    - `points` : the number of points, at least 3, that dominate the hypotheses in the proof. The distance of the bound
+      from the optimum falls with the square of this number, and the time grows with it.
 
     >>> from ldpopt import ApproximateLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -263,11 +265,11 @@ def run_starts(f: FDivergence, pair: Pair, count: int) -> Index:
 
     starts, candidates = [0], [best_cut(0, len(pair))]
     while len(starts) < count:
-        gain, cut, first, last = candidates.pop(candidates.index(max(candidates)))
+        gain, cut_place, first, last = candidates.pop(candidates.index(max(candidates)))
         if not gain > 0:
             break
-        starts.append(cut)
-        candidates += [best_cut(first, cut), best_cut(cut, last)]
+        starts.append(cut_place)
+        candidates += [best_cut(first, cut_place), best_cut(cut_place, last)]
     return np.sort(np.array(starts, dtype=np.intp))
 
 

@@ -163,7 +163,8 @@ class TangentExchange(
     its channel agree. There may also be pure and approximate LDP, total variation and trade-off curves; with other
     constraints it uses the programs of `Exchange`, repeated for the orders that their channels exceed.
 
-    rounds : the largest number of programs to solve. accuracy : the relative gap at which to stop, by default 5e-8.
+    - `rounds` : the largest number of programs to solve.
+    - `accuracy` : the relative gap that ends the search, by default 5e-8.
 
     >>> from ldpopt.design import ConcentratedLDP, Divergence, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -309,7 +310,7 @@ class RowExchange(ABC):
         classes = problem.reduction.classes if problem.symmetric else None
         proof = IntervalDual(*fields, classes, self.knots, posed=problem.constraints)
         bound = proof.bound_in(FLOAT)
-        self.reason = bound.why
+        self.reason = bound.reason
         if bound.value < self.best_bound:
             self.proof, self.best_bound = proof, bound.value
         self.stale_rounds = (

@@ -110,9 +110,9 @@ MAX_SLACKS = 4000  # Up to this many slack variables the simplex method is faste
 class LabelSolution:
     """A solved program: the matrix (k, n), its objective, the row multipliers (k,), and one multiplier per term.
 
-    weights : (criteria,) dual values of the criteria.
-    erased : the probability, for every input, of a further uninformative output.
-    total : the sum of `rows` by the multiplier of another equation, None if there is none.
+    - `weights` : (criteria,) dual values of the criteria.
+    - `erased` : the probability, for every input, of a further uninformative output.
+    - `total` : the sum of `rows` by the multiplier of another equation, None if there is none.
     """
 
     matrix: Array
@@ -146,8 +146,10 @@ def label_program(
     """Solve for `gains` (n, k), the linear utility of each label; see the module for the program.
 
     With several criteria, `gains` (criteria, n, k), the smallest utility is maximized; `LabelSolution.weights` are
-    their dual values. erasure : True if a constant column has value 0, so that a further uninformative output may be
-    used. level : the unit of the common part of all rows; None chooses it by the smallest columns that matter.
+    their dual values.
+
+    - `erasure` : True if a constant column has value 0, so that a further uninformative output may be used.
+    - `level` : the unit of the common part of all rows; None chooses it by the smallest columns that matter.
     """
     label_gains = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
     largest_ratio = max((term.farthest for term in terms), default=1.0)
@@ -172,7 +174,7 @@ def _solve_within_ratio(
     n, k = entry_gains.shape[-2:]
     if level is not None:
         max_ratio = ratio_limit(max_ratio, terms, expressions)
-    near_terms, shares = zip(*(term.within(max_ratio) for term in terms), strict=True) if terms else ((), ())
+    near_terms, shares = zip(*(term.limit_ratio(max_ratio) for term in terms), strict=True) if terms else ((), ())
     q = MatrixVariable.of(cp, (k, n), [] if expressions else near_terms, erasure, level)
     term_constraints = []
     constraints: list[Any] = list(q.rows)
@@ -343,9 +345,9 @@ def graded_knots(knots: Array, posteriors: Array) -> Array:
 
 def cut_knots(knots: Array, posterior: Array, lossy: npt.NDArray[np.bool_]) -> Array:
     """Split `lossy` intervals at their outputs' `posterior`, (n,), and a sixteenth to each side of it."""
-    cut = np.flatnonzero(lossy)
-    cut_points = np.clip(posterior[cut], knots[cut], knots[cut + 1])
-    middle, step = _log_ratio(cut_points), np.diff(_log_ratio(knots))[cut] / 16
+    cut_intervals = np.flatnonzero(lossy)
+    cut_points = np.clip(posterior[cut_intervals], knots[cut_intervals], knots[cut_intervals + 1])
+    middle, step = _log_ratio(cut_points), np.diff(_log_ratio(knots))[cut_intervals] / 16
     cut_sides = _posterior(np.concatenate([middle - step, middle + step]))
     new = np.clip(np.concatenate([cut_points, cut_sides]), knots[0], knots[-1])
     return _drop_close_knots(np.unique(np.concatenate([knots, new])))
@@ -371,8 +373,8 @@ def _log_ratio(s: Array) -> Array:
 
 
 def _posterior(log_ratio: Array) -> Array:
-    small = np.exp(-np.abs(log_ratio))
-    return np.asarray(np.where(log_ratio < 0, small, 1.0) / (1 + small))
+    smaller_ratio = np.exp(-np.abs(log_ratio))
+    return np.asarray(np.where(log_ratio < 0, smaller_ratio, 1.0) / (1 + smaller_ratio))
 
 
 def _range(knots: Array) -> float:
@@ -391,8 +393,8 @@ def _drop_close_knots(knots: Array, min_distance: float = 1e-9) -> Array:
         is_near_half = np.abs(logs) <= min_distance * _range(knots)
         is_near_half[[0, -1]] = False
         is_kept &= is_half | ~is_near_half
-    chosen = knots[is_kept]
-    return np.asarray(chosen) if len(chosen) > 1 else np.asarray([knots[0], np.nextafter(knots[0], 1.0)])
+    kept_knots = knots[is_kept]
+    return np.asarray(kept_knots) if len(kept_knots) > 1 else np.asarray([knots[0], np.nextafter(knots[0], 1.0)])
 
 
 def allowed_posteriors(pair: Pair, terms: Sequence[Term], low: float, high: float) -> tuple[float, float]:

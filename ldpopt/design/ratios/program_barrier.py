@@ -3,7 +3,7 @@
 Columns q_i >= 0 of labels i gain c_i . q_i. At prices nu of pairs of inputs a column pays, each in units of the cap,
 
     psi(a, b)                          under a divergence between rows (`Moment`),
-    u >= 0, u >= (a - factor b)        under a cap on what one row exceeds another by (`HockeyStick`),
+    u >= 0, u >= (a - factor b)        under a cap on the excess of one row over another (`HockeyStick`),
 
 and under pure LDP (`Ratio`) it lies between m and e^epsilon m. A side is an inequality of the program. The slacks u and
 m, and the prices of all sides, are eliminated for each label. So a step has one block (k, k) per label, and two numbers
@@ -54,11 +54,11 @@ class PairPrices:
 class Iterate(ABC):
     """A point of a primal-dual method: `gap` is the sum of `count` products of sides and prices.
 
-    dual_residual, cap_violation : the largest dual residual and violation of a cap, inf after an overflow.
-    infeasibility : the gains above the prices, and the possible value of the matrix's violations.
-    sigma : the fraction of the gap that the next step aims for.
-    patience : the number of steps without improvement of the iterate or its gap, after which the best iterate is
-        returned.
+    - `dual_residual`, `cap_violation` : the largest dual residual and violation of a cap, inf after an overflow.
+    - `infeasibility` : the gains above the prices, and the possible value of the matrix's violations.
+    - `sigma` : the fraction of the gap that the next step aims for.
+    - `patience` : the number of steps without improvement of the iterate or its gap, after which the best iterate is
+      returned.
     """
 
     gap: float
@@ -123,9 +123,9 @@ def cholesky(matrices: Array) -> Array:
     """Compute lower factors of (..., n, n), after the least of a few relative additions to the diagonal that works."""
     diagonal = np.arange(matrices.shape[-1])
     size = np.sqrt(np.maximum(matrices[..., diagonal, diagonal], 1e-300))
-    scaled = matrices / size[..., :, None] / size[..., None, :]
+    scaled_matrices = matrices / size[..., :, None] / size[..., None, :]
     for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
-        regularized = scaled.copy()
+        regularized = scaled_matrices.copy()
         regularized[..., diagonal, diagonal] *= 1 + weight
         try:
             return np.asarray(np.linalg.cholesky(regularized)) * size[..., :, None]
@@ -165,10 +165,10 @@ class InteriorPoint:
         u = np.maximum(pairs.excess(q), 0.0) + 0.5 / n
         capped = int(pairs.ratio is not None)
         m = q[:, :capped] * (1 + 1 / (pairs.ratio or 2.0)) / 2
-        none = np.zeros((n, k * capped))
-        unpriced = cls(q, none, u, none, none, m, none, none)
+        zeros = np.zeros((n, k * capped))
+        unpriced = cls(q, zeros, u, zeros, zeros, m, zeros, zeros)
         prices = [product / value for value, _ in unpriced.sides(pairs)]
-        return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [none, none]))
+        return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [zeros, zeros]))
 
     def grown(self, by: InteriorPoint) -> Array:
         """Return the relative change of the sum of each column by a step, (n, 1)."""
@@ -188,9 +188,9 @@ class InteriorPoint:
         prices = ("z", "by_zero", "by_excess", "by_low", "by_high")
         return InteriorPoint(**columns, **{name: getattr(self, name) + step * getattr(by, name) for name in prices})
 
-    def take(self, chosen: npt.NDArray[np.bool_]) -> InteriorPoint:
-        """Return the labels that are `chosen`, (n,)."""
-        return InteriorPoint(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+    def take(self, is_selected: npt.NDArray[np.bool_]) -> InteriorPoint:
+        """Return the labels that are `is_selected`, (n,)."""
+        return InteriorPoint(*(getattr(self, name)[is_selected] for name in self.__dataclass_fields__))
 
     def put(self, labels: npt.NDArray[np.intp], other: InteriorPoint) -> InteriorPoint:
         """Replace these `labels` by those of `other`, which has no further labels."""
@@ -199,10 +199,10 @@ class InteriorPoint:
             values[labels] = getattr(other, name)
         return InteriorPoint(**fields)
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> InteriorPoint:
-        """Return the step for the `chosen` labels (n,) alone; it is zero for the others."""
+    def only(self, is_selected: npt.NDArray[np.bool_]) -> InteriorPoint:
+        """Return the step for the `is_selected` labels (n,) alone; it is zero for the others."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return InteriorPoint(**{name: np.where(chosen[:, None], values, 0.0) for name, values in fields.items()})
+        return InteriorPoint(**{name: np.where(is_selected[:, None], values, 0.0) for name, values in fields.items()})
 
     def sides(self, pairs: Pairs) -> list[tuple[Array, Array]]:
         """List all quantities that stay positive, each with its price."""
@@ -282,28 +282,41 @@ class NewtonStep:
         # psi is homogeneous, so that its second derivative vanishes along the column itself: that part is left out.
         excess = pairs.excess(point.q)
         levels = np.concatenate([level, share * excess], axis=1)
-        none = np.zeros((n, count))
+        zeros = np.zeros((n, count))
         along = point.z + pairs.gather(
-            np.concatenate([none, stiff * excess * pairs.on_left], axis=1),
-            np.concatenate([none, stiff * excess * pairs.on_right], axis=1),
+            np.concatenate([zeros, stiff * excess * pairs.on_left], axis=1),
+            np.concatenate([zeros, stiff * excess * pairs.on_right], axis=1),
         )
         if pairs.ratio is not None:
             weight = (cross * point.q).sum(axis=1) / total
             along += (rate[3] + rate[4] / pairs.ratio / pairs.ratio) * point.q - cross * weight[:, None]
         loose = np.concatenate([np.zeros(count), (1 / slack_rate).sum(axis=0)])
-        spent = np.concatenate([level.sum(axis=0), point.u.sum(axis=0)])
+        consumption = np.concatenate([level.sum(axis=0), point.u.sum(axis=0)])
         return cls(
-            pairs, point, nu, sides, block, by_left, by_right, levels, along, loose, spent, cost, share, slack_rate
+            pairs,
+            point,
+            nu,
+            sides,
+            block,
+            by_left,
+            by_right,
+            levels,
+            along,
+            loose,
+            consumption,
+            cost,
+            share,
+            slack_rate,
         )
 
-    def take(self, chosen: npt.NDArray[np.bool_]) -> NewtonStep:
-        """Return the `chosen` labels (n,); sums over labels remain those over all labels."""
+    def take(self, is_selected: npt.NDArray[np.bool_]) -> NewtonStep:
+        """Return the `is_selected` labels (n,); sums over labels remain those over all labels."""
         fields = {
-            name: getattr(self, name)[chosen]
+            name: getattr(self, name)[is_selected]
             for name in ("block", "on_left", "on_right", "levels", "along", "cost", "share", "rate")
         }
-        sides = [(value[chosen], price[chosen]) for value, price in self.sides]
-        return replace(self, point=self.point.take(chosen), sides=sides, **fields)
+        sides = [(value[is_selected], price[is_selected]) for value, price in self.sides]
+        return replace(self, point=self.point.take(is_selected), sides=sides, **fields)
 
     def left(self, profits: Array) -> Array:
         """Return the gains of the columns beyond the prices of all sides, (n, k).
@@ -361,7 +374,7 @@ class NewtonStep:
 
 
 def longest_step(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
-    """Return the length, at most 1, up to which a step keeps all values positive; with axis 1, one per label."""
+    """Return the largest length, at most 1, that keeps all values positive; with axis 1, one per label."""
     rates = [np.max(-change / value, axis=axis, initial=0.0) for value, change in values]
     worst = np.max(np.stack([np.asarray(rate) for rate in rates]), axis=0)
     return np.asarray(np.minimum(1.0, BOUNDARY_STEP_FRACTION / np.maximum(worst, 1e-300)))

@@ -32,7 +32,7 @@ from ldpopt.design.constraints.terms import ByKind, Term
 from ldpopt.design.ratios.program import LabelSolution
 from ldpopt.design.solve import SIMPLEX, solve
 from ldpopt.errors import SolverError
-from ldpopt.numbers.tolerances import INTERVAL_GAIN, VIOLATED
+from ldpopt.numbers.tolerances import CAP_EXCESS_RTOL, INTERVAL_GAIN
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array, Index
 
@@ -78,7 +78,7 @@ def interval_program(
         has_grown = False
         for term_cells, term in sticks:
             excess = q[term.left] - term.factor[:, None] * q[term.right]
-            is_violated = np.maximum(excess, 0.0).sum(axis=1) - term.cap > VIOLATED
+            is_violated = np.maximum(excess, 0.0).sum(axis=1) - term.cap > CAP_EXCESS_RTOL
             new = (is_violated[:, None] & (excess > 0)).T & ~term_cells[active_intervals]
             term_cells[active_intervals] |= new
             has_grown = has_grown or bool(new.any())

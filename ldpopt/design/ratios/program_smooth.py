@@ -305,7 +305,9 @@ def best_columns(
 ) -> BestColumns:
     """Find the best columns for `profits` (n, k), which are gains less row prices.
 
-    weights : for every term, the prices of its pairs. mass : w (k,) > 0. accuracy : the gap at which to stop.
+    - `weights` : for every term, the prices of its pairs.
+    - `mass` : w (k,) > 0.
+    - `accuracy` : the gap that ends the search.
     """
     n, k = profits.shape
     pairs = Pairs(terms, k)

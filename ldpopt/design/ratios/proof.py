@@ -77,10 +77,10 @@ class TermMultiplier(ByValue):
 class ColumnDual(Certificate):
     """Multipliers of a program with linear utilities above the true one, for constraints in column form.
 
-    rows : (k,) multipliers of the row sums.
-    multipliers : those of the terms of the constraints, which are numbered in the constraints' order.
-    posed : the constraints of these terms, each implied by a constraint of the design; None for the constraints of the
-        design themselves.
+    - `rows` : (k,) multipliers of the row sums.
+    - `multipliers` : those of the terms of the constraints, which are numbered in the constraints' order.
+    - `posed` : the constraints of these terms, each implied by a constraint of the design; None for the constraints of
+      the design themselves.
     """
 
     rows: Array
@@ -129,10 +129,10 @@ class ColumnDual(Certificate):
         gains = self.gains(spread, arithmetic)
         rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
         terms = self._terms(inputs)
-        prices, sums, bound = self._paid(self.multipliers, terms, rows, len(gains[0].sums))
+        prices, sums, bound = self._enclosed_prices(self.multipliers, terms, rows, len(gains[0].sums))
         bounds = [bound + gain.charge + self._unpaid(gain, prices, sums, spread) for gain in gains]
         for gain, multipliers in self.shared(spread, terms, arithmetic):
-            prices, sums, bound = self._paid(multipliers, terms, rows, len(gain.sums))
+            prices, sums, bound = self._enclosed_prices(multipliers, terms, rows, len(gain.sums))
             bounds.append(bound + self._unpaid(gain, prices, sums, spread))
         return min(bounds, key=lambda enclosed: float(enclosed.upper))
 
@@ -147,7 +147,7 @@ class ColumnDual(Certificate):
         """Generate further choices, each with separate multipliers; none by default."""
         return iter(())
 
-    def _paid(
+    def _enclosed_prices(
         self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term], rows: Enclosure, labels: int
     ) -> tuple[Enclosure, Enclosure, Enclosure]:
         """Return the prices (labels, k) of the columns' entries, their sums (labels,), and their part of the bound."""
@@ -184,10 +184,10 @@ def _selected_pairs(terms: Sequence[Term], multiplier: TermMultiplier) -> Any:
 class IntervalDual(ColumnDual):
     """Multipliers of the ratio-labeled program, checked on every interval of likelihood ratios.
 
-    classes : (k,) integers: inputs of one class have exactly equal likelihood ratios and are merged, which keeps the
-    optimum where all inputs are treated alike; None for the inputs themselves.
-    knots : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals; in place of the first and the
-    last, the ends of all ratios that an output can have are computed.
+    - `classes` : (k,) integers: inputs of one class have exactly equal likelihood ratios and are merged, which keeps
+      the optimum where all inputs are treated alike; None for the inputs themselves.
+    - `knots` : (n+1,) posteriors P0/(P0+P1), increasing, that cut the ratios into intervals; in place of the first and
+      the last, the ends of all ratios that an output can have are computed.
     """
 
     proves = Divergence

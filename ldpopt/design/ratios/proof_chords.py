@@ -2,7 +2,7 @@
 
 An output has marginals (M0, M1), a point of the plane. Between two rays from 0, the convex and homogeneous mu lies
 below the chord: the linear function that agrees with mu on both rays. A ray is given by its posterior a = M0/(M0 + M1)
-(`hypotheses.Rays`). If mu is infinite on the last ray there is no chord: see `tail_tangents`.
+(`hypotheses.Rays`). If mu is infinite on the last ray no chord exists: see `tail_tangents`.
 
 `residual` bounds the gain of a channel beyond its price, if multipliers are less than the gains of some columns.
 
@@ -14,10 +14,10 @@ Beyond a ratio R, mu is its tangent plane at R plus a rest. A cap on a moment of
     f(u) - tangent of f at R  =  c R^p g_p(u/R),      g_o(v) = (v^o - o v + o - 1)/(o - 1),  g_1(v) = v log v - v + 1,
 
 and for u = R v >= R two inequalities hold. First, g_p(v) <= g_o(v) for p <= o, since g_o'(v) = o (v^(o-1) - 1)/(o - 1)
-grows with o. Second, R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o, since their difference
-o v (R^o - R) - (o - 1)(R^o - 1) grows with v and is psi_o(R) >= 0 at v = 1. So the rest is at most
-c R^(p-o)/(o-1) psi_o(M0, M1). As psi_o is jointly convex, that is at most the mean of psi_o between the rows of two
-inputs drawn from P0 and P1, whose sum over the outputs is capped.
+grows with o. Second, R^o psi_o(v) <= psi_o(R v) for psi_o = (o - 1) g_o. Their difference o v (R^o - R) - (o - 1)(R^o -
+1) grows with v and is psi_o(R) >= 0 at v = 1. So the rest is at most c R^(p-o)/(o-1) psi_o(M0, M1). As psi_o is jointly
+convex, that is at most the mean of psi_o between the rows of two inputs drawn from P0 and P1. Its sum over the outputs
+is capped.
 
 The multipliers that moments have already may pay as well (`End`). Let u = M0/M1 be at least R, and mu be infinite at u
 = inf with mu'' = c p u^(p-2). A moment psi (`constraints.moment`) of order o >= p between rows has psi'' = o (o-1)
@@ -33,8 +33,8 @@ another x' of M1, let W = w (w/v)^(o-1):
     psi(w q_x, v q_x')  =  w psi(q_x, q_x') + w log(w/v) q_x + (v - w) q_x'                 for o = 1.
 
 So beyond R mu is at most a linear function plus moments between rows, C W for each pair. The multipliers of the
-constraint pay for these: a multiplier costs its largest sum over the labels, of which the last label may have some to
-spare. Finally kappa (M0 - R M1) >= 0 may be added, for any kappa >= 0.
+constraint pay for these: a multiplier costs its largest sum over the labels, and the last label may not use all of it.
+Finally kappa (M0 - R M1) >= 0 may be added, for any kappa >= 0.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def rays(laws: LawPair, order: Sequence[int], knots: Array, spread: Enclosure | 
                 outermost = spread_end
         ends.append(outermost)
     a = arithmetic.of(cuts)
-    return Rays.joined([ends[0], Rays(a, 1 - a, (a - 0.5) * 2), ends[1]])
+    return Rays.join([ends[0], Rays(a, 1 - a, (a - 0.5) * 2), ends[1]])
 
 
 def _width(first: Rays, second: Rays) -> Enclosure:
@@ -190,9 +190,10 @@ def enclosed_residual(
 ) -> float:
     """Bound sum_i reduced_i . q_i from above over all channels with columns q_i.
 
-    reduced : (labels, k), gains less prices. sums : (labels,) their sums over the inputs. spread : a cap D on the
-    log-ratio of two entries of a column, None if there is none. variation : a cap on the total variation between any
-    two rows, or None.
+    - `reduced` : (labels, k), gains less prices.
+    - `sums` : (labels,) their sums over the inputs.
+    - `spread` : a cap D on the log-ratio of two entries of a column, None if there is none.
+    - `variation` : a cap on the total variation between any two rows, or None.
 
     Without any cap, columns gain at most sum_x max_i (reduced_ix)_+. With a cap D every column is a multiple of t + a,
     t = 1/(e^D - 1) and 0 <= a <= 1. Row multipliers that are all higher by s cover every gain as soon as, for every

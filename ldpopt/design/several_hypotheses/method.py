@@ -48,7 +48,7 @@ RANDOM_DIRECTIONS = 40
 MAX_CLIMB_STEPS = 4  # Tangents that a climb takes.
 MAX_PATTERNS_PER_ROUND = 400
 MAX_PRICING_ROUNDS = 80
-# Patterns at which tangents are taken under a cap: those with weight in the program, or nearly so.
+# Number of patterns with tangents under a cap: those with weight in the program, or nearly so.
 MAX_TANGENT_SETS = 300
 
 
@@ -87,7 +87,7 @@ class MarginalPatterns(
         """Find the channel of the optimal pattern weights."""
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
-        weighed, sets, weights, rounds = program.solved(problem.deadline)
+        weighed, sets, weights, rounds = program.solve_by_generation(problem.deadline)
         matrix = pattern_matrix(problem, sets.T, add_erasure_weight(level, sets.T, weights))
         description = f"{len(sets)} staircase patterns in {rounds} rounds, priced by the marginals"
         return Candidate(matrix, description, proof_by(MarginalDual, weighed.rows, weighed.pairs(), weighed.criteria))
@@ -122,7 +122,7 @@ class MarginalProgram:
         """True if the cap can bind [GI, Prop 2]."""
         return self.eta * (2 * self.level + 1) < 1
 
-    def solved(self, deadline: Deadline = UNLIMITED) -> tuple[WeightedColumns, Members, Array, int]:
+    def solve_by_generation(self, deadline: Deadline = UNLIMITED) -> tuple[WeightedColumns, Members, Array, int]:
         """Solve the program by column generation.
 
         Returns the multipliers of the best bound, the sets (n, k), their weights at a vertex, and the number of rounds.
@@ -133,35 +133,35 @@ class MarginalProgram:
 
     @property
     def gap(self) -> float:
-        """The relative gap at which the search ends."""
+        """The relative gap that ends the search."""
         return MARGINALS_GAP_CAPPED if self.capped else MARGINALS_GAP
 
     def solve(self, pool: Members, number: int) -> _Weights:
         """Solve for the best weights of the sets of the pool."""
         return _Weights(pool, *self.weighed(pool, INTERIOR))
 
-    def value(self, solved: _Weights) -> float:
+    def value(self, solution: _Weights) -> float:
         """Return the smallest criterion."""
-        return float((solved.mu @ solved.weighed.weights).min())
+        return float((solution.mu @ solution.weighed.weights).min())
 
-    def price(self, solved: _Weights) -> _Gaining:
+    def price(self, solution: _Weights) -> _Gaining:
         """Find sets that gain by tangents, and their gains."""
-        return _Gaining(*self.climbed(solved.weighed, solved.pool, solved.mu))
+        return _Gaining(*self.climbed(solution.weighed, solution.pool, solution.mu))
 
     def prove(
-        self, solved: _Weights, columns: _Gaining, smallest_bound: float
+        self, solution: _Weights, columns: _Gaining, smallest_bound: float
     ) -> tuple[float, WeightedColumns | None, _Gaining]:
         """Prove the bound by simplices, once the gains show that it may be near.
 
         Also returns the sets that were seen to gain.
         """
-        value, largest_gain = self.value(solved), float(columns.gains.max(initial=0.0))
-        bound = math.fsum(solved.weighed.rows) + self.eta * float(solved.weighed.prices.sum()) + largest_gain
+        value, largest_gain = self.value(solution), float(columns.gains.max(initial=0.0))
+        bound = math.fsum(solution.weighed.rows) + self.eta * float(solution.weighed.prices.sum()) + largest_gain
         if min(bound, smallest_bound) > value * (1 + self.gap) and largest_gain > self.gap * value / 8:
             return math.inf, None, columns
-        raised, bound, new_sets = self.checked(solved.weighed, self.gap * value)
+        raised_solution, bound, new_sets = self.checked(solution.weighed, self.gap * value)
         gains = np.concatenate([columns.gains, np.full(len(new_sets), math.inf)])
-        return bound, raised, _Gaining(np.concatenate([columns.sets, new_sets]), gains)
+        return bound, raised_solution, _Gaining(np.concatenate([columns.sets, new_sets]), gains)
 
     def join(self, pool: Members, columns: _Gaining) -> Members | None:
         """Join the sets that gain the most to the pool, each once."""
@@ -208,54 +208,58 @@ class MarginalProgram:
         base = np.full(len(sets), self.level)
         return mu, optimize_weights(base, rise, caps.one_sided_excesses(rise), caps, mu, np.zeros(len(mu)), solvers)
 
-    def paid(self, solved: WeightedColumns, sets: Members) -> Array:
+    def prices_of(self, solution: WeightedColumns, sets: Members) -> Array:
         """Compute (n,) the prices of the sets' patterns."""
-        prices = self.level * math.fsum(solved.rows) + sets @ solved.rows
-        return np.asarray(prices + ((sets @ solved.pairs()) * ~sets).sum(axis=1) if self.capped else prices)
+        prices = self.level * math.fsum(solution.rows) + sets @ solution.rows
+        return np.asarray(prices + ((sets @ solution.pairs()) * ~sets).sum(axis=1) if self.capped else prices)
 
-    def climbed(self, solved: WeightedColumns, sets: Members, mu: Array) -> tuple[Members, Array]:
+    def climbed(self, solution: WeightedColumns, sets: Members, mu: Array) -> tuple[Members, Array]:
         """Find sets by climbing along tangents, and their gains per unit of the mean mass.
 
         solved, mu : the solution and the values of the given sets.
         """
-        network = Network(solved.pairs(), passes=1)
+        network = Network(solution.pairs(), passes=1)
         current_sets = sets
         if self.capped and len(current_sets) > MAX_TANGENT_SETS:
             # Sets with weight come first, then those that nearly gain.
-            order = np.lexsort((self.paid(solved, sets) - solved.criteria @ mu, -solved.weights))
+            order = np.lexsort((self.prices_of(solution, sets) - solution.criteria @ mu, -solution.weights))
             current_sets = current_sets[order[:MAX_TANGENT_SETS]]
         mean = np.mean(self.compared.laws, axis=0)
         visited: list[Members] = []
         for _ in range(MAX_CLIMB_STEPS):
             columns = self.level + current_sets.T.astype(np.float64)
-            tangents = np.tensordot(solved.criteria, gradients_of(self.utility, columns), axes=1)
-            profits = tangents - solved.rows
+            tangents = np.tensordot(solution.criteria, gradients_of(self.utility, columns), axes=1)
+            profits = tangents - solution.rows
             current_sets = _distinct_sets(network.route(profits)[1] if self.capped else profits > 0)
             visited.append(current_sets)
         candidates = _distinct_sets(np.concatenate(visited))
         candidates = candidates[candidates.any(axis=1) & ~candidates.all(axis=1)]
-        values = solved.criteria @ columns_of(self.utility, self.level + candidates.T.astype(np.float64))
-        return candidates, np.asarray((values - self.paid(solved, candidates)) / (self.level + candidates @ mean))
+        values = solution.criteria @ columns_of(self.utility, self.level + candidates.T.astype(np.float64))
+        return candidates, np.asarray(
+            (values - self.prices_of(solution, candidates)) / (self.level + candidates @ mean)
+        )
 
-    def checked(self, solved: WeightedColumns, accuracy: float) -> tuple[WeightedColumns, float, Members]:
+    def checked(self, solution: WeightedColumns, accuracy: float) -> tuple[WeightedColumns, float, Members]:
         """Prove a bound on simplices of masses.
 
         Returns the multipliers, the bound, and the sets that were seen to gain.
         """
-        marginals = LawShares.of(self.compared, FLOAT.of(solved.criteria), FLOAT.of(self.level))
-        rows, prices, eta = solved.rows, solved.prices, FLOAT.of(self.eta if self.capped else 0.0)
+        marginals = LawShares.of(self.compared, FLOAT.of(solution.criteria), FLOAT.of(self.level))
+        rows, prices, eta = solution.rows, solution.prices, FLOAT.of(self.eta if self.capped else 0.0)
         if prices.any():
             # All multipliers are a little larger, so that the cost of a raise does not depend on eta.
             factor = 1 + accuracy / 4 / (self.eta * float(prices.sum()))
             rows, prices = rows * factor, prices * factor
             if not math.fsum(rows) >= 0 or math.fsum(rows) < PRICE_PADDING * float(np.abs(rows).max()):
                 rows = zero_sum(rows)
-        solved = replace(solved, rows=rows, prices=prices)
-        search_result = Search(marginals, rows, Network(solved.pairs()), eta).run(accuracy / 8)
+        solution = replace(solution, rows=rows, prices=prices)
+        search_result = Search(marginals, rows, Network(solution.pairs()), eta).run(accuracy / 8)
         bound = (
-            math.fsum(rows) + self.eta * float(prices.sum()) + float(search_result.raised(marginals, rows, eta).upper)
+            math.fsum(rows)
+            + self.eta * float(prices.sum())
+            + float(search_result.cost_of_raising(marginals, rows, eta).upper)
         )
-        return solved, bound, search_result.columns
+        return solution, bound, search_result.columns
 
 
 def _distinct_sets(sets: Members) -> Members:

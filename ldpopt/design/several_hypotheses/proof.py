@@ -6,9 +6,9 @@ the mean w of the distributions, which costs delta, because w.Q sums to one. (2)
 in proportion. It costs eta sum p sum r, which is less where eta is small. One raise serves all simplices if it is as
 large as each needs.
 
-With t = 1/(e^epsilon - 1), every column of an epsilon-LDP channel is a multiple of some s in [t, t + 1]^k. Weights w >=
-0 of the criteria that sum to one, multipliers lambda of the rows, and nu >= 0 of the pairs prove  L + eta sum nu, L =
-sum lambda, where no column gains:
+With t = 1/(e^epsilon - 1), every column of an epsilon-LDP channel is a multiple of some s in [t, t + 1]^k. Let w >= 0
+be weights of the criteria that sum to one, lambda multipliers of the rows, and nu >= 0 of the pairs. They prove L + eta
+sum nu, L = sum lambda, where no column gains:
 
     sum_j w_j mu_j(s) <= lambda.s + sum nu[x,x'] (s_x - s_x')_+    for all s in [t, t + 1]^k.
 
@@ -114,9 +114,9 @@ def raise_of_rows(net_utility: Enclosure, base: Enclosure, mean: Enclosure, leve
 
     - `net_utility` : (m, n), linear utilities less the row multipliers.
     - `base` : (m,) t times the sums of `net_utility`.
-    - `mean` : (n,) w, the distribution by which rows are raised.
+    - `mean` : (n,) w, the distribution that rows are raised by.
     - `level` : t.
-    - `scale` : the size of the multipliers, by which shortfalls are measured.
+    - `scale` : the size of the multipliers, the unit of shortfalls.
     """
     float_raise = minimal_raise(net_utility.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
     proved_raise = np.full(len(float_raise), np.inf)
@@ -201,7 +201,7 @@ class MarginalDual(Certificate):
         search_result = Search(floats, rows, Network(pairs), eta).run(
             BOUND_RTOL[len(compared.laws)] * abs(float(total.midpoint))
         )
-        return total + search_result.raised(marginals, rows, exact_eta)
+        return total + search_result.cost_of_raising(marginals, rows, exact_eta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ class Found:
     gained: float
     columns: Members
 
-    def raised(self, marginals: LawShares, rows: Array, eta: Enclosure) -> Enclosure:
+    def cost_of_raising(self, marginals: LawShares, rows: Array, eta: Enclosure) -> Enclosure:
         """Compute the cost of raising the multipliers enough on all simplices.
 
         The cost is added to the bound.
@@ -256,13 +256,13 @@ def _utility_less_rows(
     """Compute (m, k) the linear functions less the row multipliers, and (m,) t times their sums."""
     arithmetic = marginals.arithmetic
     level = marginals.planes(*marginals.of_corners(simplices), slopes)
-    plane = level[:, None] * marginals.mean + arithmetic.of(slopes) @ marginals.apart
+    plane = level[:, None] * marginals.mean + arithmetic.of(slopes) @ marginals.differences
     return plane - arithmetic.of(rows), marginals.level * (level - arithmetic.of(exact_sum(rows)))
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The search in floats for simplices on which multipliers suffice."""
+    """The search in floats for simplices where multipliers suffice."""
 
     marginals: LawShares
     rows: Array
@@ -281,7 +281,7 @@ class Search:
         """
         m, k, n = self.marginals, len(self.rows), len(self.marginals.compared.laws)
         routes, cap = bool(self.network.pairs.any()), float(self.eta.midpoint)
-        simplices = Simplices.whole(n)
+        simplices = Simplices.cover(n)
         net_outflow = FLOAT.zeros((len(simplices), k if routes else 0))
         finished: list[tuple[Simplices, Array, Enclosure]] = []
         gained, flows, total = 0.0, 0, len(simplices)
@@ -337,11 +337,11 @@ class Search:
             simplices = simplices.take(open_simplices).halved(first, second)
             net_outflow = FLOAT.concatenate([net_outflow[open_simplices], net_outflow[open_simplices]])
         all_simplices = Simplices(
-            *(np.concatenate([getattr(own[0], name) for own in finished]) for name in ("corners", "orders"))
+            *(np.concatenate([getattr(entry[0], name) for entry in finished]) for name in ("corners", "orders"))
         )
-        all_outflows = FLOAT.concatenate([own[2] for own in finished]) if routes else None
+        all_outflows = FLOAT.concatenate([entry[2] for entry in finished]) if routes else None
         columns = np.unique(np.concatenate(gaining_sets), axis=0)
-        return Found(all_simplices, np.concatenate([own[1] for own in finished]), all_outflows, gained, columns)
+        return Found(all_simplices, np.concatenate([entry[1] for entry in finished]), all_outflows, gained, columns)
 
     def gains(self, sides: Members) -> Array:
         """Compute (n,) the gains of the columns of the sets (n, k), per unit of their mean mass."""
@@ -397,7 +397,7 @@ class Simplices:
     orders: Index
 
     @classmethod
-    def whole(cls, n: int) -> Simplices:
+    def cover(cls, n: int) -> Simplices:
         """Build the n! simplices that hold all masses."""
         count = math.factorial(n)
         return cls(np.tile(np.eye(n), (count, 1, 1)), np.arange(count))
@@ -446,7 +446,7 @@ class LawShares:
     - `compared` : the utility.
     - `shares` : (terms,) the weights of its terms.
     - `mean` : (k,) the mean of the distributions.
-    - `apart` : (n - 1, k) every distribution but the first, less the first.
+    - `differences` : (n - 1, k) every distribution but the first, less the first.
     - `level` : t.
     - `laws` : (n, k).
     """
@@ -454,7 +454,7 @@ class LawShares:
     compared: MarginalComparisons
     shares: Enclosure
     mean: Enclosure
-    apart: Enclosure
+    differences: Enclosure
     level: Enclosure
     laws: Enclosure
 
@@ -573,7 +573,7 @@ class LawShares:
     def planes(self, value: Enclosure, mean: Enclosure, differences: Enclosure, slopes: Array) -> Enclosure:
         """Compute (m,) levels of linear functions that are not below the utility.
 
-        The functions are  level mean + slopes.apart  on the simplices.
+        The functions are  level mean + slopes.differences  on the simplices.
         """
         arithmetic = self.arithmetic
         slope_part = (differences * arithmetic.of(slopes)[:, None, :]).sum(axis=2)

@@ -15,7 +15,7 @@ There are two constraints, so that at most two sizes, or one and an erasure, are
     a eta + max(0, max_w (u_w - a eta_w))
 
 bounds every channel. `proof` is the slope, and evaluates all k - 1 points. `method` realizes a size by few sets that
-treat all pairs of answers equally (`kernel.sets`), and `proof` states for which utilities this holds.
+treat all pairs of answers equally (`kernel.sets`), and `proof` states the utilities that this holds for.
 
 *The orbit program*, for mutual information where answers are equivalent within up to four groups, k_i answers of the
 mass q_i. The average over permutations within the groups draws an orbit j, then a set with j_i answers of each group i.

@@ -1,12 +1,12 @@
 """Few sets of given orbits that have the same rows and distances as all sets of the orbits together.
 
 *Without a cap* only the rows count: all answers of a group have to be in equally many sets. The rotations of one set
-within each group do that, and rotations of several groups may go together: as u runs from 0 to 1, each group i is
+within each group do that, and rotations of several groups may go together. As u runs from 0 to 1, each group i is
 rotated by floor(u k_i). That makes at most sum k_i sets of an orbit.
 
 *Under a cap* no two answers may be farther apart than the cap. Some groups, of k_i answers, are rotated by one step at
 the same time, which makes lcm k_i sets of one. Under these rotations pairs of answers fall into classes. Sets are drawn
-at random from the orbits, and a small linear program finds weights for which every class meets the cap. It has a
+at random from the orbits, and a small linear program finds weights such that every class meets the cap. It has a
 solution if enough sets are drawn, because the mean over all sets is one.
 """
 
@@ -58,7 +58,7 @@ def coupled_rotations(sizes: Index, held_counts: Index) -> tuple[Members, Array]
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """Groups of answers that follow each other, of which some are rotated at the same time.
+    """Groups of answers that follow each other; some are rotated at the same time.
 
     - `sizes` : (c,) the numbers of their answers.
     - `turned` : the numbers of the groups that are rotated.
@@ -163,8 +163,8 @@ def weigh_spread_sets(
 def _merge_equal_sets(sets: Members, weights: Array) -> tuple[Members, Array]:
     distinct, positions = np.unique(np.packbits(sets, axis=1), axis=0, return_inverse=True)
     total = np.bincount(positions.reshape(-1), weights, len(distinct)).astype(np.float64)
-    inside: Members = np.unpackbits(distinct, axis=1, count=sets.shape[1]).astype(np.bool_)
-    return inside, total
+    distinct_sets: Members = np.unpackbits(distinct, axis=1, count=sets.shape[1]).astype(np.bool_)
+    return distinct_sets, total
 
 
 def _draw_sets(sizes: Index, orbits: Index, count: int, rng: np.random.Generator) -> tuple[Members, Index]:
@@ -176,9 +176,9 @@ def _draw_sets(sizes: Index, orbits: Index, count: int, rng: np.random.Generator
             rng.permuted(np.tile(np.arange(size) < held_count, (draws_per_orbit, 1)), axis=1)
             for size, held_count in zip(sizes.tolist(), held_counts, strict=True)
         ]
-        drawn = np.unique(np.hstack(parts), axis=0)
-        sets.append(drawn)
-        orbit_numbers.append(np.full(len(drawn), number))
+        drawn_sets = np.unique(np.hstack(parts), axis=0)
+        sets.append(drawn_sets)
+        orbit_numbers.append(np.full(len(drawn_sets), number))
     return np.vstack(sets), np.concatenate(orbit_numbers).astype(np.intp)
 
 

@@ -87,8 +87,8 @@ class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_uniform_prior,
 
     It takes mutual information at a uniform prior. At a uniform pilot it takes every criterion that treats all
     categories equally (`AOptimal()`, `DOptimal()`, `MVOptimal()`). It works under `LocalDP`, with or without
-    `TotalVariation`. The bound is the
-    envelope of all sizes of sets (`SymmetricEnvelope`), in closed form for any number of answers.
+    `TotalVariation`. The bound is the envelope of all sizes of sets (`SymmetricEnvelope`), in closed form for any
+    number of answers.
 
     The channel is optimal up to 200 answers. For more, families of sets are taken that need few reports, so that the
     value is a little below the bound; the design states the gap. Estimation takes up to about 1,400 categories, because
@@ -157,7 +157,7 @@ class _Task:
     def ideal(self) -> list[SetFamily]:
         """The families of all sets of one size, for each size."""
         ends = points(self.problem.utility, self.inputs, FLOAT.of(self.level))
-        separations, values = (np.asarray(each.midpoint) for each in ends)
+        separations, values = (np.asarray(enclosure.midpoint) for enclosure in ends)
         is_balanced = not self.informs or self.cap is not None
         families = zip(range(1, self.inputs), separations.tolist(), values.tolist(), strict=True)
         return [SetFamily(self.inputs, size, eta, value, None, is_balanced) for size, eta, value in families]

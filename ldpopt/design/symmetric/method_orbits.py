@@ -77,10 +77,10 @@ class OrbitProgram(
         sets, phi, lost_weight = _sets(problem, groups, orbits, weights)
         order = np.argsort(groups.which, kind="stable")
         order = order[groups.which[order] >= 0]
-        inside = np.zeros((len(prior), len(phi)), dtype=bool)
-        inside[order] = sets.T
-        inside[groups.which < 0] = inside[order[0]]
-        matrix = pattern_matrix(problem, inside, add_erasure_weight(level, inside, phi))
+        members = np.zeros((len(prior), len(phi)), dtype=bool)
+        members[order] = sets.T
+        members[groups.which < 0] = members[order[0]]
+        matrix = pattern_matrix(problem, members, add_erasure_weight(level, members, phi))
         description = (
             f"orbit program over {groups.count} orbits of sets, {orbits.shape[1]} of them realized by {len(phi)} sets"
         )
@@ -100,7 +100,7 @@ def _sets(problem: Problem, groups: Groups, orbits: Index, weights: Array) -> tu
     if not len(weights):
         return np.zeros((0, int(sizes.sum())), dtype=bool), np.zeros(0), 0.0
     if problem.cap is None:
-        parts = [coupled_rotations(sizes, inside) for inside in orbits.T]
+        parts = [coupled_rotations(sizes, counts) for counts in orbits.T]
         phi = np.concatenate([weight * set_weights for weight, (_, set_weights) in zip(weights, parts, strict=True)])
         return np.vstack([sets for sets, _ in parts]), phi, 0.0
     turning = best_turning(sizes, MAX_ENTRIES // len(groups.which))

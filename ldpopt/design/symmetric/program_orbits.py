@@ -30,14 +30,14 @@ def separation_caps(sizes: Index, cap: float | None) -> ExcessCaps:
     return ExcessCaps(left, right, np.full(len(left), float(limit.max(initial=0.0))), left != right)
 
 
-def separations(inside: Array, sizes: Index, caps: ExcessCaps) -> Array:
+def separations(member_counts: Array, sizes: Index, caps: ExcessCaps) -> Array:
     """Compute (m, n) the probabilities that a set of each orbit separates two answers.
 
     There is one row for the two answers of each cap; inside : (c, n) j.
     """
     left, right = caps.left, caps.right
     pair_counts = sizes[left] * (sizes[right] - (left == right))
-    return np.asarray(inside[left] * (sizes[:, None] - inside)[right] / pair_counts[:, None])
+    return np.asarray(member_counts[left] * (sizes[:, None] - member_counts)[right] / pair_counts[:, None])
 
 
 def orbit_program(
@@ -51,21 +51,24 @@ def orbit_program(
     level : t. cap : on total variation, None without. Raises `SolverError` when no solver is accurate.
     """
     sizes, count = groups.sizes, groups.count
-    inside = orbits(sizes, np.arange(count, dtype=np.intp)).astype(np.float64)
+    member_counts = orbits(sizes, np.arange(count, dtype=np.intp)).astype(np.float64)
     masses = groups.values / (groups.values @ sizes)
     midpoints, upper_bounds = np.zeros((1, count)), np.zeros((1, count))
     for start in range(0, count, COLUMNS_PER_BLOCK):
         block = slice(start, start + COLUMNS_PER_BLOCK)
-        masses_of_sets = FLOAT.of(masses @ inside[:, block]), FLOAT.of(masses @ (sizes[:, None] - inside[:, block]))
+        masses_of_sets = (
+            FLOAT.of(masses @ member_counts[:, block]),
+            FLOAT.of(masses @ (sizes[:, None] - member_counts[:, block])),
+        )
         value = information(*masses_of_sets, FLOAT.of(level))
         midpoints[0, block] = np.where(np.asarray(value.lower) > 0, np.asarray(value.midpoint), 0.0)
         upper_bounds[0, block] = np.asarray(value.upper)
     caps = separation_caps(sizes, cap)
 
     def excess(columns: Any) -> Array:
-        return separations(inside[:, columns], sizes, caps)
+        return separations(member_counts[:, columns], sizes, caps)
 
-    rise = inside / sizes[:, None]
+    rise = member_counts / sizes[:, None]
     program = ColumnProgram(np.full(count, level), rise, caps, excess, np.zeros(1), midpoints, upper_bounds)
     used, best = program.solve(deadline)
-    return inside[:, used].astype(np.intp), best
+    return member_counts[:, used].astype(np.intp), best

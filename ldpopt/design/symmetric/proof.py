@@ -8,7 +8,7 @@ w = 1, ..., k - 1: with t = 1/(E - 1),
 
     eta_w = w (k - w) / ((k - 1) (k t + w)),      u_w = the utility of the channel that selects sets of w answers.
 
-*Proof.* The hyperplanes q_x = q_x' cut [1, E]^k into simplices of one order, on which U less linear prices and prices
+*Proof.* The hyperplanes q_x = q_x' cut [1, E]^k into simplices of one order. On each, U less linear prices and prices
 of total variation is convex, so that columns with values in {1, E} suffice. The program is invariant under
 permutations: averaging over them preserves the rows' sums and the value, and increases no distance of two rows. The
 weights depend on the size of the set alone, and all pairs of rows are at one distance. One row sum and one cap are
@@ -17,10 +17,10 @@ left.
 *Dual.* For any slope a >= 0 no channel has more than a eta + max(0, max_w (u_w - a eta_w)): the certificate is a.
 
 Mutual information at a uniform prior has u_w = h(w/k)/(t + w/k) (`information.proof`). For estimation at a uniform
-pilot, U is the trace T of the centered information M = sum_y m_y u_y u_y^T, with u_w = k w (k - w)/(k t + w)^2. Let
-a criterion be convex and decreasing in M, and invariant. It is smallest at the average of M over permutations, which
-is T/(k - 1) on all contrasts. The sum of variances is at least (k - 1)^2/T, the largest of them (k - 1)^2/(k T), and
-the generalized variance has log det >= -(k - 1) log(T/(k - 1)) - log k.
+pilot, U is the trace T of the centered information M = sum_y m_y u_y u_y^T, and u_w is k w (k - w)/(k t + w)^2. Let a
+criterion be convex and decreasing in M, and invariant. It is smallest at the average of M over permutations, which is
+T/(k - 1) on all contrasts. The sum of variances is at least (k - 1)^2/T, the largest of them (k - 1)^2/(k T), and the
+generalized variance has log det >= -(k - 1) log(T/(k - 1)) - log k.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 r"""Mutual information at a prior of few different masses, under LocalDP and a cap on total variation: orbits of sets.
 
 *Orbits.* The answers are in groups, of k_i answers of equal mass. An orbit holds all sets with j_i answers of each
-group i: it is j = (j_1, ..., j_c), and there are prod (k_i + 1). In an orbit whose sets are equally likely, an answer x
-of the group i is in the set with the probability j_i/k_i, and x is in it while x' of the group l is not with the
-probability
+group i: it is j = (j_1, ..., j_c), and there are prod (k_i + 1). Let the sets of an orbit be equally likely. An answer
+x of the group i is in the set with the probability j_i/k_i. The probability that x is in it while x' of the group l is
+not is
 
     s_il(j) = (j_i/k_i) (1 - j_l/k_l)  for i != l,        s_ii(j) = j_i (k_i - j_i) / (k_i (k_i - 1)).
 
@@ -17,7 +17,7 @@ then no channel has more information than sum_i lambda_i + eta sum_il nu_il.
 
 *Proof.* Staircase patterns suffice (`symmetric.proof`), and permutations within groups change neither the prior nor the
 constraints. The average of a channel over them keeps its information and exceeds no cap. It draws an orbit, with the
-weight theta_j, and then one of its sets, all equally likely: rows of the group i have the sum sum_j theta_j (t +
+weight theta_j, and then one of its sets, all equally likely. So rows of the group i have the sum sum_j theta_j (t +
 j_i/k_i) = 1, and two rows are at the distance sum_j theta_j s_il(j) <= eta. Multiply the condition by theta_j and add.
 
 *Rounding.* Information is concave in the prior: if P <= M P' for the distribution P', then the information at P is at
@@ -127,10 +127,10 @@ class OrbitDual(Certificate):
         These are the orbits that floats do not decide; honest numbers leave few of them.
         """
         groups = max(min(count_numbers(self.values), MAX_GROUPS), 1)
-        most = min((self.answers / groups + 1.0) ** groups, 2.0 * MAX_ORBITS)
-        each = 150.0 + 12.0 * groups**2
-        return Work.on(most, each, min(most, COLUMNS_PER_BLOCK) * groups**2).in_floats + Work.on(
-            self.answers + COLUMNS_PER_BLOCK, each
+        max_orbits = min((self.answers / groups + 1.0) ** groups, 2.0 * MAX_ORBITS)
+        orbit_cost = 150.0 + 12.0 * groups**2
+        return Work.on(max_orbits, orbit_cost, min(max_orbits, COLUMNS_PER_BLOCK) * groups**2).in_floats + Work.on(
+            self.answers + COLUMNS_PER_BLOCK, orbit_cost
         )
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
@@ -188,12 +188,12 @@ class _PricedOrbits:
         left, right = np.nonzero(self.pairs)
         prices = pairs[left, right] / pair_counts[left, right] if len(left) else None
         for start in range(0, len(numbers), COLUMNS_PER_BLOCK):
-            inside = orbits(self.groups.sizes, numbers[start : start + COLUMNS_PER_BLOCK]).astype(np.float64)
-            outside = sizes[:, None] - inside
-            values = information(masses @ enclose(inside), masses @ enclose(outside), self.level)
-            orbit_prices = rows @ enclose(inside) + base_price
+            member_counts = orbits(self.groups.sizes, numbers[start : start + COLUMNS_PER_BLOCK]).astype(np.float64)
+            nonmember_counts = sizes[:, None] - member_counts
+            values = information(masses @ enclose(member_counts), masses @ enclose(nonmember_counts), self.level)
+            orbit_prices = rows @ enclose(member_counts) + base_price
             if prices is not None:
-                orbit_prices = orbit_prices + prices @ enclose(inside[left] * outside[right])
+                orbit_prices = orbit_prices + prices @ enclose(member_counts[left] * nonmember_counts[right])
             yield values, orbit_prices
 
     def unsettled(self, numbers: Index) -> Index:

@@ -10,8 +10,8 @@ block of the answers i..j-1 then has the value
     w(i, j) = mu(t + P0(i..j), t + P1(i..j)) - f'(1) (P0 - P1)(i..j).
 
 A partition into m consecutive blocks is a channel with total variation 1/(m t + 1) and the value  sum w / (m t + 1).
-The optimum at eta is the least non-decreasing concave majorant of (0, 0) and of the best partition for every m, at eta:
-a mixture of two partitions, or of one and an erasure. A dynamic program computes the best partition for every m.
+The optimum at eta is the least non-decreasing concave majorant of (0, 0) and of the best partition for every m, at eta.
+It is a mixture of two partitions, or of one and an erasure. A dynamic program computes the best partition for every m.
 
 Dual (`proof`): potentials u_0, ..., u_n on the cuts of the sorted answers and a level A with
 

@@ -111,11 +111,11 @@ class Partition(Method, reference="[SPR]", needs=(needs_pure_ldp,), preference=4
     number of the block. Dynamic programming computes the best blocks, which are optimal under `LocalDP`. With an
     additional cap on total variation, a public coin between at most two partitions is optimal, by the envelope theorem.
 
-    most : the largest number of answers; if there are more, some are merged (`MergedPartition`), which is faster and
-    less exact.
+    max_inputs : the largest number of answers. If there are more, some are merged (`MergedPartition`), which is faster
+        and less exact.
     """
 
-    most: int = MAX_PARTITION_INPUTS
+    max_inputs: int = MAX_PARTITION_INPUTS
 
     def refuses(self, problem: Problem) -> str:
         """Return the reason to refuse the problem.
@@ -123,8 +123,8 @@ class Partition(Method, reference="[SPR]", needs=(needs_pure_ldp,), preference=4
         The method needs two hypotheses under pure LDP, and not too many inputs.
         """
         k = len(problem.reduction.pair)
-        message = f"there are {k} inputs of distinct likelihood ratio, and it takes at most {self.most}"
-        return Limit(message) if k > self.most else ""
+        message = f"there are {k} inputs of distinct likelihood ratio, and it takes at most {self.max_inputs}"
+        return Limit(message) if k > self.max_inputs else ""
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the best partition, or the best coin between two."""

@@ -4,7 +4,8 @@ A channel cuts the sorted inputs into m blocks and applies m-ary randomized resp
 utility V / (1 + t m), with t = 1/(exp(epsilon) - 1) and V = sum over blocks of mu(t + P0(B), t + P1(B)). Without a TV
 constraint the best such channel is optimal among all channels [SPR]. With one, the least non-decreasing concave
 majorant in eta of the points (0, 0) and (1/(1 + t m), V_m/(1 + t m)) is the optimum: the envelope theorem. It is
-attained by a publicly tossed coin between two partitions, of which one block is erasure (`two_hypotheses.proof`).
+attained by a publicly tossed coin between two partitions; the partition into one block is erasure
+(`two_hypotheses.proof`).
 
 The map from (m, V) to total variation and utility is projective and takes lines to lines: the envelope over eta is the
 concave hull of the points (m, V). The slope of a chord of the hull is the price of a block. If no partition at all,
@@ -51,16 +52,16 @@ class Cut:
 
 @dataclass(frozen=True)
 class Coin:
-    """A coin between at most two partitions, and the line of the envelope on which both lie.
+    """A coin between at most two partitions, and the line of the envelope through both.
 
     - `parts` : (weight, partition) pairs; one block is erasure.
-    - `price` : the price of a block, at least 0, at which both are best.
-    - `most` : V less the price of the blocks, which is the same for both.
+    - `price` : the price of a block, at least 0, that makes both best.
+    - `constant` : V less the price of the blocks, which is the same for both.
     """
 
     parts: tuple[tuple[float, Cut], ...]
     price: float
-    most: float
+    constant: float
 
 
 def optimal_coin(partitions: Iterable[Cut], eta: float, level: float) -> Coin:
@@ -175,14 +176,14 @@ class Blocks:
         return list(pairwise(edges))
 
     @cached_property
-    def _kept(self) -> list[Array]:
+    def _cached_values(self) -> list[Array]:
         """The values of all blocks, for problems that are small enough to cache them."""
         return [self._ending(low, high) for low, high in self._chunks]
 
     def _values(self) -> Iterator[tuple[int, Array]]:
         """Generate (j, values of the blocks [i, j) for i = 0 .. j-1) for j = 1 .. k."""
         for index, (low, high) in enumerate(self._chunks):
-            rows = self._kept[index] if len(self.pair) <= MAX_INPUTS_CACHED else self._ending(low, high)
+            rows = self._cached_values[index] if len(self.pair) <= MAX_INPUTS_CACHED else self._ending(low, high)
             for j in range(low + 1, high + 1):
                 yield j, rows[j - low - 1, :j]
 
@@ -198,7 +199,7 @@ class Blocks:
         """
         k, price = len(self.pair), min(price, FLOAT_MAX)
         if k > MAX_INPUTS_WITHOUT_COARSENING:
-            return self._near(price, *self._windows(price))
+            return self._windowed_potentials(price, *self._windows(price))
         best_value, last_cut = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
         for j, values in self._values():
             totals = values + best_value[:j]
@@ -241,10 +242,10 @@ class Blocks:
             start, stop = unpaid
             np.minimum.at(low, stop, start)
             np.maximum.at(high, stop, start)
-            best_value, _ = self._near(price, low, high)
+            best_value, _ = self._windowed_potentials(price, low, high)
         return best_value + increments
 
-    def _near(self, price: float, low: Index, high: Index) -> tuple[Array, Index]:
+    def _windowed_potentials(self, price: float, low: Index, high: Index) -> tuple[Array, Index]:
         """Compute `potentials`, with last cuts from windows, for as many j at a time as are independent."""
         k = len(self.pair)
         best_value, last_cut = np.zeros(k + 1), np.zeros(k + 1, dtype=np.intp)
@@ -307,7 +308,7 @@ class Blocks:
             deadline.tell(1 - 0.5 ** len(tried_prices))
             tried_prices.add(coin.price)
             candidate = self.best(coin.price)
-            if not candidate.total - coin.price * candidate.blocks > coin.most + 1e-14 * abs(candidate.total):
+            if not candidate.total - coin.price * candidate.blocks > coin.constant + 1e-14 * abs(candidate.total):
                 return coin  # Up to rounding, no partition lies above the line.
             partitions.append(candidate)
 

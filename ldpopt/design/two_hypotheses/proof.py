@@ -18,8 +18,8 @@ The factor kappa follows from about n log n evaluations for n inputs.
 
 Let X, B and u be the running sums of p0 - p1, of p1, and the potentials. The block i..j-1 has the value w(i, j) = g(X_j
 - X_i, t + B_j - B_i), where g(d, b) = mu(b + d, b) - f'(1) d is convex and homogeneous. It must be at most kappa (t A +
-u_j - u_i). Blocks of up to `MAX_BAND_INPUTS` inputs are evaluated one by one. The others make rectangles I x J of first
-inputs and stops. For any l and m, g(d, b) = l d + m b + h(d, b) with a convex h. So in a rectangle
+u_j - u_i). Blocks of up to `MAX_BAND_INPUTS` inputs are evaluated one by one. The others make rectangles I x J of
+first inputs and stops. For any l and m, g(d, b) = l d + m b + h(d, b) with a convex h. So in a rectangle
 
     w(i, j) - kappa (t A + u_j - u_i)  <=  max_J (l X + m B - kappa u) + max_I (kappa u - l X - m B)
                                            + m t - kappa t A + max h.
@@ -57,8 +57,10 @@ from ldpopt.numbers.rounding import ULP, exact_sum
 from ldpopt.values.distribution import Array, Index
 
 MAX_POINTS = 2**21
-MAX_BLOCKS_ALL_IN_BALLS = 5_000  # Up to so many blocks are all evaluated in balls.
-MAX_BLOCKS_IN_BALLS = 20_000  # Blocks that are evaluated in balls because floats do not decide them.
+MAX_BLOCKS_ALL_IN_BALLS = 5_000  # Up to so many blocks are all evaluated in 256-bit ball arithmetic.
+MAX_BLOCKS_IN_BALLS = (
+    20_000  # Largest number of blocks that are evaluated in 256-bit ball arithmetic because floats do not decide them.
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +134,8 @@ class EnvelopeDual(Certificate):
 def _exact_factor(
     blocks: SortedBlocks, laws: LawPair, base: Enclosure, price: Enclosure, potentials: Enclosure
 ) -> float:
-    """Compute the factor in balls: of all blocks if they are few, else of those that floats do not decide."""
+    """Compute the factor in 256-bit ball arithmetic: of all blocks if they are few, else of those that floats leave
+    open."""
     n = len(blocks)
     block_ends = (
         np.triu_indices(n + 1, 1)
@@ -162,11 +165,11 @@ SUM_ERROR_FLOOR = 2.0**-1000  # An additional error of differences of exact sums
 
 @dataclass(frozen=True, eq=False)
 class RunningSums:
-    """Running sums (n + 1,) of floats: `high` + `low` has an error of at most `off`."""
+    """Running sums (n + 1,) of floats: `high` + `low` has an error of at most `error`."""
 
     high: Array
     low: Array
-    off: float
+    error: float
 
     @classmethod
     def of(cls, values: Array, subtrahend: Array | None = None) -> RunningSums:
@@ -188,7 +191,7 @@ class RunningSums:
     def between(self, i: Index | int, j: Index | int) -> Array:
         """Compute the sums of the inputs from i to j - 1.
 
-        Their error is at most 4 ulps of them and twice `off`.
+        Their error is at most 4 ulps of them and twice `error`.
         """
         return np.asarray((self.high[j] - self.high[i]) + (self.low[j] - self.low[i]))
 
@@ -235,12 +238,20 @@ class SortedBlocks:
         return len(self.p0)
 
     def short(self) -> float:
-        """Compute a factor kappa >= 1 by which the potentials suffice; inf if none."""
+        """Compute a factor kappa >= 1 that makes the potentials suffice; inf if none does."""
         kappa = max([1.0, *(dual_factor_of_floats(values, payments) for _, _, values, payments in self._band())])
         if kappa == math.inf or len(self) <= MAX_BAND_INPUTS:
             return kappa
         *squares, kappa = self._squares(kappa, True)
-        return max([kappa, *(dual_factor_of_floats(*self.each(i, j)) for i, j in self._inside(*squares))])
+        return max(
+            [
+                kappa,
+                *(
+                    dual_factor_of_floats(*self.value_and_price_bounds(i, j))
+                    for i, j in self._blocks_in_squares(*squares)
+                ),
+            ]
+        )
 
     def unsettled(self, max_blocks: int) -> tuple[Index, Index] | None:
         """List the starts and stops of the blocks that floats do not prove to be paid.
@@ -251,7 +262,9 @@ class SortedBlocks:
         evaluated = self._band()
         if len(self) > MAX_BAND_INPUTS:
             a, b, _ = self._squares(1.0, False)
-            evaluated = chain(evaluated, ((i, j, *self.each(i, j)) for i, j in self._inside(a, b)))
+            evaluated = chain(
+                evaluated, ((i, j, *self.value_and_price_bounds(i, j)) for i, j in self._blocks_in_squares(a, b))
+            )
         for i, j, values, payments in evaluated:
             undecided.append(np.stack([i, j])[:, ~((values <= payments) & (payments >= 0))])
             count += undecided[-1].shape[1]
@@ -277,9 +290,9 @@ class SortedBlocks:
             a, b = ((self.level + s * (1 - margin)) * (1 - 4 * ULP) for s in sums[3:])
             low, high = sums[0] - sums[2] * margin, sums[1] + sums[2] * margin
             i = np.arange(n + 1 - length)
-            yield i, i + length, excess_above(self.f, low, high, b, a), self.paid(i, i + length)
+            yield i, i + length, excess_above(self.f, low, high, b, a), self.price_bounds(i, i + length)
 
-    def paid(self, i: Index, j: Index) -> Array:
+    def price_bounds(self, i: Index, j: Index) -> Array:
         """Bound the prices of the blocks from below."""
         rise = self.potentials[j] - self.potentials[i]
         return np.asarray(rise + self.price - ULP * (np.abs(rise) + self.price))
@@ -304,20 +317,20 @@ class SortedBlocks:
         scale0, scale1, scale_difference = self._scales
         p0, mass1, d = sums0.between(i, j) * scale0, sums1.between(i, j), difference.between(i, j) * scale0
         p1, correction = mass1 * scale1, mass1 * scale_difference
-        absolute_error = 8 * (sums0.off * scale0 + sums1.off * scale1 + difference.off * scale0)
+        absolute_error = 8 * (sums0.error * scale0 + sums1.error * scale1 + difference.error * scale0)
         relative_errors = (8 * ULP * np.abs(p0), 8 * ULP * np.abs(p1), 8 * ULP * (np.abs(d) + np.abs(correction)))
         return tuple(
             (value, error + absolute_error)
             for value, error in zip((p0, p1, d + correction), relative_errors, strict=True)
         )
 
-    def each(self, i: Index, j: Index) -> tuple[Array, Array]:
+    def value_and_price_bounds(self, i: Index, j: Index) -> tuple[Array, Array]:
         """Bound the values of single blocks from above, and their prices from below."""
-        *masses, (d, off) = self.laws(i, j)
+        *masses, (d, d_error) = self.laws(i, j)
         a, b = ((self.level + np.maximum(p - error, 0.0)) * (1 - 4 * ULP) for p, error in masses)
-        return excess_above(self.f, d - off, d + off, b, a), self.paid(i, j)
+        return excess_above(self.f, d - d_error, d + d_error, b, a), self.price_bounds(i, j)
 
-    def _inside(self, a: Index, b: Index) -> Iterator[tuple[Index, Index]]:
+    def _blocks_in_squares(self, a: Index, b: Index) -> Iterator[tuple[Index, Index]]:
         """Generate the blocks of more than `MAX_BAND_INPUTS` inputs in the smallest squares, in batches."""
         step, squares_per_batch = np.arange(LEAF_SIZE), NUMBERS_PER_BATCH // LEAF_SIZE**2
         for batch_start in range(0, len(a), squares_per_batch):
@@ -332,8 +345,9 @@ class SortedBlocks:
     def _squares(self, kappa: float, can_raise: bool) -> tuple[Index, Index, float]:
         """Find the smallest squares, by their numbers, whose blocks are not proved to be paid.
 
-        Also returns the factor by which the others are paid. can_raise : True if the factor may grow to the need of
-        blocks in the middle of squares.
+        Also returns the factor that covers the others.
+
+        - `can_raise` : True if the factor may grow to the need of blocks in the middle of squares.
         """
         n, evaluations_left = len(self), MAX_EVALUATIONS + EVALUATIONS_PER_INPUT * len(self)
         size = LEAF_SIZE * 2 ** math.ceil(math.log2((n + 1) / LEAF_SIZE))
@@ -348,7 +362,7 @@ class SortedBlocks:
             require(evaluations_left > 0, TOO_MANY_BLOCKS)
             if can_raise and len(a):
                 middles = (np.minimum(x * size + size // 2, n) for x in (a, b))
-                kappa = max(kappa, dual_factor_of_floats(*self.each(*middles)) * (1 + FACTOR_MARGIN))
+                kappa = max(kappa, dual_factor_of_floats(*self.value_and_price_bounds(*middles)) * (1 + FACTOR_MARGIN))
                 require(kappa < math.inf, "a block is worth more than its potentials pay, whatever the factor")
             is_open = np.zeros(len(a), dtype=bool)
             squares, squares_per_batch = Squares.of(self, size), max(1, NUMBERS_PER_BATCH // size)
@@ -370,7 +384,7 @@ class Squares:
 
     - `first`, `last` : (m,) the smallest and the largest number of each run of `size`.
     - `b`, `d`, `u` : (m, size) the running sums of p1 and p0 - p1, and the potentials, less those at `first`.
-    - `off` : bounds on the errors of b and of d.
+    - `error` : bounds on the errors of b and of d.
     """
 
     blocks: SortedBlocks
@@ -379,7 +393,7 @@ class Squares:
     b: Array
     d: Array
     u: Array
-    off: tuple[Array, Array]
+    error: tuple[Array, Array]
 
     @classmethod
     def of(cls, blocks: SortedBlocks, size: int) -> Squares:
@@ -398,7 +412,7 @@ class Squares:
         """
         sorted_blocks = self.blocks
         t, f = sorted_blocks.level, sorted_blocks.f
-        error_b, error_d = (first_error_b[i] + first_error_b[j] for first_error_b in self.off)
+        error_b, error_d = (first_error_b[i] + first_error_b[j] for first_error_b in self.error)
         (smallest_a, error_a), _, _ = sorted_blocks.laws(self.last[i], self.first[j])
         (_, _), (b_first, first_error_b), (d_first, first_error_d) = sorted_blocks.laws(self.first[i], self.first[j])
         error_b, error_d = error_b + first_error_b, error_d + first_error_d

@@ -26,7 +26,7 @@ from ldpopt.divergences import FDivergence
 from ldpopt.divergences.enclosed import enclosed_slopes
 from ldpopt.errors import SolverError, invalid
 from ldpopt.numbers.enclosures import FLOAT, Arithmetic, Enclosure
-from ldpopt.numbers.tolerances import MEETING, SAME_TANGENT, TANGENT_GAP
+from ldpopt.numbers.tolerances import MEETING_DISTANCE, SAME_TANGENT, TANGENT_GAP
 from ldpopt.values.distribution import Array, Index, distribution
 from ldpopt.values.labels import aligned, distinct_labels
 from ldpopt.values.results import ByValue
@@ -68,10 +68,10 @@ class LowerLine(ByValue):
 class LeastPair:
     """The pair (p0, p1) that minimizes the largest divergence after any of several channels.
 
-    value : that divergence, from below.
-    coin : (channels,) the probabilities of a random choice of channel that preserves `value` against every pair.
-    support : the proof of `value`, for a single channel.
-    ratios : for every output of the channels, the ratios of its tangents.
+    - `value` : that divergence, from below.
+    - `coin` : (channels,) the probabilities of a random choice of channel that preserves `value` against every pair.
+    - `support` : the proof of `value`, for a single channel.
+    - `ratios` : for every output of the channels, the ratios of its tangents.
     """
 
     p0: Array
@@ -200,7 +200,7 @@ class AgainstSet(Utility, f=f_divergence):
             object.__setattr__(
                 self, name, hypothesis if isinstance(hypothesis, HypothesisSet) else distribution(hypothesis, name)
             )
-        if not _are_surely_separated(first, second) and _distance(first, second) <= MEETING:
+        if not _are_surely_separated(first, second) and _distance(first, second) <= MEETING_DISTANCE:
             raise invalid("p0 and p1", "sets that do not meet (nothing tells apart what is in both)", "sets that do")
 
     sets: tuple[HypothesisSet, HypothesisSet] = field(init=False)
@@ -243,7 +243,7 @@ def _are_surely_separated(first: HypothesisSet, second: HypothesisSet) -> bool:
     z = first.centre - second.centre
     for _ in range(MAX_SEPARATION_STEPS):
         s = first.highest(-z) - second.highest(z)
-        if z @ s > 4 * MEETING * np.linalg.norm(z):
+        if z @ s > 4 * MEETING_DISTANCE * np.linalg.norm(z):
             return True
         step = z - s
         if not step @ step > 0:

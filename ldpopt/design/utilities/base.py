@@ -31,17 +31,17 @@ TRUSTED_RTOL = 2.0**-40  # The assumed relative error of a user-defined float fu
 class Utility(Kind, ByValue, ABC):
     """The objective of a design. `optimal_channel` uses only these members of a utility.
 
-    name : its name in designs and printed tables.
-    inputs : labels of the answers, or None.
-    size : the number k of answers.
-    error : True if smaller is better.
-    logarithmic : True if its values are logarithms, so that gaps are differences.
-    continuous : True if the answers are real numbers, which a design cuts into intervals.
-    pair : the hypotheses (P0, P1), if the utility depends on a channel through their two marginals alone.
-    decisions : labels of the reports, if the utility gives each of them a meaning; else None.
-    contracts : True if a channel preserves at most its Dobrushin coefficient (the largest total variation between two
-        of its rows) times `value_without_privacy`, as f-divergences do.
-    information : True if the utility is the mutual information of an answer and its report, in nats.
+    - `name` : its name in designs and printed tables.
+    - `inputs` : labels of the answers, or None.
+    - `size` : the number k of answers.
+    - `error` : True if smaller is better.
+    - `logarithmic` : True if its values are logarithms, so that gaps are differences.
+    - `continuous` : True if the answers are real numbers, which a design cuts into intervals.
+    - `pair` : the hypotheses (P0, P1), if the utility depends on a channel through their two marginals alone.
+    - `decisions` : labels of the reports, if the utility gives each of them a meaning; else None.
+    - `contracts` : True if a channel preserves at most its Dobrushin coefficient (the largest total variation between
+      two of its rows) times `value_without_privacy`, as f-divergences do.
+    - `information` : True if the utility is the mutual information of an answer and its report, in nats.
     """
 
     inputs: Any

@@ -1,7 +1,7 @@
 """The criteria of optimal design: the errors of an estimate to be minimized.
 
-Each is a function of the covariance C = J^-1 - p p^T of one report's estimate of the proportions p, and a convex,
-decreasing function of the information J; smaller is better.
+Each is a function of the covariance C = J^-1 - p p^T of one report's estimate of the proportions p. It is a convex,
+decreasing function of the information J, and smaller is better.
 
 Let S_y be the column of report y, w_y = S_y.p its probability, and u_y = S_y/(S_y.p) - 1 the centred column. The
 information about differences of p is sum_y w_y u_y u_y^T. Any matrix K (r, k), called a kernel, gives a lower bound on

@@ -6,9 +6,8 @@ the best estimate.
 
 The columns of B are sqrt(m_y) T^T u_y. Let h be the influence of the reports on an estimate of F^T p, times the roots
 of their probabilities. The estimate is unbiased when B h = T^T F, and its variance is |h|^2. From above: a float h may
-leave a residual r. With a near inverse Z of B, B Z = I + E and |E| < 1, a correction of norm at most
-|Z| |r| / (1 - |E|) makes it unbiased. From below: |h|^2 >= (mu . T^T F)^2 / |B^T mu|^2 for any mu,
-by Cauchy and Schwarz.
+leave a residual r. Let Z be a near inverse of B, with B Z = I + E and |E| < 1. A correction of norm at most |Z| |r| /
+(1 - |E|) makes it unbiased. From below: |h|^2 >= (mu . T^T F)^2 / |B^T mu|^2 for any mu, by Cauchy and Schwarz.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ class Influence:
 class CriterionProgram:
     """A criterion in a program over cones: the variables and `slopes` of its linear cost.
 
-    factor : the slope of the criterion over that of the cost.
-    kernel : a function from the dual values of all blocks to K (r, k) such that |K column|^2 is the slope of the
-        criterion.
+    - `factor` : the slope of the criterion over that of the cost.
+    - `kernel` : a function from the dual values of all blocks to K (r, k) such that |K column|^2 is the slope of the
+      criterion.
     """
 
     variables: Indices

@@ -35,10 +35,11 @@ MAX_MINIMAX_ANSWERS = 5000  # Answers if each of them is a separate prior.
 class ExpectedLoss(Utility):
     """Minus the expected loss of a channel whose reports are decisions: -sum_x prior_x sum_y Q[x, y] loss[x, y].
 
-    prior : a distribution of shape (k,); or several as the rows of an array, of which the worst counts; or None for the
-        worst of all priors (minimax). loss : array (k, m), the loss of decision y when the answer is x.
-    inputs, decisions : labels of the answers and of the decisions; decisions without labels take those of the inputs
-        when there are as many.
+    - `prior` : a distribution of shape (k,); or several as the rows of an array, and the worst counts; or None for
+      the worst of all priors (minimax).
+    - `loss` : array (k, m), the loss of decision y when the answer is x.
+    - `inputs`, `decisions` : labels of the answers and of the decisions; decisions without labels take those of the
+      inputs when there are as many.
 
     >>> u = ExpectedLoss([0.5, 0.5], 1 - np.eye(2))
     >>> u.value([[0.75, 0.25], [0.25, 0.75]])

@@ -112,9 +112,9 @@ class MarginalComparisons:
     criteria: int
 
     @classmethod
-    def of(cls, terms_given: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> MarginalComparisons:
+    def of(cls, criterion_terms: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> MarginalComparisons:
         """Build it from terms (criterion, weight, f, first, second distribution); zero weights are omitted."""
-        listed = list(terms_given)
+        listed = list(criterion_terms)
         laws: dict[bytes, tuple[int, Array]] = {}
 
         def number(law: Array) -> int:
@@ -122,4 +122,8 @@ class MarginalComparisons:
             return laws.setdefault(masses.tobytes(), (len(laws), masses))[0]
 
         terms = tuple(Comparison(j, weight, f, number(p), number(q)) for j, weight, f, p, q in listed if weight != 0)
-        return cls(tuple(own for _, own in laws.values()), terms, max((term[0] + 1 for term in listed), default=0))
+        return cls(
+            tuple(distribution for _, distribution in laws.values()),
+            terms,
+            max((term[0] + 1 for term in listed), default=0),
+        )

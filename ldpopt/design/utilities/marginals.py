@@ -27,12 +27,12 @@ MAX_CELLS = 4096  # Cells of a product of answers: its factor is a matrix with o
 class Marginals(LinearCriterion):
     """The sum of the variances of all proportions of all questions, for jointly reported answers [KW].
 
-    shape : the number of answers of each question, each at least 2; `FisherInformation` then takes a pilot of the
-        product, (K,) with K = prod(shape), whose last question changes fastest (`pilot` makes one of marginals).
-    weights : one number a question, the weight of each of its variances; or for each question one number a share.
-        None weighs every variance by 1.
-    pairs : pairs of questions, by position, whose two-way shares count as well.
-    contrasts : (K, r) further linear functions of the cells whose variances count as well, or None.
+    - `shape` : the number of answers of each question, each at least 2. `FisherInformation` then takes a pilot of the
+      product, (K,) with K = prod(shape). Its last question changes fastest (`pilot` makes one of marginals).
+    - `weights` : one number a question, the weight of each of its variances; or for each question one number a share.
+      None weighs every variance by 1.
+    - `pairs` : pairs of questions, by position, whose two-way shares count as well.
+    - `contrasts` : (K, r) further linear functions of the cells whose variances count as well, or None.
 
     Raises `InvalidInput` for anything else.
 

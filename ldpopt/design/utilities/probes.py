@@ -119,7 +119,7 @@ class Probes:
             raise invalid(self.what, expected, Phrase(got), first_column(matrix, is_invalid))
 
     def alone(self) -> None:
-        """A column's value depends on that column alone; that of a column of zeros is 0."""
+        """Check that a column's value depends on that column alone, and is 0 for a column of zeros."""
         expected = "a function of each column alone"
         chosen = self.rng.permutation(self.base.shape[1])
         again = self.values_at(self.base[:, chosen])

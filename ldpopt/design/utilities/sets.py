@@ -97,7 +97,7 @@ class Box(Neighbourhood, radius=number_up_to):
 
 @dataclass(frozen=True)
 class Contamination(Neighbourhood, share=number_up_to):
-    """(1 - share) pilot + share q for any distribution q: up to a `share` in (0, 1] of people are unlike it [Huber]."""
+    """The distributions (1 - share) pilot + share q for any q: up to a `share` in (0, 1] of people differ [Huber]."""
 
     share: float
 

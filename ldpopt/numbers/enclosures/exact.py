@@ -34,12 +34,12 @@ def precision(bits: int) -> Iterator[None]:
     """Set the precision of balls to `bits` bits inside the block."""
     import flint
 
-    before = flint.ctx.prec
+    previous_precision = flint.ctx.prec
     flint.ctx.prec = bits
     try:
         yield
     finally:
-        flint.ctx.prec = before
+        flint.ctx.prec = previous_precision
 
 
 def _precise(
@@ -161,7 +161,7 @@ class ExactEnclosure(Enclosure):
 
     @_precise
     def maximum(self, other: Values) -> ExactEnclosure:
-        return self._wrap(_entrywise(lambda own, others: own.max(others), self._balls, self._other(other)))
+        return self._wrap(_entrywise(lambda ball, others: ball.max(others), self._balls, self._other(other)))
 
     @_precise
     def max(self, axis: int | None = None) -> ExactEnclosure:

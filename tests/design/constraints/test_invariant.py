@@ -53,7 +53,7 @@ def test_the_law_is_kept_to_rounding(caps):
     assert design.certificate.verify()
     assert design.value >= 0.999 * design.upper_bound
     for _ in range(20):
-        q = Invariant(p).mend(rng.dirichlet(np.full(3, 0.4), 3) + 1e-6)
+        q = Invariant(p).repair(rng.dirichlet(np.full(3, 0.4), 3) + 1e-6)
         low, high = 0.0, 1.0
         for _ in range(15):
             middle = (low + high) / 2

@@ -25,12 +25,12 @@ def largest(kernel, p, rows, epsilon):
     """The largest price of all sets, in balls of 256 bits."""
     sets = subsets(len(p))
     charges = Charges.of(EXACT.of(kernel), p, rows, np.zeros((len(p), len(p))))
-    return charges.most((1 / EXACT.of(epsilon).expm1()) * np.ones(len(sets)), EXACT.of(sets))
+    return charges.gain_bound((1 / EXACT.of(epsilon).expm1()) * np.ones(len(sets)), EXACT.of(sets))
 
 
 def bounded(kernel, p, rows, epsilon, squares, arithmetic=FLOAT):
     charges = Charges.of(arithmetic.of(kernel), p, rows, np.zeros((len(p), len(p))))
-    return Branches(squares).most(charges, arithmetic.of(epsilon))
+    return Branches(squares).gain_bound(charges, arithmetic.of(epsilon))
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 3.0, 8.0])
@@ -81,7 +81,7 @@ def test_numbers_that_are_none_prove_nothing():
     for squares in (np.ones(3), np.ones(5), np.full(4, math.nan), np.full(4, math.inf), "none", None, np.ones((4, 1))):
         assert bounded(kernel, p, rows, 1.0, squares) == math.inf
     pairs = np.triu(np.ones((4, 4)), 1)
-    assert Branches(np.ones(4)).most(Charges.of(FLOAT.of(kernel), p, rows, pairs), FLOAT.of(1.0)) == math.inf
+    assert Branches(np.ones(4)).gain_bound(Charges.of(FLOAT.of(kernel), p, rows, pairs), FLOAT.of(1.0)) == math.inf
     assert bounded(kernel, p, rows, 700.0, np.ones(4)) == math.inf
     assert bounded(kernel, p, rows, 1.0, np.ones(4)) < math.inf
 
@@ -98,6 +98,6 @@ def test_the_sets_that_a_walk_brings_pay_and_the_best_is_among_them():
     assert 1 <= len(sets) <= 5
     assert (gains > 0).all()
     assert gains[0] == pytest.approx(largest(kernel, p, rows, 1.0), rel=1e-9)
-    assert found.most == pytest.approx(gains[0], rel=1e-9)
+    assert found.max_gain == pytest.approx(gains[0], rel=1e-9)
     assert found.complete
     assert not walk(form, 3, 5).complete

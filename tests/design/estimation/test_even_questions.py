@@ -54,13 +54,13 @@ def test_the_table_of_eight_questions():
         best = np.maximum.reduceat(together, starts[used], axis=1) + square[mine, None]
         best += (values[used] - n[mine, None]) ** 2
         np.maximum.at(found, n[mine, None] + values[used], best)
-    assert found[:129].astype(int).tolist() == list(respondents._LARGEST)
+    assert found[:129].astype(int).tolist() == list(respondents._SQUARED_LARGEST_SUMS)
 
 
 def test_eight_questions_follow_the_rule_but_for_a_window():
     """The largest score of eight is the rule's but between 4.697 and 5.241, where a ball of 9 vectors wins."""
     size = np.arange(1, 129)
-    largest = np.array(respondents._LARGEST[1:], dtype=float)
+    largest = np.array(respondents._SQUARED_LARGEST_SUMS[1:], dtype=float)
     for epsilon in [*np.linspace(0.05, 12, 120), 1.342]:
         x = math.expm1(epsilon)
         rule = max(c * (x / (2**c + x)) ** 2 for c in range(1, 9))

@@ -58,7 +58,7 @@ def exact_price(kernel, p, rows, epsilon):
     level = 1 / EXACT.of(epsilon).expm1()
     charges = Charges.of(EXACT.of(kernel), p, rows, np.zeros((len(p), len(p))))
     sets = subsets(len(p))
-    return charges.most(level * np.ones(len(sets)), EXACT.of(sets))
+    return charges.gain_bound(level * np.ones(len(sets)), EXACT.of(sets))
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])

@@ -71,7 +71,7 @@ def test_columns_that_join_on_the_way_lead_to_the_same_optimum(criterion, eta):
     begun = survey_program(criterion, p, few, 1e-3, eta)
     kept = np.arange(21) != 3
     both = np.vstack([few[kept], few[3:4], columns[20:-1]])
-    joined = survey_program(criterion, p, both, 1e-8, eta, begun.central.joined(kept, len(both) - 20))
+    joined = survey_program(criterion, p, both, 1e-8, eta, begun.central.with_columns(kept, len(both) - 20))
     alone = survey_program(criterion, p, both, 1e-8, eta)
     utility = FisherInformation(p, criterion=criterion)
     reached = [utility.value((m := both.T * one.theta) / m.sum(axis=1, keepdims=True)) for one in (joined, alone)]

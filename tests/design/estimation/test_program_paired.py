@@ -45,10 +45,10 @@ def test_no_column_earns_more_than_its_price(shape, epsilon):
     columns = np.where(np.array(list(itertools.product((False, True), repeat=len(prior)))), ratio, 1.0)
     earned, paid = ((columns @ found.kernel.T) ** 2).sum(axis=1), (columns @ prior) * (columns @ found.rows)
     assert (earned <= paid + 1e-9 * found.rows.sum()).all()
-    assert found.least == pytest.approx(np.trace(found.kernel @ factor) ** 2 / found.rows.sum(), rel=1e-6)
+    assert found.bound == pytest.approx(np.trace(found.kernel @ factor) ** 2 / found.rows.sum(), rel=1e-6)
     for arithmetic in (FLOAT, EXACT):
         charges = Charges.of(arithmetic.of(found.kernel), prior, found.rows, np.zeros((len(prior),) * 2))
-        assert found.relaxed.most(charges, arithmetic.of(epsilon)) <= 1e-8 * found.rows.sum()
+        assert found.relaxed.gain_bound(charges, arithmetic.of(epsilon)) <= 1e-8 * found.rows.sum()
 
 
 @pytest.mark.full(but=3)
@@ -58,7 +58,7 @@ def test_one_yes_no_question_at_random_is_optimal_at_uneven_shares(m, epsilon):
     _, prior, factor = posed((2,) * m)
     found = paired_dual(prior, math.exp(epsilon), factor, 1e-7, (2,) * m)
     best = alone((2,) * m, prior, epsilon)
-    assert best * (1 - 1e-6) <= found.least <= best * (1 + 1e-9)
+    assert best * (1 - 1e-6) <= found.bound <= best * (1 + 1e-9)
 
 
 def test_it_is_at_most_the_certified_optimum():
@@ -68,7 +68,7 @@ def test_it_is_at_most_the_certified_optimum():
         optimum = optimal_channel(FisherInformation(prior, criterion), LocalDP(epsilon))
         assert optimum.certified
         found = paired_dual(prior, math.exp(epsilon), factor, 1e-6, shape)
-        assert 0.9 * optimum.value < found.least <= optimum.value * (1 + 1e-9)
+        assert 0.9 * optimum.value < found.bound <= optimum.value * (1 + 1e-9)
 
 
 @pytest.mark.full
@@ -79,10 +79,10 @@ def test_hostile_numbers_give_a_bound_or_none():
         prior = criterion.pilot(shares, [0.5, 0.5], [0.2, 0.8])
         factor = criterion.factor(8)
         found = paired_dual(prior, math.exp(epsilon), factor - prior @ factor, 1e-6, (2, 2, 2))
-        if found is not None and np.isfinite(found.least):
+        if found is not None and np.isfinite(found.bound):
             best = optimal_channel(FisherInformation(prior, criterion), LocalDP(epsilon)).value
             charges = Charges.of(FLOAT.of(found.kernel), prior, found.rows, np.zeros((8, 8)))
-            most = found.relaxed.most(charges, FLOAT.of(epsilon))
+            most = found.relaxed.gain_bound(charges, FLOAT.of(epsilon))
             told = np.trace(found.kernel @ (factor - prior @ factor)) ** 2 / (found.rows.sum() + most)
             assert told <= best * (1 + 1e-9)
 
@@ -102,7 +102,7 @@ def test_sixty_four_cells_are_proved_and_come_back_from_a_file(tmp_path):
     assert replace(back.certificate, relaxed=relaxed).bound_in(FLOAT).value == pytest.approx(design.lower_bound)
     for wrong in (None, 0.9 * relaxed.products, -relaxed.products, 2 * relaxed.products, relaxed.products * np.nan):
         told = replace(back.certificate, relaxed=replace(relaxed, products=wrong)).bound_in(FLOAT)
-        assert told.why or told.value < 0.999 * design.lower_bound
+        assert told.reason or told.value < 0.999 * design.lower_bound
 
 
 @pytest.mark.full

@@ -86,7 +86,7 @@ def test_the_relaxation_covers_every_pattern(eta):
     assert pairs.any() == (eta is not None)
     most, _ = Prices(gram, prior, rows, pairs, ratio).best(0, math.inf)
     charges = Charges.of(FLOAT.of(kernel), prior, rows, pairs)
-    charged = relaxed.most(charges, FLOAT.of(1.2))
+    charged = relaxed.gain_bound(charges, FLOAT.of(1.2))
     assert most <= charged <= 1e-4 * rows.sum()
 
 
@@ -100,7 +100,7 @@ def test_any_numbers_give_a_sound_violation(seed):
     guessed = Relaxation(rng.normal(size=(3, 6)), np.abs(rng.normal(size=3)))
     for arithmetic in (FLOAT, EXACT):
         charges = Charges.of(arithmetic.of(kernel), prior, rows, pairs)
-        assert most <= guessed.most(charges, arithmetic.of(0.8)) < math.inf
+        assert most <= guessed.gain_bound(charges, arithmetic.of(0.8)) < math.inf
 
 
 def test_numbers_that_are_none_prove_nothing():
@@ -118,8 +118,8 @@ def test_numbers_that_are_none_prove_nothing():
         (np.zeros((9, 4)), np.zeros(9)),
         (np.zeros((0, 4)), np.zeros(0)),
     ]:
-        assert Relaxation(squares, spans).most(charges, FLOAT.of(1.0)) == math.inf
-    assert Relaxation(fine, np.zeros(2)).most(charges, FLOAT.of(1.0)) < math.inf
+        assert Relaxation(squares, spans).gain_bound(charges, FLOAT.of(1.0)) == math.inf
+    assert Relaxation(fine, np.zeros(2)).gain_bound(charges, FLOAT.of(1.0)) < math.inf
 
 
 def test_the_bound_of_many_categories_knows_the_cap(monkeypatch):
@@ -160,7 +160,7 @@ def test_no_column_pays_more_than_the_relaxation_says(graph):
         prices = Prices(gram, p, moved, caps, np.exp(0.8))
         for arithmetic in (FLOAT, EXACT):
             charges = Charges.of(arithmetic.of(kernel), p, moved, caps)
-            assert prices.gains(values).max() <= off.most(charges, limits) < np.inf
+            assert prices.gains(values).max() <= off.gain_bound(charges, limits) < np.inf
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=["path", "cycle", "one way"])
@@ -175,7 +175,7 @@ def test_the_relaxed_bound_is_never_below_the_listed_one(graph):
     earned = np.einsum("nx,nx->n", values @ gram, values) / (values @ p)
     most = cp.Problem(cp.Maximize(earned @ theta), [values.T @ theta == 1]).solve(solver="HIGHS")
     rows, pairs, relaxed = relax_policy(gram, p, limits)
-    bound = rows.sum() + relaxed.most(Charges.of(FLOAT.of(kernel), p, rows, pairs), limits)
+    bound = rows.sum() + relaxed.gain_bound(Charges.of(FLOAT.of(kernel), p, rows, pairs), limits)
     assert most <= bound <= 1.2 * most
 
 
@@ -184,11 +184,11 @@ def test_weights_of_another_graph_prove_nothing():
     p, kernel, limits = priced(GRAPHS[0], 6)
     rows, pairs, relaxed = relax_policy(kernel.T @ kernel, p, limits)
     charges = Charges.of(FLOAT.of(kernel), p, rows, pairs)
-    assert PolicyRelaxation(relaxed.weights[1:]).most(charges, limits) == np.inf
-    assert PolicyRelaxation(-relaxed.weights - 1).most(charges, limits) == np.inf
-    assert PolicyRelaxation(relaxed.weights * np.nan).most(charges, limits) == np.inf
-    assert SearchedColumns(limits).most(charges, Relaxation(np.zeros((1, 6)), np.zeros(1))) == np.inf
-    assert SearchedColumns(limits).most(charges, None) == np.inf
+    assert PolicyRelaxation(relaxed.weights[1:]).gain_bound(charges, limits) == np.inf
+    assert PolicyRelaxation(-relaxed.weights - 1).gain_bound(charges, limits) == np.inf
+    assert PolicyRelaxation(relaxed.weights * np.nan).gain_bound(charges, limits) == np.inf
+    assert SearchedColumns(limits).gain_bound(charges, Relaxation(np.zeros((1, 6)), np.zeros(1))) == np.inf
+    assert SearchedColumns(limits).gain_bound(charges, None) == np.inf
 
 
 def test_a_cap_on_total_variation_sharpens_the_bound(monkeypatch):

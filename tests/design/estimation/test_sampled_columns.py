@@ -39,8 +39,8 @@ def test_no_channel_is_below_the_bound_without_pricing(seed, k, epsilon):
     earned = np.einsum("ni,ij,nj->n", patterns, dual.form, patterns)
     assert (earned <= (patterns @ (2 * dual.shifts)) * (patterns @ p) * (1 + 1e-9)).all()
     best = optimal_channel(FisherInformation(p), LocalDP(epsilon), method=EstimationColumns())
-    assert dual.least - p @ p <= best.value * (1 + 1e-9)
-    assert dual.least - p @ p >= 0.5 * best.value
+    assert dual.bound - p @ p <= best.value * (1 + 1e-9)
+    assert dual.bound - p @ p >= 0.5 * best.value
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 4.0, 0.25, 1.0, 2.0, 1.0, 1.0]])
@@ -54,7 +54,7 @@ def test_the_kernel_proves_the_bound_as_it_is(weights):
     made = equivalence_dual(Problem.build(utility, [LocalDP(1.0)]), best.channel, dual)
     w = factor**2
     # Centred at the pilot the same form proves a little more.
-    assert dual.least - w @ p**2 <= made.bound * (1 + 1e-12) <= best.value * (1 + 1e-12)
+    assert dual.bound - w @ p**2 <= made.bound * (1 + 1e-12) <= best.value * (1 + 1e-12)
     assert made.verify(exact=True)
     for forged in (dual.shifts * 0.999, dual.shifts - 1e-3 * dual.shifts.max()):
         other = replace(dual, shifts=forged)
@@ -120,7 +120,7 @@ def test_weights_of_a_mixture_make_exact_rows():
         assert weights.min() >= 0
         assert columns.T @ weights == pytest.approx(np.ones(12), abs=1e-12)
     worse, better = (np.trace(np.linalg.inv((columns * w[:, None]).T @ columns)) for w in (few, many))
-    assert dual.least <= better < worse
+    assert dual.bound <= better < worse
     assert mirror_descent(columns[:3], np.ones(12), 20, 1e-9) is None
 
 

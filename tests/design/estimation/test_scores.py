@@ -27,11 +27,11 @@ def best(kernel, epsilon=EPSILON):
     return float(((columns @ kernel.T / columns.mean(axis=1)[:, None]) ** 2).sum(axis=1).max())
 
 
-def most(shape, kernel, level, law=None):
+def gain_bound(shape, kernel, level, law=None):
     size = math.prod(shape)
     law = np.full(size, 1 / size) if law is None else law
     priced = Charges.of(FLOAT.of(kernel), law, np.zeros(size), np.zeros((size, size)))
-    return SymmetricScores(level, shape).most(priced, FLOAT.of(EPSILON))
+    return SymmetricScores(level, shape).gain_bound(priced, FLOAT.of(EPSILON))
 
 
 SHAPES = [((2, 2, 2), (1.0, 1.0, 1.0)), ((2, 2, 3), (1.0, 1.0, 1.3)), ((3, 4), (0.9, 1.1)), ((2, 6), (1.0, 0.5)),
@@ -45,8 +45,8 @@ def test_a_level_is_proved_exactly_if_no_pattern_gains_more(shape, kappas, compa
     monkeypatch.setattr(scores, "MAX_SETS_COMPARED", compared)
     own = kernel(shape, kappas)
     reached = best(own)
-    assert reached * (1 + 1e-9) <= most(shape, own, reached * (1 + 1e-9)) <= reached * (1 + 1.1e-9)
-    assert most(shape, own, reached * (1 - 1e-9)) == math.inf
+    assert reached * (1 + 1e-9) <= gain_bound(shape, own, reached * (1 + 1e-9)) <= reached * (1 + 1.1e-9)
+    assert gain_bound(shape, own, reached * (1 - 1e-9)) == math.inf
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-2])
@@ -58,9 +58,9 @@ def test_a_kernel_or_law_that_is_not_symmetric_is_paid_for(scale):
     for _ in range(5):
         changed = own + scale * rng.normal(size=own.shape) / 12
         changed -= changed.mean(axis=1, keepdims=True)
-        assert best(changed) <= most((2, 2, 3), changed, level) < level * (1 + 60 * scale)
+        assert best(changed) <= gain_bound((2, 2, 3), changed, level) < level * (1 + 60 * scale)
     law = np.full(12, 1 / 12) * (1 + scale * rng.uniform(-1, 1, 12))
-    assert most((2, 2, 3), own, level, law / law.sum()) > level
+    assert gain_bound((2, 2, 3), own, level, law / law.sum()) > level
 
 
 @pytest.mark.parametrize(("shape", "kappas"), [((2, 3), (1.0, 0.7)), ((2, 2, 3), (0.0, 0.0, 1.3))])
@@ -70,9 +70,9 @@ def test_a_kernel_may_have_a_row_for_each_answer(shape, kappas):
     own = np.vstack([(np.eye(k)[one].T - 1 / k) * kappa for k, one, kappa in zip(shape, cells, kappas, strict=True)])
     own = own / math.prod(shape)
     level = best(own) * (1 + 1e-9)
-    assert best(own) <= most(shape, own, level) <= level * (1 + 1e-10)
-    assert most(shape, own, best(own) * (1 - 1e-9)) == math.inf
-    assert most(shape, own[:-1], 1e9) == math.inf
+    assert best(own) <= gain_bound(shape, own, level) <= level * (1 + 1e-10)
+    assert gain_bound(shape, own, best(own) * (1 - 1e-9)) == math.inf
+    assert gain_bound(shape, own[:-1], 1e9) == math.inf
 
 
 @pytest.mark.parametrize("level", [math.nan, math.inf, -1.0, 0.0])
@@ -80,9 +80,9 @@ def test_a_kernel_may_have_a_row_for_each_answer(shape, kappas):
 def test_forged_numbers_prove_nothing(level, shape):
     """A level that is no positive number, and a shape of another product, fail closed."""
     own = kernel((2, 2, 3), (1.0, 1.0, 1.0))
-    assert most(shape, own, level) == math.inf
-    assert most((4, 3), own, 1e9) == math.inf
-    assert most((3, 2, 2), own, best(own) * (1 + 1e-9)) > best(own)
+    assert gain_bound(shape, own, level) == math.inf
+    assert gain_bound((4, 3), own, 1e9) == math.inf
+    assert gain_bound((3, 2, 2), own, best(own) * (1 + 1e-9)) > best(own)
 
 
 def test_prices_of_rows_are_paid_and_pairs_prove_nothing():
@@ -90,6 +90,6 @@ def test_prices_of_rows_are_paid_and_pairs_prove_nothing():
     own, paid = kernel((2, 2), (1.0, 1.0)), np.array([0.3, 0.2, 0.4, 0.2])
     level = best(own) * (1 + 1e-9)
     priced = Charges.of(FLOAT.of(own), np.full(4, 0.25), paid, np.zeros((4, 4)))
-    assert SymmetricScores(level, (2, 2)).most(priced, FLOAT.of(EPSILON)) == pytest.approx(level - 0.8)
+    assert SymmetricScores(level, (2, 2)).gain_bound(priced, FLOAT.of(EPSILON)) == pytest.approx(level - 0.8)
     paired = Charges.of(FLOAT.of(own), np.full(4, 0.25), paid, np.ones((4, 4)))
-    assert SymmetricScores(level, (2, 2)).most(paired, FLOAT.of(EPSILON)) == math.inf
+    assert SymmetricScores(level, (2, 2)).gain_bound(paired, FLOAT.of(EPSILON)) == math.inf

@@ -32,7 +32,7 @@ def test_the_bound_in_halves_is_just_above_the_largest_price(k, epsilon, least):
     level = 1 / EXACT.of(epsilon).expm1()
     exact = Charges.of(EXACT.of(kernel), p, rows, pairs)
     sets = subsets(k)
-    true = exact.most(level * np.ones(len(sets)), EXACT.of(sets))
+    true = exact.gain_bound(level * np.ones(len(sets)), EXACT.of(sets))
     found = pattern_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, pairs), 1 / FLOAT.of(epsilon).expm1())
     lowest = true - float(np.nextafter(abs(true) * 2.0**-50, 1))
     # What the terms add up to without their signs is what rounding is measured by.
@@ -50,7 +50,7 @@ def test_numbers_near_the_ends_of_floats_are_bounded_or_refused(scale):
     rows = rows * -1e-5
     scaled = Charges.of(EXACT.of(kernel * scale), p, rows * scale**0.5, pairs * 0)
     sets = subsets(5)
-    true = scaled.most((1 / EXACT.of(1.0).expm1()) * np.ones(len(sets)), EXACT.of(sets))
+    true = scaled.gain_bound((1 / EXACT.of(1.0).expm1()) * np.ones(len(sets)), EXACT.of(sets))
     floats = Charges.of(FLOAT.of(kernel * scale), p, rows * scale**0.5, pairs * 0)
     found = pattern_gain_bound(floats, 1 / FLOAT.of(1.0).expm1())
     assert found >= true * (1 - math.copysign(1e-12, true))
@@ -70,4 +70,4 @@ def test_few_patterns_are_priced_one_by_one_whatever_a_file_says(relaxed):
     kernel, p, rows, _ = some(6, 5, 1.0, 1e-2)
     charges = Charges.of(FLOAT.of(kernel), p, rows, np.zeros((6, 6)))
     columns = StaircaseColumns(6, 1.0)
-    assert columns.most(charges, relaxed) == columns.most(charges, None)
+    assert columns.gain_bound(charges, relaxed) == columns.gain_bound(charges, None)

@@ -44,16 +44,16 @@ def test_a_level_is_proved_exactly_if_no_pattern_gains_more(rows, seed, spread):
     unit = lam.sum() + abs(best)
     above = max(best, 0.0) + 1e-6 * unit
     priced, ratio = charges(kernel, prior, lam), FLOAT.of(epsilon)
-    assert Thresholds(above).most(priced, ratio) == above
+    assert Thresholds(above).gain_bound(priced, ratio) == above
     if best > 2e-6 * unit:
-        assert Thresholds(best - 1e-6 * unit).most(priced, ratio) == math.inf
+        assert Thresholds(best - 1e-6 * unit).gain_bound(priced, ratio) == math.inf
 
 
 @pytest.mark.parametrize("level", [math.nan, math.inf, -1.0])
 def test_a_level_that_is_no_number_of_at_least_zero_proves_nothing(level):
     """Forged levels fail closed."""
     kernel, prior, lam, epsilon = problem(6, 2, 1)
-    assert Thresholds(level).most(charges(kernel, prior, lam), FLOAT.of(epsilon)) == math.inf
+    assert Thresholds(level).gain_bound(charges(kernel, prior, lam), FLOAT.of(epsilon)) == math.inf
 
 
 def test_prices_of_pairs_prove_nothing():
@@ -61,14 +61,14 @@ def test_prices_of_pairs_prove_nothing():
     kernel, prior, lam, epsilon = problem(6, 2, 1)
     paired = Charges.of(FLOAT.of(kernel), prior, lam, np.ones((6, 6)))
     for relaxed in (Thresholds(1e9), Scarf()):
-        assert relaxed.most(paired, FLOAT.of(epsilon)) == math.inf
+        assert relaxed.gain_bound(paired, FLOAT.of(epsilon)) == math.inf
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_second_moments_bound_every_gain(seed):
     """No pattern gains more than sinh^2(epsilon/2) times the largest second moment, less the least price [Scarf]."""
     kernel, prior, lam, epsilon = problem(8, 1 + seed % 3, seed)
-    bound = Scarf().most(charges(kernel, prior, lam), FLOAT.of(epsilon))
+    bound = Scarf().gain_bound(charges(kernel, prior, lam), FLOAT.of(epsilon))
     assert bound >= gains(kernel, prior, lam, epsilon).max()
 
 
@@ -77,7 +77,7 @@ def test_odd_scores_have_the_sharper_bound(epsilon):
     """For yes/no questions at even shares one question at random attains tanh^2(epsilon/2), up to epsilon = log 3."""
     cells = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3, indexing="ij")).reshape(3, -1)
     prior = np.full(8, 1 / 8)
-    bound = Scarf().most(charges(cells * prior, prior, np.zeros(8)), FLOAT.of(epsilon))
+    bound = Scarf().gain_bound(charges(cells * prior, prior, np.zeros(8)), FLOAT.of(epsilon))
     best = gains(cells * prior, prior, np.zeros(8), epsilon).max()
     assert bound >= best
     if epsilon <= 1.0:
@@ -102,6 +102,6 @@ def test_a_number_of_boxes_only_says_how_long_a_search_may_take(boxes):
     kernel, prior, lam, epsilon = problem(9, 2, 3)
     best = max(gains(kernel, prior, lam, epsilon).max(), 0.0)
     priced, unit = charges(kernel, prior, lam), 1e-6 * (lam.sum() + best)
-    assert Thresholds(best + unit, boxes).most(priced, FLOAT.of(epsilon)) == best + unit
-    assert Thresholds(best - unit, boxes).most(priced, FLOAT.of(epsilon)) == math.inf or best <= unit
+    assert Thresholds(best + unit, boxes).gain_bound(priced, FLOAT.of(epsilon)) == best + unit
+    assert Thresholds(best - unit, boxes).gain_bound(priced, FLOAT.of(epsilon)) == math.inf or best <= unit
     assert MAX_SEARCH_OPERATIONS <= Thresholds(best, boxes).work(18) <= 1e12

@@ -5,7 +5,7 @@ import pytest
 
 from ldpopt import Denominator, LocalDP
 from ldpopt.design import FisherInformation
-from ldpopt.design.integers.search import CHUNK, Moves, Task, worth_of
+from ldpopt.design.integers.search import MOVES_PER_BATCH, Moves, Task, worth_of
 from ldpopt.design.problems.problem import Problem
 
 
@@ -29,13 +29,15 @@ def test_the_best_moves_are_those_of_all(seed, best):
     moves, weights = moves_and_weights(seed)
     near = moves._neighbours(weights)
     numbers, worths = moves.worth.after(near, best)
-    every = np.array([moves.of(near.weights(int(move))) for move in near.moves])
+    every = np.array([moves.worth_of_weights(near.weights(int(move))) for move in near.moves])
     order = np.argsort(-every, kind="stable")[:best]
-    better = order[every[order] > moves.of(weights)]
+    better = order[every[order] > moves.worth_of_weights(weights)]
     assert len(better)
     found = numbers[np.argsort(-worths, kind="stable")[: len(better)]]
-    np.testing.assert_allclose([moves.of(near.weights(int(move))) for move in found], every[better], rtol=1e-12)
-    assert CHUNK <= len(numbers) < len(near.moves)
+    np.testing.assert_allclose(
+        [moves.worth_of_weights(near.weights(int(move))) for move in found], every[better], rtol=1e-12
+    )
+    assert MOVES_PER_BATCH <= len(numbers) < len(near.moves)
 
 
 def test_columns_of_too_low_a_rank_have_no_move_that_helps():

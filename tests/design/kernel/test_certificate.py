@@ -188,7 +188,7 @@ def test_numbers_that_prove_nothing_say_why():
     problem = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.8, 0.0])
     nothing = Contraction(problem, (LocalDP(1.0),), None).bound_in(FLOAT)
     assert nothing.value == math.inf
-    assert nothing.why
+    assert nothing.reason
 
 
 class _Odd(FDivergence):

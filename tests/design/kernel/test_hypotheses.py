@@ -104,14 +104,14 @@ def test_products_that_nearly_agree_are_compared_exactly():
 def test_rays_keep_their_digits():
     """(a, b)/(a + b) at log-ratios from 1e-12 to 400 agree with mpmath to fifteen digits."""
     logs = np.array([1e-12, -1e-6, 0.3, 5.0, -40.0, 400.0])
-    rays = Rays.at(logs, FLOAT)
+    rays = Rays.from_logs(logs, FLOAT)
     with mpmath.workdps(400):
         for at, log in enumerate(logs.tolist()):
             on_p1 = 1 / (1 + mpmath.exp(log))
             for enclosed, true in ((rays.b, on_p1), (rays.a, 1 - on_p1), (rays.lean, 1 - 2 * on_p1)):
                 assert enclosed.lower[at] <= true <= enclosed.upper[at]
                 assert enclosed.upper[at] - enclosed.lower[at] <= 1e-14 * abs(true)
-    ends = Rays.at(np.array([np.inf, -np.inf]), FLOAT)
+    ends = Rays.from_logs(np.array([np.inf, -np.inf]), FLOAT)
     assert ends.b.upper.tolist() == [0.0, 1.0]
     assert ends.lean.lower.tolist() == [1.0, -1.0]
 

@@ -79,7 +79,7 @@ def test_criteria_are_mixed_by_shares(arithmetic):
     parts = WorstOf(KL, p0, others)
     mixed = Mixed.of(parts, (1.0, 3.0), arithmetic)
     assert np.asarray(mixed.shares.upper) == pytest.approx([0.25, 0.75], rel=1e-14)
-    assert float(mixed.kept.lower) <= math.fsum(mixed.linear) <= float(mixed.kept.upper)
+    assert float(mixed.tangent_sum.lower) <= math.fsum(mixed.linear) <= float(mixed.tangent_sum.upper)
     slopes = [Mixed.of(parts, weights, arithmetic).linear for weights in ((1.0, 0.0), (0.0, 1.0))]
     assert mixed.linear == pytest.approx(0.25 * slopes[0] + 0.75 * slopes[1], abs=1e-14)
     with pytest.raises(Unproved, match="all zero"):

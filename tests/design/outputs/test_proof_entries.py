@@ -82,7 +82,7 @@ def test_any_numbers_prove_a_true_bound(constraints):
     for changed in itertools.islice(all_forged, 0, None, 3):
         bound = changed.bound_in(FLOAT)
         assert bound.value >= design.value * (1 - 1e-12)
-        assert np.isfinite(bound.value) or bound.why
+        assert np.isfinite(bound.value) or bound.reason
     for nodes in NO_RECORD:
         assert fails_in_words(replace(design.certificate, nodes=nodes))
     for columns in (None, -1, 0, 3, 2.5, "x", True, 2**60):

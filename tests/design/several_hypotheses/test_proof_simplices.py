@@ -37,7 +37,7 @@ def test_every_column_is_in_a_simplex_before_and_after_halving(n, level):
     marginals = marginals_of(laws, level=level)
     columns = level + np.hstack([rng.uniform(size=(6, 200)), rng.integers(0, 2, (6, 200))])
     masses = laws / laws.sum(axis=1, keepdims=True) @ columns
-    simplices = Simplices.whole(n)
+    simplices = Simplices.cover(n)
     for _ in range(4):
         inside = (weights_in(marginals, simplices, masses) >= -1e-9).all(axis=1)
         assert inside.any(axis=0).all()
@@ -54,7 +54,7 @@ def test_linear_functions_are_above_the_utility_whatever_their_slopes(f, slopes)
     rng = np.random.default_rng(1)
     laws = rng.dirichlet(np.ones(5), 3)
     marginals = marginals_of(laws, f)
-    simplices = Simplices.whole(3)
+    simplices = Simplices.cover(3)
     for _ in range(3):
         simplices = simplices.halved(np.zeros(len(simplices), dtype=int), np.full(len(simplices), 2))
     value, mean, apart = marginals.of_corners(simplices)

@@ -45,10 +45,10 @@ def test_the_line_proves_the_coin(seed):
     level, eta = float(np.exp(rng.normal(0, 2))), float(rng.random())
     coin = optimal_coin(known, eta, level)
     assert coin.price >= 0
-    assert all(cut.total - coin.price * cut.blocks <= coin.most + 1e-14 * abs(cut.total) for cut in known)
+    assert all(cut.total - coin.price * cut.blocks <= coin.constant + 1e-14 * abs(cut.total) for cut in known)
     kept = sum(weight * cut.rate(level) for weight, cut in coin.parts)
     height = coin.price / level
-    assert height + eta * max(coin.most - height, 0) == pytest.approx(kept, rel=1e-9, abs=1e-12)
+    assert height + eta * max(coin.constant - height, 0) == pytest.approx(kept, rel=1e-9, abs=1e-12)
 
 
 def test_a_cap_at_a_kink_is_met_by_one_partition():

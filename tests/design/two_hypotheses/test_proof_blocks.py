@@ -77,7 +77,7 @@ def test_what_floats_do_not_settle_is_a_superset_of_what_is_not_paid():
     own, _ = posed(KL, p0, p1, 1.0, 0.05, right * 0.99)
     i, j = own.unsettled(10**6)
     every = np.triu_indices(201, 1)
-    worth, paid = own.each(*every)
+    worth, paid = own.value_and_price_bounds(*every)
     wrong = {(int(a), int(b)) for a, b in np.stack(every, axis=1)[worth > paid * (1 + 1e-12)]}
     assert wrong
     assert wrong <= set(zip(i.tolist(), j.tolist(), strict=True))

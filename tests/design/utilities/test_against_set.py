@@ -7,7 +7,7 @@ from ldpopt import AgainstSet, InvalidInput
 from ldpopt.design import Around, Box, Contamination, Hull, TotalVariationBall
 from ldpopt.design.utilities.against_set import _are_surely_separated, _distance
 from ldpopt.divergences import KL
-from ldpopt.numbers.tolerances import MEETING
+from ldpopt.numbers.tolerances import MEETING_DISTANCE
 
 
 def drawn(rng, k):
@@ -27,8 +27,8 @@ def test_sets_are_called_apart_only_where_a_program_says_so():
         distance = _distance(first, second)
         if _are_surely_separated(first, second):
             found += 1
-            assert distance > MEETING
-        apart += distance > MEETING
+            assert distance > MEETING_DISTANCE
+        apart += distance > MEETING_DISTANCE
     assert 40 < 0.95 * apart <= found
 
 
