@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     eta: --eta -t ETA | Cap on the total variation, in [0, 1].
     out: --out -o | File for the channel. [default: channel.json, or none with --json]
     save_design: --save-design FILE | File for the whole design with its proof, for `ldpopt verify`.
-    picture: --picture | File for the picture (png, svg, pdf, pgf). [default: beside the channel file]
-    json: --json | Everything, channel included, as JSON on standard output.
+    picture: --picture | File for the figure (png, svg, pdf, pgf). [default: next to the channel file]
+    json: --json | Print all results as JSON on standard output, with the channel.
     """)
 def design(
     context: typer.Context, pair: PairFlags, epsilon: str = "", eta: str = "", out: Path | None = None,
@@ -41,6 +41,13 @@ def design(
     """Design the channel that best distinguishes two populations within a privacy limit, and prove it optimal.
 
     Required: two populations, by FILE or by --p0 and --p1, and at least one of --epsilon, --eta, --rho and --renyi.
+
+    FILE is CSV with a column of probabilities for each population (p0 and p1, or --columns), or JSON
+    {"p0": [...], "p1": [...], "labels": [...]}. With --answer and --group it has one row per respondent (CSV with any
+    delimiter, encoding and decimal mark, Excel, Parquet, SPSS, Stata or SAS).
+
+    Further divergences: neyman-chi-squared, squared-hellinger, jensen-shannon, le-cam, alpha:ORDER and
+    piecewise-linear:KNOTS/SLOPES.
 
     ldpopt design --p0 0.5,0.3,0.2 --p1 0.2,0.3,0.5 --epsilon 1 --eta 0.3
     """
@@ -191,8 +198,8 @@ def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: P
     epsilon: --epsilon -e NATS,... | Values of epsilon, in nats.
     eta: --eta -t ETA,... | Caps on the total variation, each in [0, 1]. [default: 0 to 1 in steps of 0.05]
     out: --out -o | File for the table (CSV).
-    picture: --picture | File for the picture (png, svg, pdf, pgf). [default: beside the table]
-    with_bounds: --bounds | Also tabulate every published bound and textbook mechanism at each grid point (one process).
+    picture: --picture | File for the figure (png, svg, pdf, pgf). [default: next to the table]
+    with_bounds: --bounds | Also tabulate published bounds and textbook mechanisms at each grid point (one process).
     jobs: --jobs -j N | Number of processes; -1 for one on each core.
     resume: --resume FOLDER | Store finished parts in FOLDER, and resume from them when the command is repeated.
     """)
@@ -218,7 +225,7 @@ def frontier(
     epsilons = [positive_epsilon(value) for value in numbers(epsilon, "epsilon")]
     etas = [unit_interval(value, "eta") for value in numbers(eta, "eta")]
     if with_bounds and (jobs != 1 or resume is not None):
-        raise InvalidInput("--bounds: expected neither --jobs nor --resume beside it, got one")
+        raise InvalidInput("--bounds cannot be combined with --jobs or --resume")
     utility = pair.utility(pair.read())
     with progress("designing", shares=True) as step:
         table: Comparison | Frontier
@@ -232,10 +239,10 @@ def frontier(
 
 
 @options("""
-    channel: CHANNEL | Channel file, or any matrix whose rows sum to 1: CSV, or JSON.
+    channel: CHANNEL | Channel file, or any matrix whose rows sum to 1 (CSV or JSON).
     measure_all: --all | Measure every privacy definition (slow from about 100 inputs on).
-    shuffled: --shuffled RESPONDENTS 1.. | Also state the central guarantee if a shuffler hides the senders
-          of the reports of RESPONDENTS people.
+    shuffled: --shuffled RESPONDENTS 1.. | Also state the central guarantee if a shuffler hides the senders of
+      RESPONDENTS reports.
     delta: --delta DELTA | Delta of that guarantee, in [0, 1].
     """)
 def check(
@@ -287,7 +294,7 @@ def check(
 
 
 @options("""
-    file: FILE | Design file (`Design.save`, --save-design), or proof of the respondents needed (`survey plan --proof`).
+    file: FILE | Design file (--save-design), or proof of the respondents needed (`survey plan --proof`).
     exact: --exact | Use 256-bit ball arithmetic where outward-rounded float64 is not decisive.
     budget: --budget TIMES | Refuse checks estimated to need more than TIMES x (10 s, 2 GB).
     """)

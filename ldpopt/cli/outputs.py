@@ -38,7 +38,7 @@ def visible(text: str) -> str:
 def progress(
     label: str, steps: int | None = None, *, shares: bool = False
 ) -> AbstractContextManager[Callable[..., None]]:
-    """Show the bar of a command, on standard error."""
+    """Print the progress bar of a command on standard error."""
     # The arguments are those of `ldpopt.values.deadline.bar`.
     if MESSAGES.quiet:
         return nullcontext(lambda *_: None)
@@ -106,12 +106,12 @@ def claim(paths: list[Path], force: bool | None) -> None:
 
 def kind_of(path: Path) -> str:
     """Return the format of a figure by its suffix, or raise `InvalidInput` before any work."""
-    from ldpopt.plots.figure import FORMATS, refuse_without_latex
+    from ldpopt.plots.figure import FORMATS, require_latex
 
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise invalid(str(path), f"a picture named {', '.join('*.' + ending for ending in FORMATS)}", Phrase(path.name))
-    refuse_without_latex(kind)
+    require_latex(kind)
     return kind
 
 

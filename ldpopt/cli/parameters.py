@@ -54,18 +54,17 @@ def _declared(text: str) -> dict[str, Any]:
 
 
 _SHARED = _declared("""
-    force: --force | Overwrite files that exist.
-    json: --json | Machine-readable output on standard output.
-    time_limit: --time-limit SECONDS | Take what is known, with its proof, when they are over. [default: no limit]
+    force: --force | Overwrite existing files.
+    json: --json | Print JSON on standard output.
+    time_limit: --time-limit SECONDS | Stop after SECONDS; return the best result so far with its proved bound.
+      [default: no limit]
     workers: --workers | Number of threads.
     plan: PLAN | Plan file (plan.json).
-    data: REPORTS | Reports (a CSV or Parquet file, a folder, or a collector's database), or counts (*.json).
-    unlabelled: --unlabelled | Also accept reports without a manifest, written by hand or by another program. Nothing
-      then shows whether they are reports of this plan.
-    db: --db DATABASE | A file (reports.db, sqlite:///path), or postgresql://user@host/name (the password in
-      PGPASSWORD).
+    data: REPORTS | Reports (CSV, Parquet, a folder or a collector's database), or counts (*.json).
+    unlabelled: --unlabelled | Also accept reports without a manifest, which need not belong to this plan.
+    db: --db DATABASE | Database: reports.db, sqlite:///path, or postgresql://user@host/name (password in PGPASSWORD).
     # Respondents, groups and confidence
-    by: --by COLUMN | Estimates for every group of a public column.
+    by: --by COLUMN | Estimate also within every group of a public column.
     """)
 """What several commands take."""
 
@@ -142,8 +141,8 @@ def _refuse_nameless(name: str, value: Any) -> None:
 def declared(text: str, types: Mapping[str, Any]) -> list[Any]:
     """List options of a command in addition to its parameters, by lines, with their types."""
 
-    def command(**given: Any) -> None:
-        """Provide the options of this command; it is never run."""
+    def command(**values: Any) -> None:
+        """Derive options from this signature; it is never run."""
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parts = [inspect.Parameter(name, keyword, default="" if value_type is str else None, annotation=value_type)
@@ -155,15 +154,13 @@ def declared(text: str, types: Mapping[str, Any]) -> list[Any]:
 
 
 @options("""
-    file: FILE | CSV with a column of probabilities for each population (p0 and p1, or --columns), JSON
-      {"p0": [...], "p1": [...], "labels": [...]}, or, with --answer and --group, a file with a line for each
-      respondent (in any writing, or Excel, Parquet, SPSS, Stata, SAS). Without a file: --p0 and --p1.
+    file: FILE | Probabilities of the two populations (CSV or JSON), or respondents' rows with --answer and --group.
     # The two populations
     columns: --columns P0,P1 | The two columns of FILE, by name.
-    counts: --counts | FILE has counts, which are divided by their sum.
+    counts: --counts | Divide the numbers in FILE by their sums, since they are counts.
     answer: --answer | Column of FILE with the answers.
-    group: --group | Column of FILE with the two groups; the first in sorted order is P0.
-    bins: --bins 6|1000,2000 | Bins of answers that are numbers: their number, or their edges.
+    group: --group | Column of FILE with the two groups; P0 is the first in sorted order.
+    bins: --bins 6|1000,2000 | Bins of numeric answers: their number, or their edges.
     """)
 @dataclass(frozen=True)
 class FileFlags:
@@ -183,9 +180,9 @@ class FileFlags:
         assert self.file is not None
         if self.answer or self.group:
             if not (self.answer and self.group):
-                raise InvalidInput("--answer and --group: expected both or neither, got one")
+                raise InvalidInput("--answer and --group must be given together")
             if self.columns or self.counts:
-                raise InvalidInput("--columns and --counts: expected a table without --answer and --group, got both")
+                raise InvalidInput("--columns and --counts cannot be combined with --answer and --group")
             try:
                 return read_microdata(
                     self.file, self.answer, self.group, bins(self.bins, "--bins") if self.bins else None
@@ -194,7 +191,7 @@ class FileFlags:
                 argument, option = "bins=6, or bins=[1000, 2000] for edges", "--bins 6, or --bins 1000,2000 for edges"
                 raise InvalidInput(str(error).replace(argument, option)) from None
         if self.bins:
-            raise InvalidInput("--bins: expected --answer and --group beside it, got none")
+            raise InvalidInput("--bins requires --answer and --group")
         pair = tuple(name.strip() for name in self.columns.split(",")) if self.columns else None
         if pair is not None and len(pair) != 2:
             raise InvalidInput(f"--columns: expected two names, NAME,NAME, got {self.columns!r}")
@@ -205,12 +202,10 @@ class FileFlags:
 
 
 @options("""
-    f: --divergence -f | Divergence to maximise: kl, reverse-kl, jeffreys, total-variation, chi-squared,
-      neyman-chi-squared, squared-hellinger, jensen-shannon, le-cam, hockey-stick:GAMMA, alpha:ORDER or
-      piecewise-linear:KNOTS/SLOPES.
+    f: --divergence -f | Divergence: kl, reverse-kl, jeffreys, total-variation, chi-squared, hockey-stick:GAMMA, ...
     # The two populations
-    p0: --p0 | Probabilities of P0, such as 0.5,0.3,0.2. Required without FILE.
-    p1: --p1 | Probabilities of P1, such as 0.2,0.3,0.5. Required without FILE.
+    p0: --p0 | Probabilities of P0, such as 0.5,0.3,0.2; required without FILE.
+    p1: --p1 | Probabilities of P1, such as 0.2,0.3,0.5; required without FILE.
     labels: --labels | Names of the answers of --p0 and --p1, such as low,middle,high.
     """)
 @dataclass(frozen=True)
@@ -232,7 +227,7 @@ class PairFlags(FileFlags):
             got = "one" if self.p0 or self.p1 else "none"
             raise InvalidInput(f"populations: expected FILE, or both --p0 and --p1, got {got}")
         if self.columns or self.counts or self.answer or self.group:
-            raise InvalidInput("--columns, --counts, --answer, --group: expected a FILE they speak of, got none")
+            raise InvalidInput("--columns, --counts, --answer and --group require a FILE")
         return _inline(self.p0, self.p1, self.labels)
 
     def utility(self, pair: Populations) -> Divergence:

@@ -1,6 +1,6 @@
-"""A user's own mechanisms beside the optimum: the channel at each point, measured to be within the limits of the point.
+"""Custom mechanisms to compare with the optimum: each is measured to be within the limits of its point.
 
-What enters a table is the value of the very channel that was measured.
+A table holds the value of the very channel that was measured.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from ldpopt.values.distribution import number
 Mechanism: TypeAlias = "ChannelLike | Callable[..., ChannelLike]"
 Baselines: TypeAlias = Mapping[str, Mechanism]
 Values: TypeAlias = Mapping[str, float | None]
-NONE: Baselines = MappingProxyType({})
+NO_BASELINES: Baselines = MappingProxyType({})
 
 
-def checked_baselines(baselines: Any, taken: Iterable[str]) -> dict[str, Mechanism]:
+def check_baselines(baselines: Any, column_names: Iterable[str]) -> dict[str, Mechanism]:
     """Return the mechanisms by name, after a check. Raises `InvalidInput` for names that a table has already."""
     if not isinstance(baselines, Mapping):
         raise invalid("baselines", "mechanisms by their names, {'name': function or channel}", type(baselines).__name__)
-    known = {*taken, *(f"gap_{name}" for name in taken)}
+    reserved = {*column_names, *(f"gap_{name}" for name in column_names)}
     for name in baselines:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise invalid("baselines", "names of printable text", name)
-        if name in known or name.startswith("gap_"):
+        if name in reserved or name.startswith("gap_"):
             raise invalid("baselines", "names that are no columns of the table", name)
     return {
-        name: mechanism if callable(mechanism) else _channel(name, mechanism, "")
+        name: mechanism if callable(mechanism) else _as_channel(name, mechanism, "")
         for name, mechanism in baselines.items()
     }
 
 
-def at_parameter(
+def value_at_parameter(
     name: str, mechanism: Mechanism, parameter: Any, constraints: Iterable[Constraint], utility: Utility
 ) -> float | None:
     """Return the value of a mechanism at a parameter; None where a channel that is always the same is not within.
@@ -54,9 +54,9 @@ def at_parameter(
     limits = list(constraints)
     channel: Channel | None
     if callable(mechanism):
-        channel = _required(name, _channel(name, mechanism(parameter), where), limits, where)
+        channel = _required(name, _as_channel(name, mechanism(parameter), where), limits, where)
     else:
-        channel = _within(as_channel(mechanism), limits)
+        channel = _feasible(as_channel(mechanism), limits)
     if channel is None:
         return None
     if name in {constraint.measure(channel).notion for constraint in limits}:
@@ -64,7 +64,7 @@ def at_parameter(
     return _value(name, channel, utility, where)
 
 
-def at_point(name: str, mechanism: Mechanism, epsilon: float, eta: float, utility: Utility) -> float | None:
+def value_at_point(name: str, mechanism: Mechanism, epsilon: float, eta: float, utility: Utility) -> float | None:
     """Return the value of a mechanism at (epsilon, eta); None where a channel that is always the same is not within.
 
     A channel that does not know eta is erased until it is within eta. Raises `InvalidInput` for a function whose
@@ -73,61 +73,61 @@ def at_point(name: str, mechanism: Mechanism, epsilon: float, eta: float, utilit
     where = f"epsilon = {epsilon:g}, eta = {eta:g}"
     limits: list[Constraint] = [LocalDP(epsilon), TotalVariation(eta)]
     if callable(mechanism) and _takes_both(mechanism):
-        made = _required(name, _channel(name, mechanism(epsilon, eta), where), limits, where)
+        channel = _required(name, _as_channel(name, mechanism(epsilon, eta), where), limits, where)
     elif callable(mechanism):
-        private = _required(name, _channel(name, mechanism(epsilon), where), limits[:1], where)
-        made = _required(name, _erased(private, eta), limits, where)
+        private = _required(name, _as_channel(name, mechanism(epsilon), where), limits[:1], where)
+        channel = _required(name, _erased(private, eta), limits, where)
     else:
-        fixed = _within(as_channel(mechanism), limits[:1])
+        fixed = _feasible(as_channel(mechanism), limits[:1])
         if fixed is None:
             return None
-        made = _required(name, _erased(fixed, eta), limits, where)
-    return _value(name, made, utility, where)
+        channel = _required(name, _erased(fixed, eta), limits, where)
+    return _value(name, channel, utility, where)
 
 
-def applied(values: Iterable[Values], baselines: Baselines) -> None:
+def require_use(values: Iterable[Values], baselines: Baselines) -> None:
     """Raise `InvalidInput` for a channel that is within the limits of no point."""
-    listed = list(values)
+    rows = list(values)
     for name, channel in baselines.items():
-        if not callable(channel) and all(row[name] is None for row in listed):
+        if not callable(channel) and all(row[name] is None for row in rows):
             got = Phrase(f"one of {local_dp(as_channel(channel))}")
             raise invalid(f"baseline {name!r}", "a channel within the limits of some point", got)
 
 
 def _takes_both(function: Callable[..., Any]) -> bool:
-    """Whether a function is to be called with epsilon and eta, which it is if it needs two arguments."""
+    """Return True if a function needs two arguments, and is called with epsilon and eta."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in positional and one.default is one.empty for one in parameters) >= 2
+    return sum(parameter.kind in positional and parameter.default is parameter.empty for parameter in parameters) >= 2
 
 
-def _channel(name: str, made: Any, where: str) -> Channel:
+def _as_channel(name: str, value: Any, where: str) -> Channel:
     try:
-        return as_channel(made)
+        return as_channel(value)
     except (InvalidInput, TypeError, ValueError) as error:
         raise invalid(f"baseline {name!r}", "a Channel, or a function to one", Phrase(str(error)), where) from None
 
 
-def _within(channel: Channel, constraints: list[Constraint]) -> Channel | None:
-    """The channel if it is measured to be within the constraints, mended where rounding alone takes it beyond."""
+def _feasible(channel: Channel, constraints: list[Constraint]) -> Channel | None:
+    """Return the channel if it meets the constraints, repaired where only rounding exceeds them; None otherwise."""
     measured = [(constraint.measure(channel).value, constraint.bound) for constraint in constraints]
     if all(value <= bound for value, bound in measured):
         return channel
     if not all(value <= bound * (1 + ROUNDED_BASELINE) for value, bound in measured):
         return None
     try:
-        mended = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
+        repaired = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
     except (InvalidInput, Unrepairable):
         return None
-    return mended if all(one.measure(mended).value <= one.bound for one in constraints) else None
+    return repaired if all(one.measure(repaired).value <= one.bound for one in constraints) else None
 
 
 def _required(name: str, channel: Channel, constraints: list[Constraint], where: str) -> Channel:
-    if (within := _within(channel, constraints)) is not None:
-        return within
+    if (feasible := _feasible(channel, constraints)) is not None:
+        return feasible
     for constraint in constraints:
         if not (measured := constraint.measure(channel)).value <= constraint.bound:
             raise invalid(f"baseline {name!r}", f"a channel that meets {constraint!r}", Phrase(f"{measured}"), where)
@@ -136,18 +136,18 @@ def _required(name: str, channel: Channel, constraints: list[Constraint], where:
 
 def _erased(channel: Channel, eta: float) -> Channel:
     """The channel, erased until its total variation is measured to be at most eta: with a share of eta to spare."""
-    reach = total_variation(channel).value
-    if reach <= eta:
+    variation = total_variation(channel).value
+    if variation <= eta:
         return channel
-    plain = Channel(channel.matrix)  # without labels, of which one might be the erasure's
-    for spare in SPARED:
-        erased = plain.erase(1 - (1 - spare) * eta / reach)
+    unlabelled = Channel(channel.matrix)  # without labels: one of them might be that of the erasure
+    for fraction in ERASURE_FRACTIONS:
+        erased = unlabelled.erase(1 - (1 - fraction) * eta / variation)
         if total_variation(erased).value <= eta:
             break
     return erased
 
 
-SPARED = (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 1.0)
+ERASURE_FRACTIONS = (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 1.0)
 """Shares of eta that rounding may cost: next to nothing, unless eta is tiny; with the last of them nothing is left."""
 
 

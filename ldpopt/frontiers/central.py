@@ -1,7 +1,7 @@
-"""A utility, a central limit and a number of respondents -> what each family of channels keeps after shuffling.
+"""Compare families of channels at one central privacy guarantee after shuffling, for a number of respondents.
 
-A shuffler lets each report be less private than what all of them together guarantee. For each family the largest local
-epsilon is sought at which its channel, shuffled, is surely (epsilon, delta)-DP; what is claimed is measured on it.
+A shuffler lets each report be less private than the guarantee of all reports together. The search finds, for each
+family, the largest local epsilon whose shuffled channel is surely (epsilon, delta)-DP. Claims are measured on it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ldpopt.channel import Channel
 from ldpopt.design import LocalDP, optimal_channel
 from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import invalid
-from ldpopt.frontiers.run import posed_utility
+from ldpopt.frontiers.run import utility_at
 from ldpopt.mechanisms import randomized_response, subset_selection
 from ldpopt.numbers.tolerances import LOCAL_GAP
 from ldpopt.privacy import Guarantee
@@ -24,13 +24,13 @@ from ldpopt.values.results import Result
 
 Family = Callable[[float], Channel]
 
-_LARGEST = 30.0
+MAX_LOCAL_EPSILON = 30.0
 """No larger local epsilon is tried: reports then show the answer but for a chance of 1e-13."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledRow(Result):
-    """What one family keeps: the local epsilon, the central guarantee measured, and the utility of the channel.
+    """The result of one family: the local epsilon, the central guarantee measured, and the utility of the channel.
 
     epsilon : local, in nats. central : the `Guarantee` after shuffling, within the limit. value : the utility, or the
     error. channel : the mechanism.
@@ -63,7 +63,7 @@ def after_shuffling(
 ) -> ShuffledComparison:
     """Compare channels at one *central* guarantee: (epsilon, delta)-DP of all shuffled reports together [BBGN].
 
-    utility : what a channel keeps. epsilon : nats, positive. delta : in (0, 1). families : a channel for each local
+    utility : the objective. epsilon : nats, positive. delta : in (0, 1). families : a channel for each local
     epsilon, by name; by default the optimal local channel, randomized response and the best subset selection. The
     optimal local channel need not be the best one after shuffling: splitting a report weakens a shuffled guarantee.
 
@@ -79,12 +79,12 @@ def after_shuffling(
     level = unit_interval(delta, "delta")
     if not 0 < level < 1:
         raise invalid("delta", "a number between 0 and 1", delta)
-    utility = posed_utility(utility)
+    utility = utility_at(utility)
     if families is None:
         families = _families(utility)
 
-    def kept(name: str, family: Family) -> ShuffledRow | None:
-        low, high = min(limit, _LARGEST), _LARGEST
+    def best_of_family(name: str, family: Family) -> ShuffledRow | None:
+        low, high = min(limit, MAX_LOCAL_EPSILON), MAX_LOCAL_EPSILON
         best = family(low)
         if not shuffled(best, n).delta_at(limit).value <= level:
             return None  # no family of epsilon-LDP channels comes here: shuffling does not cost
@@ -99,7 +99,7 @@ def after_shuffling(
         central = replace(central, value=min(central.value, limit))  # delta at the limit was proved
         return ShuffledRow(name, low, central, utility.value(best), best)
 
-    rows = [row for row in (kept(name, family) for name, family in families.items()) if row is not None]
+    rows = [row for row in (best_of_family(name, family) for name, family in families.items()) if row is not None]
     return ShuffledComparison(tuple(sorted(rows, key=lambda row: row.value if utility.error else -row.value)))
 
 

@@ -38,7 +38,7 @@ class Corner(Result):
 class Envelope(Rows[Corner], Pictured):
     """The optimum for every cap eta at one epsilon: straight between its corners, constant after the last [SPR].
 
-    corners : in the order of eta; the first, at (0, 0), is a channel that says nothing.
+    corners : in the order of eta; the first, at (0, 0), is an uninformative channel.
 
     The values are computed for partitions of the answers, without a certificate; `optimal_channel` gives a channel with
     a certificate for a cap.
@@ -54,7 +54,7 @@ class Envelope(Rows[Corner], Pictured):
     _picture, _records = "envelope", "corners"
 
     def at(self, eta: float) -> float:
-        """The optimum for a cap eta in [0, 1], in the unit of the divergence.
+        """Return the optimum for a cap eta in [0, 1], in the unit of the divergence.
 
         >>> from ldpopt.divergences import KL
         >>> found = envelope(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 1.0)
@@ -68,7 +68,7 @@ class Envelope(Rows[Corner], Pictured):
 def envelope(
     utility: Divergence, epsilon: float, *, time_limit: float | None = None, progress: Progress = False
 ) -> Envelope:
-    """All corners of the optimum as a function of the cap eta, for one epsilon in nats [SPR].
+    """Compute all corners of the optimum as a function of the cap eta, for one epsilon in nats [SPR].
 
     utility : a `Divergence` of two finite distributions with up to 2000 different likelihood ratios P0(x)/P1(x);
         `InvalidInput` for others.
@@ -92,17 +92,17 @@ def envelope(
     with watched(time_limit, progress, "finding corners") as deadline:
         best = blocks.coin(None, deadline.inner).parts[0][1]
         cuts: dict[int, Cut] = {1: Cut((0, len(pair)), 0.0), best.blocks: best}
-        waiting = [(0.0, best.variation(level))]
-        while waiting and not deadline.over():
-            left = sum(high - low for low, high in waiting)
-            deadline.tell(1 - left / best.variation(level) if left > 0 else 1.0)
-            low, high = waiting.pop()
+        intervals = [(0.0, best.variation(level))]
+        while intervals and not deadline.over():
+            remaining = sum(high - low for low, high in intervals)
+            deadline.tell(1 - remaining / best.variation(level) if remaining > 0 else 1.0)
+            low, high = intervals.pop()
             if not low < high:
                 continue
             # The straight piece above the middle ends in two corners; further corners can lie on either side of it.
             ends = [cut for _, cut in blocks.coin((low + high) / 2, deadline.inner).parts]
             cuts |= {cut.blocks: cut for cut in ends if cut.blocks not in cuts}
             spans = [cut.variation(level) for cut in ends]
-            waiting += [(low, min(spans)), (max(spans), high)]
+            intervals += [(low, min(spans)), (max(spans), high)]
     corners = sorted((cut.variation(level), cut.rate(level), cut.blocks) for cut in cuts.values())
     return Envelope(utility, epsilon, tuple(Corner(*corner) for corner in corners), not deadline.late)

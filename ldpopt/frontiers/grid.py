@@ -1,4 +1,4 @@
-"""The frontier over (epsilon, eta): the optimum beside the textbook mechanisms and the papers' bounds."""
+"""The frontier over (epsilon, eta): the optimum, the textbook mechanisms and the papers' bounds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files.atomic import PathLike
-from ldpopt.frontiers.baselines import NONE, Baselines, Values, applied, at_point, checked_baselines
-from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
+from ldpopt.frontiers.baselines import NO_BASELINES, Baselines, Values, check_baselines, require_use, value_at_point
+from ldpopt.frontiers.run import Work, number_from_json, run, table_text, utility_at
 from ldpopt.mechanisms import binary_with_erasure, randomized_response
 from ldpopt.values.deadline import Progress
 from ldpopt.values.distribution import Array, one_or_several, positive_epsilon, unit_interval
@@ -37,7 +37,7 @@ class FrontierRow(Result):
     """One point (epsilon, eta) of a frontier, with all values in the unit of its utility.
 
     optimum, lower_bound, upper_bound, certified : those of the designed channel. One of the two bounds is `optimum`
-        itself: the lower one, or the upper one if the utility is an error, of which less is better.
+        itself: the lower one, or the upper one if the utility is an error (less is better).
     binary_with_erasure, randomized_response_with_erasure : the values of these mechanisms.
     erased_optimum : the value of the best epsilon-LDP channel, whose reports are erased until it is eta-TV [GI, Thm 8].
     tv_bound : eta TV(P0, P1) [GI, Thm 5], for the total variation.
@@ -68,14 +68,14 @@ class FrontierRow(Result):
 
         Without `pure`, None, the erased mechanisms are left out.
         """
-        told: dict[str, Any] = dict.fromkeys((*BASELINES, *BOUNDS))
+        columns: dict[str, Any] = dict.fromkeys((*BASELINES, *BOUNDS))
         if pure is not None:
-            told["erased_optimum"] = erased_share(epsilon, eta) * pure
-            told["randomized_response_with_erasure"] = _response(design.utility, epsilon, eta)
+            columns["erased_optimum"] = erased_share(epsilon, eta) * pure
+            columns["randomized_response_with_erasure"] = _erased_response(design.utility, epsilon, eta)
         if isinstance(design.utility, Divergence) and not design.utility.continuous:
-            told |= _of_pair(design.utility, epsilon, eta)
-        ends = (design.value, design.lower_bound, design.upper_bound, design.certified)
-        return cls(epsilon, eta, *ends, **told)
+            columns |= _pair_values(design.utility, epsilon, eta)
+        summary = (design.value, design.lower_bound, design.upper_bound, design.certified)
+        return cls(epsilon, eta, *summary, **columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,48 +93,50 @@ class Frontier(Rows[FrontierRow], Pictured):
         return tuple(self.rows[0].baselines) if self.rows else ()
 
     def column(self, name: str) -> Array:
-        """A column as a float64 array, shape (rows,); NaN where its value is None."""
-        known = (*_FIELDS, *self.names)
-        if name not in known:
-            raise invalid("column", f"one of {', '.join(known)}", name)
+        """Return a column as a float64 array, shape (rows,); NaN where its value is None."""
+        names = (*_FIELDS, *self.names)
+        if name not in names:
+            raise invalid("column", f"one of {', '.join(names)}", name)
         values = [row.baselines[name] if name in self.names else getattr(row, name) for row in self.rows]
         return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
     def gap(self, name: str) -> Array:
-        """The gap 1 - column / optimum, shape (rows,): negative for an upper bound, 0 where the optimum is 0.
+        """Return the gap 1 - column / optimum, shape (rows,): negative for an upper bound, 0 where the optimum is 0.
 
-        For an error, of which less is better, it is 1 - optimum / column: negative for a lower bound.
+        For an error (less is better), it is 1 - optimum / column: negative for a lower bound.
         """
-        part, whole = self.column(name), self.column("optimum")
+        smaller, larger = self.column(name), self.column("optimum")
         if self.utility.error:
-            part, whole = whole, part
-        return np.asarray(1 - np.divide(part, whole, out=np.ones_like(part), where=(whole > 0) | np.isnan(whole)))
+            smaller, larger = larger, smaller
+        return np.asarray(
+            1 - np.divide(smaller, larger, out=np.ones_like(smaller), where=(larger > 0) | np.isnan(larger))
+        )
 
     def _columns(self) -> dict[str, list[Any]]:
         table = super()._columns()
         del table["upper_bound" if self.utility.error else "lower_bound"]  # the optimum itself
         del table["baselines"]
-        compared = (*BASELINES, *BOUNDS)
-        shown = [name for name in compared if any(value is not None for value in table[name])] + list(self.names)
+        comparisons = (*BASELINES, *BOUNDS)
+        gap_names = [name for name in comparisons if any(value is not None for value in table[name])] + list(self.names)
         table |= {name: [row.baselines[name] for row in self.rows] for name in self.names}
-        return table | {f"gap_{name}": self.gap(name).tolist() for name in shown}
+        return table | {f"gap_{name}": self.gap(name).tolist() for name in gap_names}
 
     def _title(self) -> str:
         return f"Frontier of {self.utility.name}"
 
     def __repr__(self) -> str:
-        known = [(head, self.gap(name)) for head, name in zip(_HEADS, BASELINES, strict=True) if self._has(name)]
-        known += [(name, self.gap(name)) for name in self.names]
-        told = "; what each mechanism loses" if known else ""
-        heads = ["epsilon", "eta", "optimum", *(head for head, _ in known)]
+        gaps = [(head, self.gap(name)) for head, name in zip(_HEADS, BASELINES, strict=True) if self._has(name)]
+        gaps += [(name, self.gap(name)) for name in self.names]
+        suffix = "; what each mechanism loses" if gaps else ""
+        heads = ["epsilon", "eta", "optimum", *(head for head, _ in gaps)]
         widths = [max(10, 2 + len(head)) for head in heads]
         lines = []
         for i, row in enumerate(self.rows):
             # Adding zero turns a loss of -0.0 % into 0.0 %.
-            losses = ["" if math.isnan(gap[i]) else f"{round(gap[i], 4) + 0.0:.1%}" for _, gap in known]
+            losses = ["" if math.isnan(gap[i]) else f"{round(gap[i], 4) + 0.0:.1%}" for _, gap in gaps]
             cells = [*(f"{value:.4g}" for value in (row.epsilon, row.eta, row.optimum)), *losses]
             lines.append("".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)))
-        title = f"Frontier of {self.utility!r}{told}"
+        title = f"Frontier of {self.utility!r}{suffix}"
         return table_text([title, "".join(head.rjust(width) for head, width in zip(heads, widths, strict=True))], lines)
 
     def _has(self, name: str) -> bool:
@@ -146,8 +148,8 @@ _FIELDS = tuple(one.name for one in fields(FrontierRow) if one.name != "baseline
 
 Factory: TypeAlias = Utility | Callable[[float, float], Utility]
 
-CHAIN = 8
-"""How many caps eta of one epsilon make a part; within it, the multipliers of one design help to prove the next."""
+CAPS_PER_PART = 8
+"""The number of caps eta of one epsilon in a part; within it, the multipliers of one design help to prove the next."""
 
 
 def frontier(
@@ -155,33 +157,33 @@ def frontier(
     epsilons: Iterable[float] | float,
     etas: Iterable[float] | float,
     *,
-    baselines: Baselines = NONE,
+    baselines: Baselines = NO_BASELINES,
     each: Callable[[FrontierRow], object] | None = None,
     jobs: int = 1,
     resume: PathLike | None = None,
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> Frontier:
-    """Design the optimal channel at every (epsilon, eta), beside textbook mechanisms and bounds where they apply.
+    """Design the optimal channel at every (epsilon, eta), with textbook mechanisms and bounds where they apply.
 
     Parameters
     ----------
     utility : any utility that `optimal_channel` takes, or a function from (epsilon, eta) to one.
     epsilons : limits of local differential privacy, in nats; one number or several. etas : limits of total variation,
         in [0, 1], one or several; a value above tanh(epsilon/2) limits nothing. For other constraints, use `sweep`.
-    baselines : mechanisms of your own by name, for the table and the picture: a function from epsilon, or from epsilon
-        and eta, to a channel, or one channel for all points. Each is measured at each point. What does not know eta is
-        erased until it is within eta, as the textbook's are. A channel for all points is compared where it is within
-        epsilon, and None elsewhere.
+    baselines : custom mechanisms by name, for the table and the picture: a function from epsilon, or from epsilon
+        and eta, to a channel, or one channel for all points. Each is measured at each point. A mechanism without an
+        argument eta is erased until it is within eta, as the textbook's are. A channel for all points is compared where
+        it is within epsilon, and None elsewhere.
     each : a function that is called with every row, when the part of the grid that contains it is finished.
     jobs : the number of processes on this machine, or -1 for one on each core. They are joblib's, so that within
         ``joblib.parallel_config("dask")`` the workers of a cluster take their place. The rows do not depend on it.
-    resume : a folder, created if it does not exist, in which every finished part (a few points) is kept. After an
+    resume : a folder, created if it does not exist, that stores every finished part (a few points). After an
         interruption, the same call continues from there, and gives the same rows as without the interruption.
-    time_limit : seconds for each design, not for all of them: a row whose time ends is what was known by then. It is
-        part of the problem that a folder is of.
-    progress : True shows a bar on standard error; a function is called with the share in [0, 1] that is done, and what
-        it raises ends the work.
+    time_limit : seconds for each design, not for all of them: a row whose time ends holds the results so far. It is
+        part of the problem that a folder belongs to.
+    progress : True shows a bar on standard error; a function is called with the fraction in [0, 1] that is done, and
+        an exception from it ends the work.
 
     Raises `InvalidInput` for an empty grid, for something that is not a utility, for a baseline that is measured beyond
     the epsilon, or the eta, that it was called with, and for a folder of another problem.
@@ -200,60 +202,67 @@ def frontier(
     """
     if callable(epsilons):
         raise invalid("epsilons", "numbers (sweep takes a family of constraints)", epsilons)
-    listed = [positive_epsilon(epsilon) for epsilon in one_or_several(epsilons, "epsilons")]
+    epsilon_values = [positive_epsilon(epsilon) for epsilon in one_or_several(epsilons, "epsilons")]
     caps = [unit_interval(eta, "eta") for eta in one_or_several(etas, "etas")]
-    if not listed or not caps:
+    if not epsilon_values or not caps:
         raise invalid("frontier", "at least one epsilon and one eta", "none")
     parts = [
-        tuple((posed_utility(utility, epsilon, eta), epsilon, eta) for eta in caps[start : start + CHAIN])
-        for epsilon in listed
-        for start in range(0, len(caps), CHAIN)
+        tuple((utility_at(utility, epsilon, eta), epsilon, eta) for eta in caps[start : start + CAPS_PER_PART])
+        for epsilon in epsilon_values
+        for start in range(0, len(caps), CAPS_PER_PART)
     ]
-    own = checked_baselines(baselines, _FIELDS)
+    mechanisms = check_baselines(baselines, _FIELDS)
     values: dict[Any, Values] = {
-        (id(posed), epsilon, eta): MappingProxyType(
-            {name: at_point(name, mechanism, epsilon, eta, posed) for name, mechanism in own.items()}
+        (id(point_utility), epsilon, eta): MappingProxyType(
+            {
+                name: value_at_point(name, mechanism, epsilon, eta, point_utility)
+                for name, mechanism in mechanisms.items()
+            }
         )
         for part in parts
-        for posed, epsilon, eta in part
+        for point_utility, epsilon, eta in part
     }
-    applied(values.values(), own)
+    require_use(values.values(), mechanisms)
 
-    def compared(part: Part, position: int, row: FrontierRow) -> FrontierRow:
-        posed, epsilon, eta = part[position]
-        return replace(row, baselines=values[id(posed), epsilon, eta])
+    def add_baselines(part: Part, position: int, row: FrontierRow) -> FrontierRow:
+        point_utility, epsilon, eta = part[position]
+        return replace(row, baselines=values[id(point_utility), epsilon, eta])
 
-    rows = run(Work(parts, _chain, _unpack, len, compared), each, jobs, resume, progress, time_limit)
+    rows = run(Work(parts, _design_part, _row_from_json, len, add_baselines), each, jobs, resume, progress, time_limit)
     return Frontier(rows, parts[0][0][0])
 
 
 Part: TypeAlias = tuple[tuple[Utility, float, float], ...]
 
 
-def _chain(part: Part, time_limit: float | None, progress: Callable[[float], object]) -> list[FrontierRow]:
+def _design_part(part: Part, time_limit: float | None, progress: Callable[[float], object]) -> list[FrontierRow]:
     """The rows of a part. Each design is proved by the multipliers of the design before it, if these suffice."""
     rows: list[FrontierRow] = []
-    near: Design | None = None
-    pure: dict[int, float | None] = {}
+    design: Design | None = None
+    optima_without_cap: dict[int, float | None] = {}
     for position, (utility, epsilon, eta) in enumerate(part):
 
-        def told(share: float, position: int = position) -> None:
+        def report_progress(share: float, position: int = position) -> None:
             progress((position + share) / len(part))
 
-        if id(utility) not in pure:
-            pure[id(utility)] = None
+        if id(utility) not in optima_without_cap:
+            optima_without_cap[id(utility)] = None
             if isinstance(utility, ColumnUtility):
-                alone = LocalDP(epsilon)
-                alone_design = optimal_channel(utility, alone, certify=False, time_limit=time_limit, progress=told)
-                pure[id(utility)] = alone_design.value
-        known = near if near is not None and near.utility is utility and isinstance(utility, Divergence) else None
+                constraint = LocalDP(epsilon)
+                uncapped = optimal_channel(
+                    utility, constraint, certify=False, time_limit=time_limit, progress=report_progress
+                )
+                optima_without_cap[id(utility)] = uncapped.value
+        neighbor = (
+            design if design is not None and design.utility is utility and isinstance(utility, Divergence) else None
+        )
         limits = [LocalDP(epsilon), TotalVariation(eta)]
-        near = optimal_channel(utility, limits, neighbor=known, time_limit=time_limit, progress=told)
-        rows.append(FrontierRow.of_design(near, epsilon, eta, pure[id(utility)]))
+        design = optimal_channel(utility, limits, neighbor=neighbor, time_limit=time_limit, progress=report_progress)
+        rows.append(FrontierRow.of_design(design, epsilon, eta, optima_without_cap[id(utility)]))
     return rows
 
 
-def _unpack(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
+def _row_from_json(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
     if set(saved) != set(_FIELDS):
         raise invalid("row", "the columns of a frontier", Phrase("others"))
     optional = (*BASELINES, *BOUNDS)
@@ -268,22 +277,22 @@ def _unpack(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
     return row
 
 
-def _response(utility: ColumnUtility, epsilon: float, eta: float) -> float | None:
+def _erased_response(utility: ColumnUtility, epsilon: float, eta: float) -> float | None:
     """The value of randomized response that is erased until it is eta-TV; erasing multiplies a sum over reports."""
     if utility.continuous:
         return None
     k = utility.size
-    shared = math.expm1(epsilon) / (math.exp(epsilon) + k - 1)
-    return utility.value(randomized_response(k, epsilon)) * min(1.0, eta / shared)
+    variation = math.expm1(epsilon) / (math.exp(epsilon) + k - 1)
+    return utility.value(randomized_response(k, epsilon)) * min(1.0, eta / variation)
 
 
-def _of_pair(utility: Divergence, epsilon: float, eta: float) -> dict[str, float | None]:
+def _pair_values(utility: Divergence, epsilon: float, eta: float) -> dict[str, float | None]:
     """The values that exist only for one pair of finite hypotheses."""
     p0, p1, cap = utility.p0, utility.p1, min(eta, math.tanh(epsilon / 2))
-    relative = any(utility.f is f for f in (KL, REVERSE_KL, JEFFREYS))
+    is_relative_entropy = any(utility.f is f for f in (KL, REVERSE_KL, JEFFREYS))
     return {
         "binary_with_erasure": utility.value(binary_with_erasure(p0, p1, epsilon, eta)),
         "tv_bound": ghazi_issa_total_variation(p0, p1, cap) if utility.f is TOTAL_VARIATION else None,
-        "thm6": duchi_jordan_wainwright(p0, p1, epsilon) if relative else None,
-        "thm7": ghazi_issa(p0, p1, epsilon, eta) if relative else None,
+        "thm6": duchi_jordan_wainwright(p0, p1, epsilon) if is_relative_entropy else None,
+        "thm7": ghazi_issa(p0, p1, epsilon, eta) if is_relative_entropy else None,
     }

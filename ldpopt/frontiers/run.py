@@ -34,10 +34,10 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def results(
+def unordered_results(
     function: Callable[[Task], Result], tasks: Sequence[tuple[int, Task]], jobs: int
 ) -> Generator[tuple[int, Result], None, None]:
-    """(number, function(task)) for numbered tasks, in the order in which they are finished.
+    """Yield (number, function(task)) for numbered tasks, in the order of completion.
 
     jobs : the number of joblib's workers; -1 for one on each core. When the caller stops or a task fails, waiting work
     is cancelled.
@@ -49,7 +49,7 @@ def results(
         from joblib import Parallel, delayed
 
         pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
-        numbered = pool(delayed(_numbered)(function, number, task) for number, task in tasks)
+        numbered = pool(delayed(_call_numbered)(function, number, task) for number, task in tasks)
         try:
             # By calls of `next`: `yield from numbered` would close the pool outside of the block that catches warnings.
             yield from iter(numbered.__next__, None)
@@ -59,20 +59,20 @@ def results(
                 numbered.close()
 
 
-def checked_jobs(jobs: Any) -> int:
+def check_jobs(jobs: Any) -> int:
     """Return `jobs` after a check. Raises `InvalidInput` for anything but a number of workers or -1."""
     return jobs if jobs == -1 else positive_integer(jobs, "jobs")
 
 
-def _numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:
+def _call_numbered(function: Callable[[Task], Result], number: int, task: Task) -> tuple[int, Result]:
     return number, function(task)
 
 
 _PROBES = np.concatenate([np.geomspace(1e-6, 1e6, 49), [1.0]])
 
 
-def fingerprint(*asked: Any) -> str:
-    """The SHA-256 of values of any kind, as 64 hexadecimal digits.
+def fingerprint(*values: Any) -> str:
+    """Compute the SHA-256 of values of any type, as 64 hexadecimal digits.
 
     It depends on the bits of numbers and arrays, on the type and the fields of dataclasses and other objects, on the
     nodes and edges of graphs, on the values of divergences, and on the code and the enclosed variables of functions.
@@ -82,16 +82,16 @@ def fingerprint(*asked: Any) -> str:
     True
     """
     digest = sha256()
-    for piece in _pieces(asked, ()):
+    for piece in _pieces(values, ()):
         digest.update(len(piece).to_bytes(8, "big") + piece)
     return digest.hexdigest()
 
 
-def _pieces(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
-    """The parts of a value, depth first. `above` holds the ids of the values that contain it, so that cycles end."""
-    parts = [] if id(value) in above else list(_parts(value))
+def _pieces(value: Any, ancestors: tuple[int, ...]) -> Iterator[bytes]:
+    """The parts of a value, depth first. `ancestors` holds the ids of the values that contain it, to end cycles."""
+    parts = [] if id(value) in ancestors else list(_parts(value))
     yield f"{type(value).__qualname__} of {len(parts)}".encode()
-    inner = (*above, id(value))
+    inner = (*ancestors, id(value))
     for part in parts:
         if isinstance(part, bytes):
             yield part
@@ -120,7 +120,9 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, type):
         yield from (value.__module__, value.__qualname__)
         if not value.__module__.startswith("ldpopt."):
-            yield from (own for _, own in sorted(vars(value).items()) if isinstance(own, types.FunctionType))
+            yield from (
+                attribute for _, attribute in sorted(vars(value).items()) if isinstance(attribute, types.FunctionType)
+            )
     elif isinstance(value, types.CodeType):
         yield from (value.co_code, value.co_names, value.co_consts)
     elif isinstance(value, types.FunctionType):
@@ -163,7 +165,7 @@ class Checkpoint:
     problem: str
 
     def load(self, number: int) -> Any:
-        """The saved rows of a part, or None if it is not finished."""
+        """Load the saved rows of a part, or None if it is not finished."""
         path = self.part(number)
         if not path.exists():
             return None
@@ -177,18 +179,18 @@ class Checkpoint:
         write_text(self.part(number), strict.json_text({"problem": self.problem, "rows": rows}), force=True)
 
     def part(self, number: int) -> Path:
-        """The file of a part."""
+        """Return the path of a part's file."""
         return self.folder / f"part-{number:06d}.json"
 
 
 @contextmanager
 def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
-    """The folder at `path`, created if it does not exist, and locked for this process.
+    """Open the folder at `path`, created if it does not exist, and lock it for this process.
 
     Raises `InvalidInput` for a folder that belongs to another problem, is in use, or holds other files.
     """
     folder = Path(path)
-    own = folder / PROBLEM
+    problem_file = folder / PROBLEM
     with ExitStack() as stack:
         try:
             folder.mkdir(exist_ok=True)
@@ -196,18 +198,18 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
         except OSError as error:
             reason = Phrase((error.strerror or type(error).__name__).lower())
             raise invalid(str(folder), "a folder, or a place for a new one", reason) from None
-        for left in folder.glob(UNFINISHED):
-            left.unlink(missing_ok=True)
-        if not own.exists():
+        for unfinished in folder.glob(UNFINISHED):
+            unfinished.unlink(missing_ok=True)
+        if not problem_file.exists():
             if any(path.name != LOCK for path in folder.iterdir()):
                 raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
-            write_text(own, strict.json_text({"format": FORMAT, "problem": problem}))
-        begun = strict.json_value(read_text(own), str(own))
-        if not isinstance(begun, dict) or begun.get("format") != FORMAT:
-            raise invalid(str(own), "what a frontier began with", Phrase("something else"))
-        if begun.get("problem") != problem:
+            write_text(problem_file, strict.json_text({"format": FORMAT, "problem": problem}))
+        header = strict.json_value(read_text(problem_file), str(problem_file))
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise invalid(str(problem_file), "the header of a frontier", Phrase("something else"))
+        if header.get("problem") != problem:
             same = "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)"
-            other = f"one of another problem ({str(begun.get('problem'))[:12]}, now {problem[:12]})"
+            other = f"one of another problem ({str(header.get('problem'))[:12]}, now {problem[:12]})"
             raise invalid(str(folder), same, Phrase(other))
         yield Checkpoint(folder, problem)
 
@@ -222,15 +224,15 @@ class Work(Generic[Part, Row]):
 
     compute : gives the rows of a part, from the part, the seconds for each design (None for no limit), and a function
     to call with the share of the part that is done. unpack : turns a row of JSON values back, for a part and the row's
-    place in it; `row_to_json` made them. size : the number of rows of a part. beside : gives the row with what is
-    known beside its design, for a part and the row's place in it; it is neither saved nor computed by workers.
+    place in it; `row_to_json` made them. size : the number of rows of a part. annotate : adds to a row the values that
+    are known besides its design, for a part and the row's place in it; it is neither saved nor computed by workers.
     """
 
     parts: Sequence[Part]
     compute: Callable[..., list[Row]]
     unpack: Callable[[Part, int, Any], Row]
     size: Callable[[Part], int]
-    beside: Callable[[Part, int, Row], Row] = lambda _part, _position, row: row
+    annotate: Callable[[Part, int, Row], Row] = lambda _part, _position, row: row
 
 
 def run(
@@ -241,25 +243,28 @@ def run(
     progress: Progress,
     time_limit: float | None,
 ) -> tuple[Row, ...]:
-    """The rows of all parts, in order. With `resume`, every finished part is saved before waiting for the next."""
-    jobs = checked_jobs(jobs)
+    """Compute the rows of all parts, in order.
+
+    With `resume`, every finished part is saved before waiting for the next.
+    """
+    jobs = check_jobs(jobs)
     checked(time_limit)
-    done: dict[int, list[Row]] = {}
-    asked = (work.parts,) if time_limit is None else (work.parts, float(time_limit))
-    opened = nullcontext() if resume is None else checkpoint(resume, fingerprint(__version__, *asked))
+    rows_by_part: dict[int, list[Row]] = {}
+    problem = (work.parts,) if time_limit is None else (work.parts, float(time_limit))
+    opening = nullcontext() if resume is None else checkpoint(resume, fingerprint(__version__, *problem))
     points = sum(map(work.size, work.parts))
-    with opened as folder, watched(None, progress, "designing") as deadline:
+    with opening as folder, watched(None, progress, "designing") as deadline:
 
-        def told(more: float = 0.0) -> None:
-            deadline.tell((sum(map(len, done.values())) + more) / points)
+        def report_progress(fraction: float = 0.0) -> None:
+            deadline.tell((sum(map(len, rows_by_part.values())) + fraction) / points)
 
-        def here(part: Part) -> list[Row]:
-            return work.compute(part, time_limit, lambda share: told(share * work.size(part)))
+        def compute_here(part: Part) -> list[Row]:
+            return work.compute(part, time_limit, lambda share: report_progress(share * work.size(part)))
 
         def finish(number: int, rows: list[Row]) -> None:
-            rows = [work.beside(work.parts[number], position, row) for position, row in enumerate(rows)]
-            done[number] = rows
-            told()
+            rows = [work.annotate(work.parts[number], position, row) for position, row in enumerate(rows)]
+            rows_by_part[number] = rows
+            report_progress()
             for row in rows:
                 if each is not None:
                     each(row)
@@ -268,19 +273,23 @@ def run(
             for number, part in enumerate(work.parts):
                 saved = folder.load(number)
                 if saved is not None:
-                    finish(number, _unpacked(work, part, saved, folder.part(number)))
-        left = [(number, part) for number, part in enumerate(work.parts) if number not in done]
-        away = jobs != 1 and len(left) > 1
-        compute = functools.partial(work.compute, time_limit=time_limit, progress=_nobody) if away else here
-        with closing(results(compute, left, jobs)) as computed:
+                    finish(number, _load_rows(work, part, saved, folder.part(number)))
+        remaining = [(number, part) for number, part in enumerate(work.parts) if number not in rows_by_part]
+        parallel = jobs != 1 and len(remaining) > 1
+        compute = (
+            functools.partial(work.compute, time_limit=time_limit, progress=_ignore_progress)
+            if parallel
+            else compute_here
+        )
+        with closing(unordered_results(compute, remaining, jobs)) as computed:
             for number, rows in computed:
                 if folder is not None:
                     folder.save(number, [row_to_json(row) for row in rows])
                 finish(number, rows)
-    return tuple(row for number in sorted(done) for row in done[number])
+    return tuple(row for number in sorted(rows_by_part) for row in rows_by_part[number])
 
 
-def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list[Row]:
+def _load_rows(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list[Row]:
     expected = "finished rows of this frontier (without the file, they are computed again)"
     if not isinstance(saved, list) or len(saved) != work.size(part) or not all(isinstance(row, dict) for row in saved):
         raise invalid(str(path), expected, Phrase("something else"))
@@ -290,16 +299,19 @@ def _unpacked(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 
 
-def _nobody(share: float) -> None:
-    """Whom the work of another process tells."""
+def _ignore_progress(share: float) -> None:
+    """Ignore the progress of a part that another process computes."""
 
 
 def row_to_json(row: Any) -> dict[str, Any]:
-    """The fields of a row as strict JSON values: inf, -inf and nan become text, channels their own form."""
-    return {field.name: _to_json(getattr(row, field.name)) for field in fields(row) if field.name not in DERIVED}
+    """Return the fields of a row as strict JSON values.
+
+    The values inf, -inf and nan become text; channels have their JSON form.
+    """
+    return {field.name: _to_json(getattr(row, field.name)) for field in fields(row) if field.name not in DERIVED_FIELDS}
 
 
-DERIVED = ("parameter", "guarantees", "baselines")
+DERIVED_FIELDS = ("parameter", "guarantees", "baselines")
 """Fields of rows that are known from the problem, or measured again."""
 
 
@@ -310,19 +322,19 @@ def _to_json(value: Any) -> Any:
 
 
 def number_from_json(value: Any) -> float:
-    """The number that `row_to_json` wrote. Raises `InvalidInput` for nan and anything else."""
+    """Read the number that `row_to_json` wrote. Raises `InvalidInput` for nan and anything else."""
     return float(value) if value in ("inf", "-inf") else number(value, "number")
 
 
-def posed_utility(utility: Any, *point: Any) -> Utility:
-    """A utility, or the one that a function gives for a point."""
-    posed = utility(*point) if callable(utility) and not isinstance(utility, Utility) else utility
-    if not isinstance(posed, Utility):
-        raise invalid("utility", "a utility such as Divergence or MutualInformation", Phrase(type(posed).__name__))
-    return posed
+def utility_at(utility: Any, *point: Any) -> Utility:
+    """Return a utility, or the one that a function gives for a point."""
+    value = utility(*point) if callable(utility) and not isinstance(utility, Utility) else utility
+    if not isinstance(value, Utility):
+        raise invalid("utility", "a utility such as Divergence or MutualInformation", Phrase(type(value).__name__))
+    return value
 
 
 def table_text(head: list[str], lines: list[str]) -> str:
-    """The lines of a table below its head, at most thirty."""
-    more = [f"... {len(lines) - 30} more rows"] if len(lines) > 30 else []
-    return "\n".join([*head, *lines[:30], *more])
+    """Format a table: its head, and at most thirty of its lines."""
+    omission = [f"... {len(lines) - 30} more rows"] if len(lines) > 30 else []
+    return "\n".join([*head, *lines[:30], *omission])

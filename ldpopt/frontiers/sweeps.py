@@ -19,8 +19,8 @@ from ldpopt.design.utilities.base import Utility
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import PathLike
-from ldpopt.frontiers.baselines import NONE, Baselines, Values, applied, at_parameter, checked_baselines
-from ldpopt.frontiers.run import Work, number_from_json, posed_utility, run, table_text
+from ldpopt.frontiers.baselines import NO_BASELINES, Baselines, Values, check_baselines, require_use, value_at_parameter
+from ldpopt.frontiers.run import Work, number_from_json, run, table_text, utility_at
 from ldpopt.privacy import Guarantee
 from ldpopt.values.deadline import Progress
 from ldpopt.values.distribution import Array, number, one_or_several
@@ -34,7 +34,7 @@ Family: TypeAlias = Callable[[Any], Constraint | Iterable[Constraint]]
 class SweepRow(Result):
     """The optimum at one parameter, with the fields of its `Design` except the certificate.
 
-    parameter : the value with which the family was called.
+    parameter : the argument of the family.
     value : the utility, or the error, of the channel.
     lower_bound, upper_bound : the optimum lies between them. One is the value itself; the other is infinite if nothing
         is proved.
@@ -57,8 +57,8 @@ class SweepRow(Result):
     baselines: Values = field(default_factory=lambda: MappingProxyType({}))
 
     def __repr__(self) -> str:
-        proved = "certified" if self.certified else "not certified"
-        return f"SweepRow(parameter {cell_text(self.parameter)}, value {self.value:.9g}, {proved})"
+        status = "certified" if self.certified else "not certified"
+        return f"SweepRow(parameter {cell_text(self.parameter)}, value {self.value:.9g}, {status})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ class Sweep(Rows[SweepRow], Pictured):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters with which the family was called."""
+        """The arguments of the calls of the family."""
         return tuple(row.parameter for row in self.rows)
 
     @property
@@ -89,7 +89,7 @@ class Sweep(Rows[SweepRow], Pictured):
         return tuple(self.rows[0].baselines) if self.rows else ()
 
     def baseline(self, name: str) -> Array:
-        """The values of one of a user's own mechanisms, shape (rows,); NaN where it is not within the constraints."""
+        """Return the values of one custom mechanism, shape (rows,); NaN where it is not within the constraints."""
         if name not in self.names:
             raise invalid("baseline", f"one of {', '.join(self.names) or 'none'}", name)
         return np.array([math.nan if row.baselines[name] is None else row.baselines[name] for row in self.rows])
@@ -111,7 +111,7 @@ class Sweep(Rows[SweepRow], Pictured):
 
     @property
     def certified(self) -> bool:
-        """Whether every row is certified."""
+        """True if every row is certified."""
         return all(row.certified for row in self.rows)
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -130,18 +130,18 @@ class Sweep(Rows[SweepRow], Pictured):
         return f"Sweep of {self.utility.name}, {len(self)} designs"
 
     def __repr__(self) -> str:
-        own = [(name, max(14, 2 + len(name))) for name in self.names]
-        heads = f"{'parameter':>18}{'value':>14}{'gap':>10}  certified" + "".join(
-            name.rjust(wide) for name, wide in own
+        columns = [(name, max(14, 2 + len(name))) for name in self.names]
+        header = f"{'parameter':>18}{'value':>14}{'gap':>10}  certified" + "".join(
+            name.rjust(width) for name, width in columns
         )
         lines = [
             f"{cell_text(row.parameter):>18}{row.value:>14.7g}{row.relative_gap:>10.2g}  "
             + f"{('no', 'yes')[row.certified]:9}"
-            + "".join(_cell(row.baselines[name]).rjust(wide) for name, wide in own)
+            + "".join(_cell(row.baselines[name]).rjust(width) for name, width in columns)
             for row in self.rows
         ]
         lines = [line.rstrip() for line in lines]
-        return table_text([self._title(), heads], lines)
+        return table_text([self._title(), header], lines)
 
 
 _FIELDS = tuple(one.name for one in fields(SweepRow) if one.name != "baselines")
@@ -166,7 +166,7 @@ def sweep(
     family: Family,
     parameters: Iterable[Parameter],
     *,
-    baselines: Baselines = NONE,
+    baselines: Baselines = NO_BASELINES,
     each: Callable[[SweepRow], object] | None = None,
     method: Method | None = None,
     jobs: int = 1,
@@ -181,7 +181,7 @@ def sweep(
     utility : any utility that `optimal_channel` takes, or a function from the parameter to one.
     family : a function from a parameter to a constraint or a list of them, such as `LocalDP`.
     parameters : numbers, or tuples of numbers. method : as for `optimal_channel`.
-    baselines : mechanisms of your own by name, for the table and the picture: a function from the parameter to a
+    baselines : custom mechanisms by name, for the table and the picture: a function from the parameter to a
         channel that is within the family's constraints, or one channel for all parameters, compared where it is.
     each, jobs, resume, time_limit, progress : as for `frontier`.
 
@@ -197,31 +197,33 @@ def sweep(
     if not callable(family):
         raise invalid("family", "a function from a parameter to constraints (frontier takes epsilons and etas)", family)
     points = []
-    for given in one_or_several(parameters, "parameters"):
-        several = given if isinstance(given, tuple) else (given,)
-        numbers = tuple(number(value, "parameter", "a finite number, or a tuple of them") for value in several)
-        parameter = numbers if isinstance(given, tuple) else numbers[0]
-        posed = posed_utility(utility, parameter)
-        points.append(Point(posed, parameter, constraint_tuple(family(parameter)), method))
+    for entry in one_or_several(parameters, "parameters"):
+        entries = entry if isinstance(entry, tuple) else (entry,)
+        numbers = tuple(number(value, "parameter", "a finite number, or a tuple of them") for value in entries)
+        parameter = numbers if isinstance(entry, tuple) else numbers[0]
+        point_utility = utility_at(utility, parameter)
+        points.append(Point(point_utility, parameter, constraint_tuple(family(parameter)), method))
     if not points:
         raise invalid("sweep", "at least one parameter", "none")
-    own = checked_baselines(baselines, (*_FIELDS, "outputs"))
+    mechanisms = check_baselines(baselines, (*_FIELDS, "outputs"))
     values = [
         MappingProxyType(
             {
-                name: at_parameter(name, mechanism, at.parameter, at.constraints, at.utility)
-                for name, mechanism in own.items()
+                name: value_at_parameter(name, mechanism, problem.parameter, problem.constraints, problem.utility)
+                for name, mechanism in mechanisms.items()
             }
         )
-        for at in points
+        for problem in points
     ]
-    applied(values, own)
-    known = {id(at): row for at, row in zip(points, values, strict=True)}
+    require_use(values, mechanisms)
+    values_by_point = {id(problem): row for problem, row in zip(points, values, strict=True)}
 
-    def compared(point: Point, _: int, row: SweepRow) -> SweepRow:
-        return replace(row, baselines=known[id(point)])
+    def add_baselines(point: Point, _: int, row: SweepRow) -> SweepRow:
+        return replace(row, baselines=values_by_point[id(point)])
 
-    rows = run(Work(points, _design, _unpack, lambda _: 1, compared), each, jobs, resume, progress, time_limit)
+    rows = run(
+        Work(points, _design, _row_from_json, lambda _: 1, add_baselines), each, jobs, resume, progress, time_limit
+    )
     return Sweep(rows, points[0].utility)
 
 
@@ -234,17 +236,17 @@ def _design(point: Point, time_limit: float | None, progress: Callable[[float], 
     return [SweepRow(point.parameter, *fields, design.channel, design.guarantees)]
 
 
-def _unpack(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
+def _row_from_json(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
     """The saved row. The guarantees of the channel are measured again instead of being read."""
     names = ("value", "lower_bound", "upper_bound", "relative_gap")
-    value, below, above, gap = (number_from_json(saved[name]) for name in names)
+    value, lower, upper, gap = (number_from_json(saved[name]) for name in names)
     channel = Channel.from_json(strict.json_text(saved["channel"]))
     size = None if getattr(point.utility, "continuous", False) else getattr(point.utility, "size", None)
     if size is not None and channel.shape[0] != size:
         raise invalid("channel", f"{size} inputs", channel.shape[0])
-    told = (saved["certified"] is True, str(saved["method"]), str(saved["note"]))
+    details = (saved["certified"] is True, str(saved["method"]), str(saved["note"]))
     guarantees = stated_guarantees(channel, point.constraints)
     for constraint, guarantee in zip(point.constraints, guarantees, strict=True):
         if not guarantee.value <= constraint.bound:
             raise invalid("channel", f"one that meets {constraint!r}", Phrase(f"{guarantee}"))
-    return SweepRow(point.parameter, value, below, above, gap, *told, channel, guarantees)
+    return SweepRow(point.parameter, value, lower, upper, gap, *details, channel, guarantees)

@@ -17,10 +17,9 @@ from ldpopt.plots.figure import (
     SECOND_COLOR,
     Axes,
     axes_or_new,
-    draw_bar,
-    fit_column,
+    draw_colorbar,
+    fit_labels,
     inches_of,
-    ink,
     label_axes,
     label_text,
     legend_above,
@@ -28,7 +27,8 @@ from ldpopt.plots.figure import (
     panels,
     picture,
     positive_width,
-    rows_written,
+    row_labels,
+    text_color,
 )
 from ldpopt.values.distribution import Array
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ldpopt.design import Design, Divergence, Structures
 
 
-LABELLED = 60
+MAX_LABELS = 60
 """More rows or columns than this are numbered instead of labelled one by one."""
 
 
@@ -58,7 +58,7 @@ def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] |
         if sorted(order) != list(range(k)):
             raise invalid("order", f"each position from 0 to {k - 1} once", Phrase("others"))
         channel = Channel(channel.matrix[list(order)], [channel.inputs[x] for x in order], channel.outputs)
-    _, inch = rows_written(channel.inputs)
+    _, inch = row_labels(channel.inputs)
     ax = axes_or_new(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(inch * k, 1.5), 12))
     return _draw_channel(channel, ax, rows=True)
 
@@ -69,18 +69,18 @@ def _draw_channel(channel: Channel, ax: Axes, rows: bool) -> Axes:
     image = ax.imshow(channel.matrix, cmap="Blues", vmin=0, vmax=channel.matrix.max(), aspect="auto")
     image.set_interpolation("nearest")
     columns = [label_text(label) for label in channel.outputs]
-    answers = rows_written(channel.inputs)[0] if rows else []
+    answers = row_labels(channel.inputs)[0] if rows else []
     for axis, labels in ((ax.xaxis, columns), (ax.yaxis, answers)):
-        if len(labels) <= LABELLED:
+        if len(labels) <= MAX_LABELS:
             axis.set_ticks(range(len(labels)), labels)
     ax.tick_params(length=0, labelsize=8 if k > 12 else 9)
     ax.set_xlabel("report")
     ax.set_ylabel("answer" if rows else "")
-    fit_column(ax, draw_bar(image, ax, "Pr(report | answer)"))
-    inches, letters = inches_of(ax)[0] / m, ax.get_xticklabels()
-    size = letters[0].get_fontsize() if letters else 9
-    wide = [0.009 * size * max(map(len, text.split("\n"))) for text in columns]
-    if m <= LABELLED and any(left + right > 2 * inches for left, right in pairwise(wide)):
+    fit_labels(ax, draw_colorbar(image, ax, "Pr(report | answer)"))
+    inches, tick_labels = inches_of(ax)[0] / m, ax.get_xticklabels()
+    size = tick_labels[0].get_fontsize() if tick_labels else 9
+    half_widths = [0.009 * size * max(map(len, text.split("\n"))) for text in columns]
+    if m <= MAX_LABELS and any(left + right > 2 * inches for left, right in pairwise(half_widths)):
         step = math.ceil(0.14 / inches)  # of the labels that there is room for
         ax.set_xticks(range(0, m, step), columns[::step])
         ax.tick_params(axis="x", labelrotation=40)
@@ -94,13 +94,13 @@ def _draw_channel(channel: Channel, ax: Axes, rows: bool) -> Axes:
 def _print_probabilities(ax: Axes, matrix: Array, image: Any) -> None:
     """Print the probabilities in the cells, with as many decimals as fit, or none of them."""
     k, m = matrix.shape
-    wide, high = inches_of(ax) / (m, k)
-    digits = next((digits for digits in (3, 2) if (digits + 2) * _DIGIT_WIDTH <= 0.95 * wide), None)
-    if digits is None or high < 0.1 or k > 30 or m > 12:
+    width, height = inches_of(ax) / (m, k)
+    digits = next((digits for digits in (3, 2) if (digits + 2) * _DIGIT_WIDTH <= 0.95 * width), None)
+    if digits is None or height < 0.1 or k > 30 or m > 12:
         return
     for (x, y), value in np.ndenumerate(matrix):
-        colour = ink(image.cmap(image.norm(value)))
-        size = 7.5 if high >= 0.13 else 6
+        colour = text_color(image.cmap(image.norm(value)))
+        size = 7.5 if height >= 0.13 else 6
         ax.text(y, x, _probability(value, digits), ha="center", va="center", fontsize=size, color=colour)
 
 
@@ -129,7 +129,7 @@ def blocks(
     channel : the channel with the blocks, k rows. names : the names of P0 and P1.
     ax : matplotlib axes; without them a new figure is made.
 
-    Answers of one block have the same distribution of reports, so a report cannot tell them apart. Returns the axes.
+    Answers of one block have the same distribution of reports, so a report cannot distinguish them. Returns the axes.
     Raises `InvalidInput` for another number of rows.
 
     >>> from ldpopt import Divergence
@@ -138,17 +138,17 @@ def blocks(
     >>> [text.get_text() for text in ax.texts]
     ['block 0\\nP0/P1 0.4 to 1', 'block 1\\nP0/P1 = 2.5']
     """
-    posed: Any = utility
-    if hasattr(posed, "channel"):
-        channel, posed = posed.channel if channel is None else channel, _on_answers(posed)
+    divergence: Any = utility
+    if hasattr(divergence, "channel"):
+        channel, divergence = divergence.channel if channel is None else channel, _finite_utility(divergence)
     if channel is None:
-        raise invalid("channel", "a channel beside a Divergence", Phrase("none"))
+        raise invalid("channel", "a channel in addition to a Divergence", Phrase("none"))
     channel = as_channel(channel)
-    if posed.continuous:
-        raise invalid("utility", "hypotheses on finitely many answers", posed)
-    if channel.shape[0] != len(posed.p0):
-        raise invalid("channel", f"{len(posed.p0)} rows, one for each answer", channel.shape[0])
-    p0, p1 = np.asarray(posed.p0), np.asarray(posed.p1)
+    if divergence.continuous:
+        raise invalid("utility", "hypotheses on finitely many answers", divergence)
+    if channel.shape[0] != len(divergence.p0):
+        raise invalid("channel", f"{len(divergence.p0)} rows, one for each answer", channel.shape[0])
+    p0, p1 = np.asarray(divergence.p0), np.asarray(divergence.p1)
     ratio, order = ratio_order(p0, p1)
     ratio, p0, p1, rows = ratio[order], p0[order], p1[order], channel.matrix[order]
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
@@ -157,24 +157,24 @@ def blocks(
     titles = ["P0", "P1"] if names is None else [f"P{index}: {label_text(label)}" for index, label in enumerate(names)]
     bars = ((p0, FIRST_COLOR, titles[0], -0.2), (p1, SECOND_COLOR, titles[1], 0.2))
     for mass, colour, name, shift in bars:
-        if k <= LABELLED:
+        if k <= MAX_LABELS:
             ax.barh(np.arange(k) + shift, mass, 0.4, color=colour, label=name)
         else:
             ax.stairs(mass, np.arange(k + 1) - 0.5, orientation="horizontal", color=colour, lw=0.8, label=name)
-    if k <= LABELLED:
-        ax.set_yticks(np.arange(k), rows_written([channel.inputs[x] for x in order])[0])
+    if k <= MAX_LABELS:
+        ax.set_yticks(np.arange(k), row_labels([channel.inputs[x] for x in order])[0])
     line = 0.16 * k / (ax.get_window_extent().height / ax.figure.dpi)  # as many answers as one line of text is high
-    free = -np.inf
+    last_baseline = -np.inf
     for number, (start, stop) in enumerate(zip(starts, [*starts[1:], k], strict=True)):
         ax.axhspan(start - 0.5, stop - 0.5, color="1.0" if number % 2 else "0.93", lw=0, zorder=0)
         if start:
             ax.axhline(start - 0.5, color="0.35", lw=0.9, ls=(0, (5, 3)))
         if len(starts) <= 24:
             lines = 1 if stop - start < 2.2 * line else 2
-            text = f"block {number}" + (" · " if lines == 1 else "\n") + _range(ratio[start:stop])
+            text = f"block {number}" + (" · " if lines == 1 else "\n") + _ratio_text(ratio[start:stop])
             # The text of a narrow block is moved to make room for the text above it.
-            middle = max((start + stop - 1) / 2, free + lines * line / 2)
-            free = middle + lines * line / 2
+            middle = max((start + stop - 1) / 2, last_baseline + lines * line / 2)
+            last_baseline = middle + lines * line / 2
             ax.text(1.01, middle, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
     ax.set(xlim=(0, 1.05 * float(max(p0.max(), p1.max()))), ylim=(k - 0.5, -0.5))
     ax.tick_params(axis="y", length=0, labelsize=8 if k > 12 else 9)
@@ -182,18 +182,20 @@ def blocks(
     return label_axes(ax, "probability of the answer", "answers, sorted by P0/P1")
 
 
-def _on_answers(design: Any) -> Any:
+def _finite_utility(design: Any) -> Any:
     """The utility of a design; of continuous hypotheses that were cut into cells, the one of its cells."""
-    posed = design.utility
-    if posed.continuous and design.edges is not None:
-        return Cells(posed.p0, posed.p1, design.edges).divergence(posed.f)
-    return posed
+    utility = design.utility
+    if utility.continuous and design.edges is not None:
+        return Cells(utility.p0, utility.p1, design.edges).divergence(utility.f)
+    return utility
 
 
 def design_picture(
     design: Design, names: tuple[str, str] | None = None, kind: str = "png", *, width: float | None = None
 ) -> bytes:
-    """Draw P0 and P1 with the design's blocks, beside its channel, as the bytes of a png, svg, pdf or pgf file.
+    """Draw P0 and P1 with the design's blocks next to its channel.
+
+    Returns the bytes of a png, svg, pdf or pgf file.
 
     names : the names of P0 and P1. kind : of the file. width : of the picture in inches; by default it grows with the
         number of reports. The answers are in the same order in both. Raises `InvalidInput` for another kind, and for a
@@ -209,16 +211,16 @@ def design_picture(
         widths *= positive_width(width) / widths.sum()
     left, right = panels(widths.tolist(), 1.3 + min(max(0.27 * k, 2.2), 12))
     blocks(design, ax=left, names=names)
-    posed = _on_answers(design)
-    _, order = ratio_order(np.asarray(posed.p0), np.asarray(posed.p1))
+    divergence = _finite_utility(design)
+    _, order = ratio_order(np.asarray(divergence.p0), np.asarray(divergence.p1))
     best = design.channel
     rows = Channel(best.matrix[order], [best.inputs[x] for x in order], best.outputs)
-    _draw_channel(rows, right, rows=False)  # they stand beside the rows of the blocks
+    _draw_channel(rows, right, rows=False)  # in line with the rows of the blocks
     return picture(left, kind)
 
 
 def ratio_order(p0: Array, p1: Array) -> tuple[Array, Any]:
-    """Return the likelihood ratios P0/P1 of k answers, and the order in which `blocks` draws them.
+    """Return the likelihood ratios P0/P1 of k answers, and the order of the answers in `blocks`.
 
     p0, p1 : distributions, shape (k,). A ratio is inf where only P1 is 0, and NaN where both are; those come last.
 
@@ -230,20 +232,20 @@ def ratio_order(p0: Array, p1: Array) -> tuple[Array, Any]:
     return ratio, np.argsort(np.where(np.isnan(ratio), np.inf, ratio), kind="stable")
 
 
-def _range(ratios: Array) -> str:
+def _ratio_text(ratios: Array) -> str:
     """The likelihood ratios of a block, as ``P0/P1 0.4 to 1``."""
-    known = ratios[~np.isnan(ratios)]
-    if not known.size:
+    finite_ratios = ratios[~np.isnan(ratios)]
+    if not finite_ratios.size:
         return "never occurs"
-    low, high = f"{known.min():.3g}", f"{known.max():.3g}"
+    low, high = f"{finite_ratios.min():.3g}", f"{finite_ratios.max():.3g}"
     return f"P0/P1 = {low}" if low == high else f"P0/P1 {low} to {high}"
 
 
-def structures(given: Structures, ax: Axes | None = None) -> Axes:
-    """Draw a bar for every pattern over the epsilons (nats) at which the optimal channel uses it.
+def structures(pieces: Structures, ax: Axes | None = None) -> Axes:
+    """Draw a bar for every pattern over the epsilons (nats) where the optimal channel uses it.
 
-    given : from `ldpopt.design.structures`. ax : matplotlib axes; without them a new figure is made. A line marks every
-        epsilon at which the patterns change. Returns the axes.
+    pieces : from `ldpopt.design.structures`. ax : matplotlib axes; without them a new figure is made. A line marks
+        every epsilon where the patterns change. Returns the axes.
 
     >>> from ldpopt.design import Divergence, structures as seek
     >>> from ldpopt.divergences import KL
@@ -251,20 +253,20 @@ def structures(given: Structures, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['0', '1, 2', '1', '2']
     """
-    patterns = list(dict.fromkeys(pattern for piece in given for pattern in piece.patterns))
+    patterns = list(dict.fromkeys(pattern for piece in pieces for pattern in piece.patterns))
     ax = axes_or_new(ax, 8, 1.2 + 0.27 * max(4, min(len(patterns), 40)))
-    for piece in given:
+    for piece in pieces:
         for pattern in piece.patterns:
             colour = FIRST_COLOR if pattern else SECOND_COLOR
             place = patterns.index(pattern)
             ax.barh(place, piece.high - piece.low, left=piece.low, height=0.62, color=colour, lw=0)
-    for low, high in given.breaks:
+    for low, high in pieces.breaks:
         ax.axvline((low + high) / 2, color="0.55", lw=0.7, zorder=0)
     ax.set_xscale("log")
-    ax.set_xlim(given.pieces[0].low, given.pieces[-1].high)
+    ax.set_xlim(pieces.pieces[0].low, pieces.pieces[-1].high)
     ax.set_ylim(len(patterns) - 0.5, -0.5)
-    named = [label_text(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
-    ax.set_yticks(range(len(patterns)), named)
+    names = [label_text(", ".join(map(str, pattern)) if pattern else "none (erasure)") for pattern in patterns]
+    ax.set_yticks(range(len(patterns)), names)
     log_ticks(ax)
     return label_axes(ax, "ε (nats)", "answers that a report favours")
 
@@ -292,7 +294,7 @@ def shares(
     (values, lower, upper), k = (np.asarray(limit, dtype=float) for limit in (values, lower, upper)), len(labels)
     if not values.shape == lower.shape == upper.shape == (k,):
         raise invalid("shares", f"{k} values with lower and upper ends", values.shape)
-    rows, inch = rows_written(labels)
+    rows, inch = row_labels(labels)
     ax = axes_or_new(ax, 7.0, 0.9 + inch * max(k, 2))
     heights = np.arange(k)[::-1]
     ax.hlines(heights, lower, upper, color=FIRST_COLOR, linewidth=2.2, alpha=0.75)
@@ -309,7 +311,12 @@ def shares(
 
 
 def coefficients(
-    labels: Sequence[object], values: Any, lower: Any, upper: Any, ax: Axes | None = None, what: str = "coefficient"
+    labels: Sequence[object],
+    values: Any,
+    lower: Any,
+    upper: Any,
+    ax: Axes | None = None,
+    axis_label: str = "coefficient",
 ) -> Axes:
     """Draw a point and an interval for each of k numbers, with the first on top and a line at zero.
 
@@ -323,5 +330,5 @@ def coefficients(
 
     ax = shares(labels, values, lower, upper, ax=ax)
     ax.xaxis.set_major_formatter(ScalarFormatter())
-    ax.set_xlabel(what)
+    ax.set_xlabel(axis_label)
     return ax

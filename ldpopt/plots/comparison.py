@@ -1,4 +1,4 @@
-"""The picture of a comparison: the optimum beside textbook mechanisms and published bounds."""
+"""The figure of a comparison of the optimum with textbook mechanisms and published bounds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bounds(comparison: Comparison, ax: Axes | None = None, *, width: float | Non
     """Draw a `Comparison`: at one (epsilon, eta) the ratio of each bound to the optimum, on a logarithmic scale.
 
     Of a question over several limits: the frontier, and below it the share of the optimum that the binary mechanism
-    misses beside the share of the tightest bound that no channel reaches; with `ax`, the frontier alone.
+    misses, next to the share of the tightest bound that no channel reaches; with `ax`, the frontier alone.
 
     comparison : from `bounds.compare`. ax : matplotlib axes; without them a new figure is made.
     width : of a new figure in inches; by default 8.5, or 9.5 over several limits.
@@ -62,11 +62,11 @@ def bounds(comparison: Comparison, ax: Axes | None = None, *, width: float | Non
     ax.plot(ratios[is_upper], heights[is_upper], "o", color=FIRST_COLOR, ms=4.5, label="upper bound")
     ax.plot(ratios[~is_upper], heights[~is_upper], "s", color=SECOND_COLOR, ms=4, label="mechanism")
     ax.set_xscale("log")
-    several = len({row.divergence for row in rows}) > 1
-    names = [f"{row.divergence}  {row.reference}" if several else row.reference for row in rows]
+    has_several_divergences = len({row.divergence for row in rows}) > 1
+    names = [f"{row.divergence}  {row.reference}" if has_several_divergences else row.reference for row in rows]
     ax.set_ylim(-0.7, len(rows) - 0.3)
     ax.tick_params(axis="y", length=0)
-    suffix = "" if several or not rows else f", {rows[0].divergence}"
+    suffix = "" if has_several_divergences or not rows else f", {rows[0].divergence}"
     if is_narrow(ax):
         ax.set_yticks([])
     else:
@@ -80,18 +80,19 @@ def bounds(comparison: Comparison, ax: Axes | None = None, *, width: float | Non
 
 
 def _name_beside(ax: Axes, ratios: Array, names: list[str]) -> None:
-    """Name each row beside its mark, on the side where the axes have room."""
+    """Name each row next to its mark, on the side with more free width."""
     places = np.log(ratios)
     low, high = float(places.min(initial=0.0)), float(places.max(initial=0.1))
-    pad, wide = 0.05 * (high - low), float(inches_of(ax)[0])
-    ax.set_xlim(np.exp(low - pad), np.exp(high + pad))
-    letter = 0.05  # inches
+    padding, width = 0.05 * (high - low), float(inches_of(ax)[0])
+    ax.set_xlim(np.exp(low - padding), np.exp(high + padding))
+    letter_width = 0.05  # inches
     for height, (place, name) in enumerate(zip(places, names, strict=True)):
-        after = (high + pad - place) / (high - low + 2 * pad) * wide - 0.1
-        right = after >= min(letter * len(name), wide / 2)
-        room = after if right else wide - after - 0.2
+        width_after = (high + padding - place) / (high - low + 2 * padding) * width - 0.1
+        right = width_after >= min(letter_width * len(name), width / 2)
+        available_width = width_after if right else width - width_after - 0.2
         text = ax.annotate(
-            label_text(name, max(8, int(room / letter)), 1), (float(ratios[height]), height), (5 if right else -5, 0),
+            label_text(name, max(8, int(available_width / letter_width)), 1), (float(ratios[height]), height),
+            (5 if right else -5, 0),
             textcoords="offset points", ha="left" if right else "right", va="center", fontsize=6.5,
         )  # fmt: skip
         text.set_in_layout(False)
@@ -110,16 +111,20 @@ _COLUMNS = {
 
 def _over_limits(comparison: Comparison, ax: Axes | None, width: float) -> Axes:
     """The three pictures of a comparison over several limits, or the first of them on `ax`."""
-    rows, reached = [], []
+    rows, rows_to_bounds = [], []
     for limits in comparison.points:
-        these = comparison.at(*limits)
-        first = these[0]
+        point_rows = comparison.at(*limits)
+        best_row = point_rows[0]
         columns: dict[str, Any] = dict.fromkeys(_COLUMNS.values())
-        columns |= {_COLUMNS[row.reference]: row.value for row in these if row.reference in _COLUMNS}
-        columns |= {"lower_bound": first.optimum, "upper_bound": first.upper_bound, "certified": first.certified}
-        rows.append(FrontierRow(*limits, optimum=first.optimum, **columns))
-        reached.append(replace(rows[-1], optimum=first.value, erased_optimum=first.optimum))
-    table, to_bounds = (Frontier(tuple(part), comparison.designs[0].utility) for part in (rows, reached))
+        columns |= {_COLUMNS[row.reference]: row.value for row in point_rows if row.reference in _COLUMNS}
+        columns |= {
+            "lower_bound": best_row.optimum,
+            "upper_bound": best_row.upper_bound,
+            "certified": best_row.certified,
+        }
+        rows.append(FrontierRow(*limits, optimum=best_row.optimum, **columns))
+        rows_to_bounds.append(replace(rows[-1], optimum=best_row.value, erased_optimum=best_row.optimum))
+    table, to_bounds = (Frontier(tuple(part), comparison.designs[0].utility) for part in (rows, rows_to_bounds))
     unit = comparison.rows[0].unit
     if ax is None:
         from ldpopt.plots.paper import PrintFigure
@@ -128,9 +133,9 @@ def _over_limits(comparison: Comparison, ax: Axes | None, width: float) -> Axes:
         rows_of_axes = figure.add_gridspec(2, 1)
         ax = figure.add_subplot(rows_of_axes[0].subgridspec(1, 1)[0])
         lower = rows_of_axes[1].subgridspec(1, 2)
-        missed, loose = (figure.add_subplot(lower[place]) for place in (0, 1))
-        gap_map(table, "binary_with_erasure", missed)
-        gap_map(to_bounds, "erased_optimum", loose, "share of the tightest bound\nthat no channel reaches")
+        missed_axes, loose_axes = (figure.add_subplot(lower[place]) for place in (0, 1))
+        gap_map(table, "binary_with_erasure", missed_axes)
+        gap_map(to_bounds, "erased_optimum", loose_axes, "share of the tightest bound\nthat no channel reaches")
     ax = frontier(table, ax)
     ax.set_ylabel(ax.get_ylabel().replace("(nats)", f"({unit})"))
     return ax

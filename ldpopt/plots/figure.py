@@ -1,4 +1,4 @@
-"""Shared by all pictures: figures without pyplot, colours that colour-blind readers can tell apart, and lettering.
+"""Shared by all pictures: figures without pyplot, colors that color-blind readers can distinguish, and lettering.
 
 Labels are wrapped, shown literally, and set in a font that has their characters.
 """
@@ -22,10 +22,10 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.files.escapes import overrides_shown
 from ldpopt.values.distribution import Array, number
 
-LINE = 30
+LABEL_LINE_LENGTH = 30
 """Characters on a line of a label."""
 
-LINES = 3
+MAX_LABEL_LINES = 3
 
 MATH = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon", "η": r"\eta", "κ": r"\kappa",
@@ -39,7 +39,7 @@ MATH = {
 _PREFERRED = ("Noto Sans", "Noto Sans CJK", "Noto", "FreeSans", "Unifont", "WenQuanYi", "Droid Sans Fallback", "Arial")
 
 
-def label_text(label: object, limit: int = LINE, lines: int = LINES) -> str:
+def label_text(label: object, limit: int = LABEL_LINE_LENGTH, lines: int = MAX_LABEL_LINES) -> str:
     """Write a label in at most `lines` lines of `limit` characters, which matplotlib shows literally.
 
     A dollar sign does not begin a formula. A character that no font of this machine has is written as its code point,
@@ -50,18 +50,20 @@ def label_text(label: object, limit: int = LINE, lines: int = LINES) -> str:
     >>> label_text(("no", "low"))
     'no, low'
     """
-    told = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-    letters = " ".join(told.split())
-    drawn = (c.isprintable() and overrides_shown(c) == c and (_plain(c) or _font_with(ord(c))) for c in letters)
-    text = "".join(c if there else f"U+{ord(c):04X} " for c, there in zip(letters, drawn, strict=True))
+    words = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    letters = " ".join(words.split())
+    is_drawable = (
+        c.isprintable() and overrides_shown(c) == c and (_is_in_default_font(c) or _font_with(ord(c))) for c in letters
+    )
+    text = "".join(c if drawable else f"U+{ord(c):04X} " for c, drawable in zip(letters, is_drawable, strict=True))
     parts = textwrap.wrap(text, limit) or [" "]
     if len(parts) > lines:
         parts = [*parts[: lines - 1], parts[lines - 1][: limit - 1] + "…"]
     return "\n".join(parts).replace("$", r"\$")
 
 
-def in_fonts(figure: Any) -> None:
-    """Give every text of a figure fonts that have its characters, if this machine has such fonts."""
+def set_fonts(figure: Any) -> None:
+    """Set fonts for every text of a figure that have its characters, if this machine has them."""
     from matplotlib.text import Text
 
     for ax in figure.axes:  # matplotlib sets the text of tick labels when asked
@@ -69,21 +71,21 @@ def in_fonts(figure: Any) -> None:
     for text in figure.findobj(Text):
         families = ["DejaVu Sans"]
         for character in sorted(set(text.get_text())):
-            if _plain(character) or any(ord(character) in _characters(family) for family in families):
+            if _is_in_default_font(character) or any(ord(character) in _characters(family) for family in families):
                 continue
-            if (fitting := _font_with(ord(character))) is not None:
-                families.append(fitting)
+            if (font := _font_with(ord(character))) is not None:
+                families.append(font)
         if len(families) > 1:
             text.set_fontfamily(families)
 
 
-def _plain(character: str) -> bool:
-    """Whether matplotlib's own font has a character."""
+def _is_in_default_font(character: str) -> bool:
+    """Return True if matplotlib's default font has a character."""
     return character == "\n" or ord(character) in _characters("DejaVu Sans")
 
 
-def rows_written(labels: Sequence[object]) -> tuple[list[str], float]:
-    """Labels for the rows of a picture, and the height of a row, in inches, that fits the longest of them.
+def row_labels(labels: Sequence[object]) -> tuple[list[str], float]:
+    """Return labels for the rows of a figure, and the height in inches that fits the longest of them.
 
     With more than twelve rows, each label has one line.
 
@@ -103,8 +105,8 @@ def _font_with(code: int) -> str | None:
     names = sorted({entry.name for entry in fontManager.ttflist if entry.style == "normal"})
 
     def rank(name: str) -> tuple[int, str]:
-        known = [index for index, start in enumerate(_PREFERRED) if name.startswith(start)]
-        return (known[0] if known else len(_PREFERRED), name)
+        matches = [index for index, start in enumerate(_PREFERRED) if name.startswith(start)]
+        return (matches[0] if matches else len(_PREFERRED), name)
 
     return next((name for name in sorted(names, key=rank) if code in _characters(name)), None)
 
@@ -114,8 +116,8 @@ def _list_new_fonts() -> None:
     """Add fonts that were installed after matplotlib made its list, which it keeps on the disk."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
-    known = {entry.fname for entry in fontManager.ttflist}
-    for path in sorted(set(findSystemFonts()) - known):
+    listed_files = {entry.fname for entry in fontManager.ttflist}
+    for path in sorted(set(findSystemFonts()) - listed_files):
         with suppress(OSError, RuntimeError, ValueError, UnicodeError):
             fontManager.addfont(path)
 
@@ -140,7 +142,7 @@ SECOND_COLOR = "#D55E00"
 """The vermilion of the Okabe-Ito palette, for the second hypothesis."""
 
 FORMATS = ("png", "svg", "pdf", "pgf")
-DOTS = 200
+DOTS_PER_INCH = 200
 """Dots an inch of pixel pictures, which are sharp on paper and on screens of high density."""
 
 
@@ -154,7 +156,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def panels(widths: Sequence[float], height: float) -> list[Axes]:
-    """Axes side by side on one new figure: `widths` and `height` in inches.
+    """Create axes side by side on one new figure: `widths` and `height` in inches.
 
     Returns the axes, from left to right.
 
@@ -181,7 +183,7 @@ def positive_width(width: float) -> float:
 
 
 def label_axes(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True) -> Axes:
-    """Name the axes of a finished figure, take its frame away, and return `ax`.
+    """Set the names of the axes of a finished figure, remove its frame, and return `ax`.
 
     x, y : the names. grid : "x", "y" or "both" for a light grid along them. left : whether the left side stays.
 
@@ -191,7 +193,7 @@ def label_axes(ax: Axes, x: str, y: str = "", grid: str = "", left: bool = True)
     from matplotlib.ticker import AutoLocator, MaxNLocator
 
     ax.set(xlabel=x, ylabel=y)
-    fit_column(ax)
+    fit_labels(ax)
     if isinstance(ax.xaxis.get_major_locator(), AutoLocator):
         ax.xaxis.set_major_locator(MaxNLocator(_ticks_that_fit(ax), steps=[1, 2, 5, 10]))
     if grid:
@@ -207,7 +209,7 @@ def _ticks_that_fit(ax: Axes) -> int:
     return max(3, int(inches_of(ax)[0] / (0.065 * size)))
 
 
-NARROW = 3.0
+NARROW_WIDTH = 3.0
 """Axes narrower than this, in inches, get small letters: a column of a paper is about 3.4 inches wide."""
 
 
@@ -228,12 +230,12 @@ def inches_of(ax: Axes) -> Array:
 
 
 def is_narrow(ax: Axes) -> bool:
-    """Whether axes are part of a figure as wide as one column of a paper, or less."""
-    return slot_width(ax) < NARROW
+    """Return True if axes are no wider than one column of a paper."""
+    return slot_width(ax) < NARROW_WIDTH
 
 
 def slot_width(ax: Axes) -> float:
-    """Return the width in inches that matplotlib's default margins give to axes, whatever is drawn beside them.
+    """Return the width in inches that matplotlib's default margins give to axes, without regard to their neighbors.
 
     >>> round(slot_width(axes_or_new(None, 5.0, 3.0)), 3)
     3.875
@@ -244,18 +246,18 @@ def slot_width(ax: Axes) -> float:
     return float(place.get_position(figure).width * figure.get_size_inches()[0])
 
 
-def fit_column(ax: Axes, *bars: Any) -> None:
-    """Break the names of axes into lines that fit, and make the letters of narrow axes and their bars small."""
+def fit_labels(ax: Axes, *bars: Any) -> None:
+    """Wrap the names of axes into lines that fit, and use small letters for narrow axes."""
     parts = (ax, *(bar.ax for bar in bars))
-    size, letters = (8, 7) if is_narrow(ax) else (9, 8) if slot_width(ax) < PRINT_WIDTH else (None, None)
-    for each in parts if size is not None else ():
-        each.xaxis.label.set_fontsize(size)
-        each.yaxis.label.set_fontsize(size)
-        each.tick_params(labelsize=letters)
-    wide, high = inches_of(ax)
-    for each in parts:
-        each.yaxis.label.set_text(_wrapped(each.yaxis.label, high))
-        each.xaxis.label.set_text(_wrapped(each.xaxis.label, 1.05 * wide))
+    size, tick_size = (8, 7) if is_narrow(ax) else (9, 8) if slot_width(ax) < PRINT_WIDTH else (None, None)
+    for part in parts if size is not None else ():
+        part.xaxis.label.set_fontsize(size)
+        part.yaxis.label.set_fontsize(size)
+        part.tick_params(labelsize=tick_size)
+    width, height = inches_of(ax)
+    for part in parts:
+        part.yaxis.label.set_text(_wrapped(part.yaxis.label, height))
+        part.xaxis.label.set_text(_wrapped(part.xaxis.label, 1.05 * width))
 
 
 LETTER_WIDTH = 0.0082
@@ -268,19 +270,19 @@ def _wrapped(label: Any, inches: float) -> str:
     limit = max(12, int(inches / (LETTER_WIDTH * label.get_fontsize())))
     lines = textwrap.wrap(text, limit, break_on_hyphens=False)
     # As many lines as are needed, of about one length.
-    even = max(12, min(limit, len(text) // max(1, len(lines)) + 6))
-    return "\n".join(textwrap.wrap(text, even, break_on_hyphens=False)) if len(lines) > 1 else text
+    even_limit = max(12, min(limit, len(text) // max(1, len(lines)) + 6))
+    return "\n".join(textwrap.wrap(text, even_limit, break_on_hyphens=False)) if len(lines) > 1 else text
 
 
 PLACES = ("above", "below", "beside", "inside", "none")
 """Where a legend can stand."""
 
-COLUMN = 5.0
+MIN_WIDTH_FOR_SIDE_LEGEND = 5.0
 """Axes narrower than this, in inches, have their legend below: they are one column of a paper or less."""
 
 
 def legend_above(ax: Axes, size: float = 9) -> None:
-    """A legend above the data, in two columns, or in one where two do not fit."""
+    """Place a legend above the data, in two columns, or in one where two do not fit."""
     put_legend(ax, "above", *ax.get_legend_handles_labels(), size=size)
 
 
@@ -301,16 +303,16 @@ def move_legend(ax: Axes, place: str, size: float | None = None) -> Axes:
     if legend is None:
         raise invalid("legend", "a picture that has one", Phrase("none"))
     texts = legend.get_texts()
-    letters = texts[0].get_fontsize() if size is None and texts else size or 9
+    font_size = texts[0].get_fontsize() if size is None and texts else size or 9
     labels = [text.get_text() for text in texts]
-    put_legend(ax, place, legend.legend_handles, labels, size=letters, title=legend.get_title().get_text())
+    put_legend(ax, place, legend.legend_handles, labels, size=font_size, title=legend.get_title().get_text())
     return ax
 
 
 def put_legend(
     ax: Axes, place: str, handles: Sequence[Any], labels: Sequence[str], *, size: float = 9, title: str = ""
 ) -> None:
-    """Give finished axes a legend, in as many columns as fit.
+    """Add a legend to finished axes, in as many columns as fit.
 
     place : "above", "below" or "beside" the data, "inside" where it hides least, or "none"; "auto" is beside wide axes,
         and below those of a column of a paper.
@@ -333,11 +335,11 @@ def put_legend(
     width = float(inches_of(ax)[0])
     box = ax.get_window_extent()
     if place == "auto":
-        place = "beside" if slot_width(ax) >= COLUMN else "below"
+        place = "beside" if slot_width(ax) >= MIN_WIDTH_FOR_SIDE_LEGEND else "below"
     if is_narrow(ax):
         size = min(size, 8)
-    if (old := ax.get_legend()) is not None:
-        old.remove()
+    if (previous := ax.get_legend()) is not None:
+        previous.remove()
     if place == "none":
         return
     style: dict[str, Any] = {"frameon": False, "fontsize": size, "title": title or None, "alignment": "left"}
@@ -352,18 +354,18 @@ def put_legend(
         style |= {"borderaxespad": 0.2, "loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
         style |= {"columnspacing": 0.8 if is_narrow(ax) else 1.2}
         if place == "below":
-            # The legend keeps its distance in inches, whatever the height that a layout gives to the axes.
-            letters = ax.xaxis.get_tightbbox()
-            drop = 0.0 if letters is None else (ax.get_window_extent().y0 - letters.y0) / dots
-            under = ax.transAxes + ScaledTranslation(0.0, -drop - 0.05, ax.figure.dpi_scale_trans)
-            style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": under}
+            # The legend keeps its distance in inches, for any height that a layout gives to the axes.
+            tick_box = ax.xaxis.get_tightbbox()
+            drop = 0.0 if tick_box is None else (ax.get_window_extent().y0 - tick_box.y0) / dots
+            anchor = ax.transAxes + ScaledTranslation(0.0, -drop - 0.05, ax.figure.dpi_scale_trans)
+            style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": anchor}
             if is_narrow(ax):
                 # In a column of a paper it may reach below the name of the vertical axis, too.
                 style |= {"loc": "upper right", "bbox_to_anchor": (1.0, 0.0)}
                 width = (box.x1 - ax.get_tightbbox().x0) / dots
         for columns in (3, 2, 1) if place == "below" else (2, 1):
-            drawn = ax.legend(handles, labels, ncols=columns, **style)
-            if drawn.get_window_extent().width / dots <= width:
+            legend = ax.legend(handles, labels, ncols=columns, **style)
+            if legend.get_window_extent().width / dots <= width:
                 break
 
 
@@ -391,10 +393,12 @@ def log_ticks(ax: Axes) -> None:
 
 
 def picture(ax: Axes, kind: str = "png") -> bytes:
-    """The figure of `ax` as the bytes of a png, svg, pdf or pgf file; the same figure gives the same bytes.
+    """Encode the figure of `ax` as a png, svg, pdf or pgf file.
+
+    The same figure gives the same bytes.
 
     ax : matplotlib axes. kind : "png" (200 dots an inch), "svg", "pdf", or "pgf" for LaTeX, which needs LaTeX itself.
-    `InvalidInput` for others, and for "pgf" where there is no LaTeX.
+    `InvalidInput` for others, and for "pgf" without LaTeX.
 
     >>> from ldpopt.plots import channel
     >>> picture(channel([[0.7, 0.3], [0.3, 0.7]]))[1:4]
@@ -402,18 +406,18 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
     """
     if kind not in FORMATS:
         raise invalid("picture", f"one of the formats {', '.join(FORMATS)}", Phrase(kind or "none"))
-    latex = _latex(kind)
+    latex = _latex_settings(kind)
     import matplotlib as mpl
 
     from ldpopt.plots.paper import TRUETYPE
 
     dates = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
-    undated: dict[str, Any] = {"metadata": {dates[kind]: None}} if kind in dates else {}
+    metadata: dict[str, Any] = {"metadata": {dates[kind]: None}} if kind in dates else {}
     out = io.BytesIO()
-    in_fonts(ax.figure)
+    set_fonts(ax.figure)
     with mpl.rc_context({"svg.hashsalt": "ldpopt", **TRUETYPE, **latex}), _cells_as_vectors(ax.figure, kind):
         try:
-            ax.figure.savefig(out, format=kind, dpi=DOTS, **undated)
+            ax.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, **metadata)
         except ValueError as error:
             if latex and "measuring" in str(error):
                 expected = rf"labels without \ & # $ ~, in letters that {latex['pgf.texsystem']} knows (pdf takes all)"
@@ -425,7 +429,7 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
     return _in_math("".join(line for line in lines if not line.startswith("%%   "))).encode()
 
 
-def _latex(kind: str) -> dict[str, Any]:
+def _latex_settings(kind: str) -> dict[str, Any]:
     """The settings with which a pgf picture is measured: by the user's LaTeX, or by another that is installed."""
     if kind != "pgf":
         return {}
@@ -438,8 +442,8 @@ def _latex(kind: str) -> dict[str, Any]:
         raise invalid("pgf", expected, Phrase("none installed"))
     if program != "pdflatex":
         return {"pgf.texsystem": program}
-    declared = "".join(rf"\DeclareUnicodeCharacter{{{ord(letter):04X}}}{{{_in_math(letter)}}}" for letter in MATH)
-    preamble = rf"{mpl.rcParams['pgf.preamble']}\usepackage[T1]{{fontenc}}{declared}"
+    declarations = "".join(rf"\DeclareUnicodeCharacter{{{ord(letter):04X}}}{{{_in_math(letter)}}}" for letter in MATH)
+    preamble = rf"{mpl.rcParams['pgf.preamble']}\usepackage[T1]{{fontenc}}{declarations}"
     return {"pgf.texsystem": program, "pgf.preamble": preamble}
 
 
@@ -471,9 +475,9 @@ def _cells_as_vectors(figure: Any, kind: str) -> Iterator[None]:
             cells.set_rasterized(True)
 
 
-def refuse_without_latex(kind: str) -> None:
-    """`InvalidInput` for a pgf picture where no LaTeX is installed: it measures the letters of the picture."""
-    _latex(kind)
+def require_latex(kind: str) -> None:
+    """Require LaTeX for a pgf figure, since it measures the letters; raise `InvalidInput` without."""
+    _latex_settings(kind)
 
 
 def utility_name(utility: Any) -> str:
@@ -489,29 +493,29 @@ def utility_name(utility: Any) -> str:
     return f"{utility.name} (nats)" if isinstance(utility, MutualInformation) else str(utility.name)
 
 
-def draw_bar(image: Any, axes: Any, label: str, **options: Any) -> Any:
-    """Draw a scale of colours as high as the axes beside it, and return it.
+def draw_colorbar(image: Any, axes: Any, label: str, **options: Any) -> Any:
+    """Draw a color scale as high as the adjacent axes, and return it.
 
     image : the cells. axes : one of them, or a list of those that share the scale. label : its name.
     """
     first = axes[0] if isinstance(axes, list) else axes
-    wide, high = inches_of(first)
+    width, height = inches_of(first)
     bar = first.figure.colorbar(
-        image, ax=axes, fraction=0.06, pad=0.02, aspect=high / max(0.03 * wide, 0.06), **options
+        image, ax=axes, fraction=0.06, pad=0.02, aspect=height / max(0.03 * width, 0.06), **options
     )
     bar.set_label(label)
     bar.outline.set_visible(False)
     return bar
 
 
-def shade(shares: Any, name: str = "viridis") -> list[Any]:
-    """Colours of an ordered scale at `shares` in [0, 1], without its palest end."""
+def scale_colors(shares: Any, name: str = "viridis") -> list[Any]:
+    """Return colors of an ordered scale at `shares` in [0, 1], without its palest end."""
     from matplotlib import colormaps
 
     return list(colormaps[name](0.82 * shares))
 
 
-def ink(colour: Any) -> str:
-    """Black or white, whichever is read more easily on an RGBA `colour`."""
+def text_color(colour: Any) -> str:
+    """Return "black" or "white", the one that is easier to read on an RGBA `colour`."""
     red, green, blue = (float(part) for part in colour[:3])
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"

@@ -10,8 +10,8 @@ from ldpopt.design import Divergence
 from ldpopt.frontiers import BASELINES, Envelope, Frontier, Sweep
 from ldpopt.frontiers import envelope as corners_of
 from ldpopt.plots.figure import (
-    COLUMN,
     FIRST_COLOR,
+    MIN_WIDTH_FOR_SIDE_LEGEND,
     SECOND_COLOR,
     Axes,
     axes_or_new,
@@ -21,7 +21,7 @@ from ldpopt.plots.figure import (
     label_text,
     legend_above,
     put_legend,
-    shade,
+    scale_colors,
     slot_width,
     utility_name,
 )
@@ -39,30 +39,39 @@ def sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     'mutual information (nats) of the reports'
     """
     ax = axes_or_new(ax, 6.5, 4)
-    single = all(not isinstance(row.parameter, tuple) for row in sweep.rows)
-    x: Any = np.array(sweep.parameters) if single else np.arange(len(sweep.rows))
+    is_scalar = all(not isinstance(row.parameter, tuple) for row in sweep.rows)
+    x: Any = np.array(sweep.parameters) if is_scalar else np.arange(len(sweep.rows))
     order = np.argsort(x, kind="stable")
     x, value = x[order], sweep.value[order]
     bound = (sweep.lower_bound if sweep.utility.error else sweep.upper_bound)[order]
-    proved = np.array([row.certified for row in sweep.rows])[order]
-    ax.plot(x, value, "o-" if single else "o", color=FIRST_COLOR, lw=1.8, ms=4, label="optimal channel")
+    is_proved = np.array([row.certified for row in sweep.rows])[order]
+    ax.plot(x, value, "o-" if is_scalar else "o", color=FIRST_COLOR, lw=1.8, ms=4, label="optimal channel")
     for i, name in enumerate(sweep.names):
-        own = sweep.baseline(name)[order]
-        ax.plot(x, own, "s", ls=OWN[i % len(OWN)] if single else "", color="0.35", lw=1.4, ms=3, label=label_text(name))
-    loose = ~proved & np.isfinite(bound)
-    if loose.any():
-        low, high = np.minimum(value, bound)[loose], np.maximum(value, bound)[loose]
+        baseline_values = sweep.baseline(name)[order]
+        ax.plot(
+            x,
+            baseline_values,
+            "s",
+            ls=CUSTOM_LINE_STYLES[i % len(CUSTOM_LINE_STYLES)] if is_scalar else "",
+            color="0.35",
+            lw=1.4,
+            ms=3,
+            label=label_text(name),
+        )
+    is_loose = ~is_proved & np.isfinite(bound)
+    if is_loose.any():
+        low, high = np.minimum(value, bound)[is_loose], np.maximum(value, bound)[is_loose]
         ax.vlines(
-            x[loose], low, high, color=SECOND_COLOR, lw=3, alpha=0.6, label="up to the proven bound, not certified"
+            x[is_loose], low, high, color=SECOND_COLOR, lw=3, alpha=0.6, label="up to the proven bound, not certified"
         )
         legend_above(ax)
-    if sweep.names and not loose.any():
+    if sweep.names and not is_loose.any():
         legend_above(ax)
-    if not single:
+    if not is_scalar:
         names = [", ".join(f"{part:g}" for part in np.atleast_1d(parameter)) for parameter in sweep.parameters]
         ax.set_xticks(x, names, rotation=30 if len(names) > 6 else 0, fontsize=8)
-    named = "parameter of the constraint" + ("" if single else "s")
-    return label_axes(ax, named, f"{utility_name(sweep.utility)} of the reports", "both")
+    x_label = "parameter of the constraint" + ("" if is_scalar else "s")
+    return label_axes(ax, x_label, f"{utility_name(sweep.utility)} of the reports", "both")
 
 
 STYLES = {
@@ -71,13 +80,13 @@ STYLES = {
     "binary_with_erasure": (BASELINES["binary_with_erasure"], "--", 1.7),
     "randomized_response_with_erasure": (BASELINES["randomized_response_with_erasure"], ":", 1.9),
 }
-OWN: tuple[Any, ...] = ("-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 3)))
+CUSTOM_LINE_STYLES: tuple[Any, ...] = ("-.", (0, (4, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 3)))
 """The lines of a user's own mechanisms, in turn."""
-_DOTTED = (0, (1, 1, 5, 1))
+DOTTED_STYLE = (0, (1, 1, 5, 1))
 BOUNDS: dict[str, tuple[str, Any]] = {
-    "tv_bound": ("bound η·TV(P0, P1) [GI, Thm 5]", _DOTTED),
+    "tv_bound": ("bound η·TV(P0, P1) [GI, Thm 5]", DOTTED_STYLE),
     "thm6": ("bound [GI, Thm 6]", (0, (7, 2, 1, 2))),
-    "thm7": ("bound [GI, Thm 7]", _DOTTED),
+    "thm7": ("bound [GI, Thm 7]", DOTTED_STYLE),
 }
 
 
@@ -93,7 +102,7 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str 
 
     Mechanisms that are not known for the utility are left out, and a user's own are drawn under their names. The
     band above an optimum reaches to its proven upper bound; a certified design has a band without width. Erased
-    mechanisms and bounds bend where eta stops binding. A bound is a thin line at every epsilon at which some of it
+    mechanisms and bounds bend where eta stops binding. A bound is a thin line at every epsilon where some of it
     stays within the picture; the legend names these values where they are not all. Returns the axes. Raises
     `InvalidInput` for another place of the legend.
 
@@ -109,49 +118,52 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str 
         return sweep(frontier, ax)
     ax = axes_or_new(ax, 9, 5)
     epsilons = np.unique(frontier.column("epsilon"))
-    colours = shade(np.linspace(0, 1, len(epsilons)) if len(epsilons) > 1 else np.array([0.4]))
+    colours = scale_colors(np.linspace(0, 1, len(epsilons)) if len(epsilons) > 1 else np.array([0.4]))
     error = frontier.utility.error
-    proved = "lower_bound" if error else "upper_bound"
-    named = {name: (label_text(name), OWN[i % len(OWN)], 1.7) for i, name in enumerate(frontier.names)}
-    known: dict[str, tuple[str, Any, float]] = {
-        name: style for name, style in (STYLES | named).items() if not np.isnan(frontier.column(name)).all()
+    proved_bound = "lower_bound" if error else "upper_bound"
+    custom_styles = {
+        name: (label_text(name), CUSTOM_LINE_STYLES[i % len(CUSTOM_LINE_STYLES)], 1.7)
+        for i, name in enumerate(frontier.names)
     }
-    reach = np.concatenate([frontier.column(proved), frontier.column("optimum")])
+    styles: dict[str, tuple[str, Any, float]] = {
+        name: style for name, style in (STYLES | custom_styles).items() if not np.isnan(frontier.column(name)).all()
+    }
+    reach = np.concatenate([frontier.column(proved_bound), frontier.column("optimum")])
     top = 1.12 * float(reach[np.isfinite(reach)].max(initial=0.0))
-    fitting: dict[str, list[float]] = {}
-    uncertain = False
+    visible_epsilons: dict[str, list[float]] = {}
+    has_uncertified = False
     for epsilon, colour in zip(epsilons, colours, strict=True):
-        chosen = np.flatnonzero(frontier.column("epsilon") == epsilon)
-        chosen = chosen[np.argsort(frontier.column("eta")[chosen], kind="stable")]
-        eta, optimum, bound = (frontier.column(name)[chosen] for name in ("eta", "optimum", proved))
+        rows = np.flatnonzero(frontier.column("epsilon") == epsilon)
+        rows = rows[np.argsort(frontier.column("eta")[rows], kind="stable")]
+        eta, optimum, bound = (frontier.column(name)[rows] for name in ("eta", "optimum", proved_bound))
         # A single point does not make a line.
-        marker = "o" if len(chosen) == 1 else ""
-        for name, (_, style, width) in reversed(known.items()):
-            values = frontier.column(name)[chosen]
+        marker = "o" if len(rows) == 1 else ""
+        for name, (_, style, width) in reversed(styles.items()):
+            values = frontier.column(name)[rows]
             bends: list[Point] = []
             if name == "optimum":
                 bends = _corners(frontier, epsilon, eta, values) if corners else []
-            elif name not in named:
+            elif name not in custom_styles:
                 bends = _bend(eta, values)
             ax.plot(*_with_bends(eta, values, bends), ls=style, color=colour, lw=width, marker=marker, ms=4)
-        open_gap = (bound != optimum) & np.isfinite(bound) & (frontier.column("certified")[chosen] == 0)
-        if open_gap.any():
-            uncertain = True
-            ax.fill_between(eta, optimum, np.where(open_gap, bound, optimum), color=colour, alpha=0.3, lw=0)
+        is_open = (bound != optimum) & np.isfinite(bound) & (frontier.column("certified")[rows] == 0)
+        if is_open.any():
+            has_uncertified = True
+            ax.fill_between(eta, optimum, np.where(is_open, bound, optimum), color=colour, alpha=0.3, lw=0)
         for name, (_, style) in BOUNDS.items():
-            values = frontier.column(name)[chosen]
+            values = frontier.column(name)[rows]
             if np.any((values <= top) & (eta > 0)):
                 ax.plot(*_with_bends(eta, values, _bend(eta, values)), ls=style, lw=0.9, color=colour, zorder=1)
-                fitting.setdefault(name, []).append(float(epsilon))
+                visible_epsilons.setdefault(name, []).append(float(epsilon))
     entries = [
         ({"color": colour, "lw": 5}, f"ε = {epsilon:g}") for epsilon, colour in zip(epsilons, colours, strict=True)
     ]
-    entries += [({"ls": style, "lw": width}, text) for text, style, width in known.values()]
-    for name in (name for name in BOUNDS if name in fitting):
-        shown = ", ".join(f"{epsilon:g}" for epsilon in fitting[name])
-        which = "" if len(fitting[name]) == len(epsilons) else f", ε = {shown}"
-        entries.append(({"ls": BOUNDS[name][1], "lw": 0.9}, BOUNDS[name][0] + which))
-    entries += [({"alpha": 0.3, "lw": 7}, "up to the proven bound, not certified")] if uncertain else []
+    entries += [({"ls": style, "lw": width}, text) for text, style, width in styles.values()]
+    for name in (name for name in BOUNDS if name in visible_epsilons):
+        epsilon_list = ", ".join(f"{epsilon:g}" for epsilon in visible_epsilons[name])
+        suffix = "" if len(visible_epsilons[name]) == len(epsilons) else f", ε = {epsilon_list}"
+        entries.append(({"ls": BOUNDS[name][1], "lw": 0.9}, BOUNDS[name][0] + suffix))
+    entries += [({"alpha": 0.3, "lw": 7}, "up to the proven bound, not certified")] if has_uncertified else []
     handles = [Line2D([], [], **{"color": "0.25"} | style) for style, _ in entries]
     low, high = float(np.min(frontier.column("eta"))), float(np.max(frontier.column("eta")))
     if high > low:
@@ -159,14 +171,14 @@ def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str 
     if top > 0:
         ax.set_ylim(0, top)
     label_axes(ax, "cap η on total variation", f"{utility_name(frontier.utility)} of the reports", "both")
-    size = 9 if slot_width(ax) >= COLUMN else 7
+    size = 9 if slot_width(ax) >= MIN_WIDTH_FOR_SIDE_LEGEND else 7
     put_legend(ax, legend, handles, [text for _, text in entries], size=size, title="ε (nats)")
     return ax
 
 
 Point: TypeAlias = tuple[float, float]
 
-FEW = 200
+MAX_ANSWERS_WITH_CORNERS = 200
 """Up to so many answers, the corners of an optimum are found while it is drawn, in a fraction of a second."""
 
 
@@ -176,15 +188,20 @@ def _corners(frontier: Frontier, epsilon: float, eta: Array, optimum: Array) -> 
     None where they do not agree with the table: it may be in bits, or have another utility at each point.
     """
     utility = frontier.utility
-    if not isinstance(utility, Divergence) or utility.continuous or utility.size > FEW or len(eta) < 2:
+    if (
+        not isinstance(utility, Divergence)
+        or utility.continuous
+        or utility.size > MAX_ANSWERS_WITH_CORNERS
+        or len(eta) < 2
+    ):
         return []
-    found = corners_of(utility, epsilon, time_limit=5.0)
-    agree = np.allclose([found.at(cap) for cap in eta], optimum, rtol=1e-6, atol=0)
-    return [(corner.eta, corner.value) for corner in found.corners] if found.complete and agree else []
+    curve = corners_of(utility, epsilon, time_limit=5.0)
+    is_consistent = np.allclose([curve.at(cap) for cap in eta], optimum, rtol=1e-6, atol=0)
+    return [(corner.eta, corner.value) for corner in curve.corners] if curve.complete and is_consistent else []
 
 
 def _bend(eta: Array, values: Array) -> list[Point]:
-    """Where c min(1, eta / kappa), which rises along a line from zero and is constant from kappa on, bends."""
+    """The point where c min(1, eta / kappa) bends: it rises along a line from zero, and is constant from kappa on."""
     rising = np.flatnonzero((eta > 0) & (values > 0))
     if rising.size < 2 or not values[rising[0]] < values[rising[-1]] or not np.isfinite(values[rising]).all():
         return []
@@ -195,8 +212,13 @@ def _bend(eta: Array, values: Array) -> list[Point]:
 
 def _with_bends(eta: Array, values: Array, bends: list[Point]) -> tuple[Array, Array]:
     """The points of a curve with those bends that lie strictly between them."""
-    inside = [(x, y) for x, y in bends if eta[0] < x < eta[-1] and not np.any(np.isclose(eta, x, rtol=1e-12, atol=0))]
-    x, y = (np.concatenate([known, [bend[axis] for bend in inside]]) for axis, known in enumerate((eta, values)))
+    inner_bends = [
+        (x, y) for x, y in bends if eta[0] < x < eta[-1] and not np.any(np.isclose(eta, x, rtol=1e-12, atol=0))
+    ]
+    x, y = (
+        np.concatenate([coordinates, [bend[axis] for bend in inner_bends]])
+        for axis, coordinates in enumerate((eta, values))
+    )
     order = np.argsort(x, kind="stable")
     return x[order], y[order]
 
@@ -206,8 +228,8 @@ def envelope(envelope: Envelope, ax: Axes | None = None) -> Axes:
 
     envelope : from `ldpopt.frontiers.envelope`. ax : matplotlib axes; without them a new figure is made.
 
-    After the last corner the optimum is constant up to eta = 1. A number beside each corner says how many blocks its
-    partition has, if there are at most twelve corners; where they are close, one line lists the numbers. Returns the
+    After the last corner the optimum is constant up to eta = 1. A number at each corner is the number of blocks of its
+    partition, if there are at most twelve corners; where they are close, one line lists the numbers. Returns the
     axes.
 
     >>> from ldpopt import Divergence, frontiers
@@ -217,7 +239,7 @@ def envelope(envelope: Envelope, ax: Axes | None = None) -> Axes:
     [0.0, 0.6805, 1.0]
     """
     ax = axes_or_new(ax, 5.0, 3.4)
-    eta, value = (np.array([getattr(one, name) for one in envelope.corners]) for name in ("eta", "value"))
+    eta, value = (np.array([getattr(corner, name) for corner in envelope.corners]) for name in ("eta", "value"))
     ax.plot([*eta, max(1.0, eta[-1])], [*value, value[-1]], color=FIRST_COLOR, lw=1.8)
     ax.plot(eta, value, "o", color=FIRST_COLOR, ms=4.5, clip_on=False)
     ax.set(xlim=(0, 1), ylim=(0, 1.12 * float(value.max())))
@@ -230,11 +252,11 @@ def envelope(envelope: Envelope, ax: Axes | None = None) -> Axes:
 
 
 def _name_corners(ax: Axes, eta: Array, value: Array, blocks: list[int]) -> None:
-    """Write the number of blocks beside each corner, or in one line below the curve if corners are close."""
+    """Write the number of blocks at each corner, or in one line below the curve if corners are close."""
     places = np.column_stack([eta, value / ax.get_ylim()[1]]) * inches_of(ax)
     is_right = eta >= 0.75
-    close = (np.abs(np.diff(places, axis=0)) < (0.65, 0.14)).all(axis=1) & (is_right[1:] == is_right[:-1])
-    if close.any():
+    is_close = (np.abs(np.diff(places, axis=0)) < (0.65, 0.14)).all(axis=1) & (is_right[1:] == is_right[:-1])
+    if is_close.any():
         text = f"corners from the left:\n{', '.join(map(str, blocks))} blocks"
         ax.text(0.98, 0.05, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=8)
         return
@@ -288,7 +310,7 @@ def profile(composed: Any, ax: Axes | None = None) -> Axes:
     ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST_COLOR, lw=2)
     ax.set_yscale("log")
     # Where delta reaches zero, the scale does not follow it down.
-    shown = deltas[(deltas > 0) & (epsilons <= 0.97 * epsilons[-1])]
-    ax.set_ylim(max(1e-12, float(shown.min(initial=1.0)) / 3), 1.0)
+    visible_deltas = deltas[(deltas > 0) & (epsilons <= 0.97 * epsilons[-1])]
+    ax.set_ylim(max(1e-12, float(visible_deltas.min(initial=1.0)) / 3), 1.0)
     ax.set_xlim(0, epsilons[-1])
     return label_axes(ax, "ε (nats)", "smallest δ", "both")

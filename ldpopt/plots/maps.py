@@ -13,14 +13,14 @@ from ldpopt.plots.figure import (
     SECOND_COLOR,
     Axes,
     axes_or_new,
-    draw_bar,
-    fit_column,
+    draw_colorbar,
+    fit_labels,
     inches_of,
-    ink,
     is_narrow,
     label_text,
     panels,
     positive_width,
+    text_color,
 )
 from ldpopt.plots.frontier import STYLES
 from ldpopt.values.distribution import Array, number
@@ -48,7 +48,7 @@ def gap_map(
     ax : matplotlib axes; without them a new figure is made. label : of the colours, instead of the baseline's name.
     vmin, vmax : the shares, in [0, 1], at the two ends of the colours; by default 0 and the largest share of the table.
         Maps that are compared need the same ones: `gap_maps` draws several with one scale.
-    bar : whether the scale of the colours is drawn beside the map.
+    bar : whether the color scale is drawn next to the map.
 
     Each point of the grid has one cell, and all cells are of one size: nothing is drawn between the points or beyond
     them. The axes count the points from 0 and are labelled with their epsilons and etas. Above the line
@@ -67,29 +67,32 @@ def gap_map(
     table = np.full((len(etas), len(epsilons)), np.nan)
     table[row, column] = frontier.gap(baseline)
     low = number(vmin, "vmin")
-    high = max(low + 0.01, largest_share(table)) if vmax is None else number(vmax, "vmax")
+    high = max(low + 0.01, largest_finite(table)) if vmax is None else number(vmax, "vmax")
     if not low < high:
         raise invalid("vmax", f"a number above vmin = {low:g}", high)
     ax = axes_or_new(ax, 3.2 + min(max(0.55 * len(epsilons), 3), 9), 1.4 + min(max(0.36 * len(etas), 2.6), 7))
-    across, up = np.arange(len(epsilons) + 1) - 0.5, np.arange(len(etas) + 1) - 0.5
-    mesh = ax.pcolormesh(across, up, table, cmap="cividis", vmin=low, vmax=high)
-    ax.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
+    column_edges, row_edges = np.arange(len(epsilons) + 1) - 0.5, np.arange(len(etas) + 1) - 0.5
+    mesh = ax.pcolormesh(column_edges, row_edges, table, cmap="cividis", vmin=low, vmax=high)
+    ax.set(xlim=(column_edges[0], column_edges[-1]), ylim=(row_edges[0], row_edges[-1]))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_xlabel("ε (nats)")
     ax.set_ylabel("cap η on total variation")
-    fit_column(ax)
+    fit_labels(ax)
     _draw_reach(ax, epsilons, etas)
     if bar:
-        draw_shares_bar(mesh, ax, label or missed_by(baseline))
+        draw_percent_bar(mesh, ax, label or gap_label(baseline))
     cell = inches_of(ax) / (len(epsilons), len(etas))
     if cell[0] >= PERCENT_WIDTH and cell[1] >= PERCENT_HEIGHT:
         for i, j in np.argwhere(np.isfinite(table)):
             colour = mesh.cmap(mesh.norm(table[i, j]))
             share = f"{max(0.0, table[i, j]):.0%}"
-            ax.text(j, i, share, ha="center", va="center", fontsize=7, color=ink(colour))
-    for axis, values, room in ((ax.xaxis, epsilons, TICK_WIDTH / cell[0]), (ax.yaxis, etas, TICK_HEIGHT / cell[1])):
-        places = np.arange(0, len(values), max(1, int(np.ceil(room))))
+            ax.text(j, i, share, ha="center", va="center", fontsize=7, color=text_color(colour))
+    for axis, values, cells_per_tick in (
+        (ax.xaxis, epsilons, TICK_WIDTH / cell[0]),
+        (ax.yaxis, etas, TICK_HEIGHT / cell[1]),
+    ):
+        places = np.arange(0, len(values), max(1, int(np.ceil(cells_per_tick))))
         axis.set_ticks(places, [f"{values[place]:.4g}" for place in places])
     return ax
 
@@ -99,19 +102,19 @@ def _draw_reach(ax: Axes, epsilons: Array, etas: Array) -> None:
     heights = np.searchsorted(etas, np.tanh(epsilons / 2)) - 0.5
     if not (heights > -0.5).any() or not (heights < len(etas) - 0.5).any():
         return
-    across = np.arange(len(epsilons) + 1) - 0.5
+    edges = np.arange(len(epsilons) + 1) - 0.5
     from matplotlib.lines import Line2D
 
     label = "above: η ≥ tanh(ε/2)" + ("" if is_narrow(ax) else ", which does not bind")
-    ax.stairs(heights, across, baseline=None, color="white", lw=3.5, clip_on=False)
-    ax.stairs(heights, across, baseline=None, color=SECOND_COLOR, lw=1.8, clip_on=False)
-    letters = 8 if is_narrow(ax) else 8.5
-    style = {"frameon": False, "fontsize": letters, "borderaxespad": 0.2}
+    ax.stairs(heights, edges, baseline=None, color="white", lw=3.5, clip_on=False)
+    ax.stairs(heights, edges, baseline=None, color=SECOND_COLOR, lw=1.8, clip_on=False)
+    font_size = 8 if is_narrow(ax) else 8.5
+    style = {"frameon": False, "fontsize": font_size, "borderaxespad": 0.2}
     # A line, where matplotlib would show a box.
     ax.legend([Line2D([], [], color=SECOND_COLOR, lw=1.8)], [label], loc="lower right", bbox_to_anchor=(1, 1), **style)
 
 
-def largest_share(shares: Array) -> float:
+def largest_finite(shares: Array) -> float:
     """Return the largest of the finite shares, or 0.
 
     >>> largest_share(np.array([0.2, np.nan]))
@@ -120,7 +123,7 @@ def largest_share(shares: Array) -> float:
     return float(np.max(shares[np.isfinite(shares)], initial=0.0))
 
 
-def missed_by(baseline: str) -> str:
+def gap_label(baseline: str) -> str:
     """Return the name of the colours of a map of `baseline`, a column of a frontier.
 
     >>> missed_by("binary_with_erasure")
@@ -129,11 +132,11 @@ def missed_by(baseline: str) -> str:
     return f"share of the optimum missed by\n{STYLES.get(baseline, (label_text(baseline.replace('_', ' ')),))[0]}"
 
 
-def draw_shares_bar(mesh: Any, ax: Any, label: str) -> None:
+def draw_percent_bar(mesh: Any, ax: Any, label: str) -> None:
     """Draw the scale of the colours of one map, or of a list of axes that share it."""
     from matplotlib.ticker import PercentFormatter
 
-    fit_column(ax[0] if isinstance(ax, list) else ax, draw_bar(mesh, ax, label, format=PercentFormatter(1.0)))
+    fit_labels(ax[0] if isinstance(ax, list) else ax, draw_colorbar(mesh, ax, label, format=PercentFormatter(1.0)))
 
 
 def gap_maps(
@@ -157,7 +160,7 @@ def gap_maps(
     if not isinstance(frontiers, Mapping) or not frontiers:
         raise invalid("frontiers", "at least one frontier by its title", Phrase("none"))
     panel = 4.0 if width is None else positive_width(width) / len(frontiers)
-    high = max(0.01, *(largest_share(table.gap(baseline)) for table in frontiers.values()))
+    high = max(0.01, *(largest_finite(table.gap(baseline)) for table in frontiers.values()))
     axes = panels([panel] * len(frontiers), min(3.6, 0.9 + 0.75 * panel))
     for ax, (title, table) in zip(axes, frontiers.items(), strict=True):
         gap_map(table, baseline, ax, vmax=high, bar=False)
@@ -166,5 +169,5 @@ def gap_maps(
         if ax is not axes[0]:
             ax.set_ylabel("")
         ax.set_title(label_text(title), loc="left", fontsize=9, pad=20)
-    draw_shares_bar(axes[-1].collections[0], axes, label or missed_by(baseline))
+    draw_percent_bar(axes[-1].collections[0], axes, label or gap_label(baseline))
     return axes

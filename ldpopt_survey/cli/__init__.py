@@ -18,19 +18,19 @@ from ldpopt_survey.cli.collect import aggregate, collect, enter, export, invitat
 from ldpopt_survey.cli.estimate import compare, describe, estimate, regress, report, table, to_r, verify
 from ldpopt_survey.cli.plan import consent, new, plan
 
-REQUIRED = ("pyarrow", "cryptography", "python_calamine", "fpdf", "jinja2")
-"""What the extra `survey` installs, which one command or another of these needs."""
+REQUIRED_MODULES = ("pyarrow", "cryptography", "python_calamine", "fpdf", "jinja2")
+"""The modules of the extra `survey`, which some of these commands need."""
 
 
-class Discreet(ShortHelp, TyperGroup):
-    """The survey commands. For an unexpected error they print its kind and place, without its message.
+class SurveyCommands(ShortHelp, TyperGroup):
+    """The survey commands. For an unexpected error they print its type and place, without its message.
 
     A library may quote a value in its message, and a traceback with local variables shows a whole batch.
     """
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        need(*REQUIRED, extra="survey")
+        need(*REQUIRED_MODULES, extra="survey")
         try:
             return super().invoke(ctx)
         except (LdpoptError, OSError, MemoryError, ModuleNotFoundError, USAGE_ERROR, typer.Exit, typer.Abort):
@@ -40,13 +40,13 @@ class Discreet(ShortHelp, TyperGroup):
                 raise
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
-            said = f"unexpected {type(error).__name__} in {place} (not shown, since it may quote answers)"
+            message = f"unexpected {type(error).__name__} in {place} (not shown, since it may quote answers)"
         # Raised outside the except block, so that the first error is not the context of this one.
-        raise LdpoptError(said)
+        raise LdpoptError(message)
 
 
 app = typer.Typer(
-    cls=Discreet,
+    cls=SurveyCommands,
     pretty_exceptions_show_locals=False,
     help=(__doc__ or "").split("\n\n")[0],
     no_args_is_help=True,

@@ -1,4 +1,4 @@
-"""Arguments of the survey commands: plans, counts, reports, and how the sample was drawn."""
+"""Options of the survey commands: plans, counts, reports, and the sample design."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 @options("""
     # Results
-    format: --format -f FORMAT | text, csv, xlsx, html, md or json; by default from the name of --out, or text.
-    out: --out -o | Write to this file instead of standard output.
+    format: --format -f FORMAT | Output format: text, csv, xlsx, html, md or json. [default: from the name of --out, or
+      text]
+    out: --out -o | File for the results; standard output without it.
     """)
 @dataclass(frozen=True)
 class ResultFlags:
-    """Where a table of results goes, and in which format."""
+    """The destination and the format of a table of results."""
 
     format: str | None = None
     out: Path | None = None
     force: bool = False
 
-    def chosen(self) -> str:
-        """The format. An unknown one, or one that cannot be printed, is refused before the work begins."""
+    def output_format(self) -> str:
+        """Return the format; refuse an unsuitable one before the work begins."""
         from ldpopt_survey.reports.page import FORMATS
 
         if self.out is not None:
@@ -49,10 +50,10 @@ class ResultFlags:
 
     def show(self, table: ResultTable) -> None:
         """Write the table, or print it."""
-        content = table.in_format(self.chosen())
+        content = table.in_format(self.output_format())
         if self.out is None:
             text = content.decode()
-            sys.stdout.write(visible(text) if self.chosen() == "text" or sys.stdout.isatty() else text)
+            sys.stdout.write(visible(text) if self.output_format() == "text" or sys.stdout.isatty() else text)
         else:
             write_all({self.out: content}, self.force)
 
@@ -62,7 +63,7 @@ SIMULATION = "SIMULATION: these reports are simulated, nobody was asked."
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file. Its guarantees are proved again."""
+    """Read the plan in a file. Its guarantees are proved again."""
     from ldpopt_survey.plan.plan import Plan
 
     with naming(path):
@@ -70,7 +71,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
-    """The counts in a file, or of the reports at `path`, which may be a database."""
+    """Read counts from a file, or count the reports at `path`, which may be a database."""
     from ldpopt_survey.collect.aggregate import Counts, aggregate
 
     if not path.endswith(".json"):
@@ -84,38 +85,40 @@ def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
 
 
 def read_reports(path: str, plan: Plan, unlabelled: bool) -> Counts | str:
-    """The counts in a file of counts; for reports the path itself, which is read later."""
+    """Read the counts in a file of counts; for reports return the path, which is read later."""
     return read_counts(path, plan, unlabelled) if path.endswith(".json") else path
 
 
-def spoken(counts: Counts) -> str:
-    """The warning above all numbers from these counts; empty for real reports with manifests."""
-    without = "These reports came without a manifest: nothing shows that they are of this plan."
-    return SIMULATION if counts.simulation else without if counts.unlabelled else ""
+def warning_of(counts: Counts) -> str:
+    """Return the warning for estimates from these counts; empty for reports with manifests."""
+    missing_manifest = "These reports came without a manifest: nothing shows that they are of this plan."
+    return SIMULATION if counts.simulation else missing_manifest if counts.unlabelled else ""
 
 
 @options("""
     # Respondents, groups and confidence
-    where: --where CONDITION | Only respondents with, say, 'age >= 30'; may be repeated.
-    answered: --answered | Only those who answered: without the categories of missing answers and "not applicable".
-    level: --level | Confidence of the intervals, in (0, 1).
+    where: --where CONDITION | Select respondents by a condition, such as 'age >= 30'; may be repeated.
+    answered: --answered | Exclude the categories of missing answers and "not applicable".
+    level: --level | Confidence level of the intervals, in (0, 1).
     # Design of the sample: columns of the reports (may also be in survey.toml)
-    weights: --weights COLUMN | How many people a respondent stands for.
-    strata: --strata COLUMN | Parts of the population, from each of which a sample was drawn.
-    clusters: --clusters COLUMN | Primary units (villages, schools) that were drawn.
-    fpc: --fpc COLUMN | Number of primary units in the stratum's population, or the share of them that was drawn.
-    lonely: --lonely WORD | How to treat a stratum with one primary unit: refuse, certainty, centre or average.
-    margin: --margin COLUMN=GROUP:TOTAL,... | Known totals or shares of a column's groups. Weights are changed to meet
-      them.
-    bounds: --bounds LEAST,LARGEST | By what factors weights may be changed to meet known totals, such as 0.5,2.
-    largest_weight: --largest-weight | Trim weights above this one; what is taken off is spread over the others.
-    variance: --variance METHOD | Method of variance: linearization, jackknife or bootstrap.
+    weights: --weights COLUMN | Column of sampling weights: the number of people that a respondent represents.
+    strata: --strata COLUMN | Column of strata, from each of which a sample was drawn.
+    clusters: --clusters COLUMN | Column of the primary sampling units (villages, schools).
+    fpc: --fpc COLUMN | Column with the stratum's number of primary units in the population, or their sampling fraction.
+    lonely: --lonely WORD | Treatment of a stratum with one primary unit: refuse, certainty, centre or average.
+    margin: --margin COLUMN=GROUP:TOTAL,... | Known totals or proportions of a column's groups, to which weights are
+      calibrated.
+    bounds: --bounds LEAST,LARGEST | Smallest and largest factors by which calibration may change weights, such as
+      0.5,2.
+    largest_weight: --largest-weight | Largest weight: weights are trimmed to it, and the excess is spread over the
+      others.
+    variance: --variance METHOD | Variance method: linearization, jackknife or bootstrap.
     replications: --replications | Number of bootstrap replicates (500).
-    simple: --simple | Ignore the design in the plan: take a simple sample.
+    simple: --simple | Ignore the sample design in the plan, and assume a simple random sample.
     """)
 @dataclass(frozen=True)
 class SampleFlags:
-    """Whose answers are analysed, and how they were drawn."""
+    """The respondents to analyze, and their sample design."""
 
     where: list[str] | None = None
     level: float = 0.95
@@ -133,46 +136,46 @@ class SampleFlags:
     answered: bool = False
 
     def analysis(self, plan: Plan, by: list[str] | None = None) -> Analysis:
-        """The analysis that the flags ask for. They replace parts of the design that the plan declares."""
+        """Build the analysis from the flags, which replace parts of the plan's sample design."""
         from ldpopt_survey.sample.analysis import Analysis
         from ldpopt_survey.sample.spec import Condition, SampleSpec
 
         declared = SampleSpec() if self.simple or plan.sample is None else plan.sample
-        changed = declared.changed(
+        sample = declared.changed(
             weights=self.weights, strata=self.strata, clusters=self.clusters, fpc=self.fpc, lonely=self.lonely,
             variance=self.variance, replications=self.replications,
             margins=dict(map(_margin, self.margin)) if self.margin else None,
             bounds=None if self.bounds is None else _bounds(self.bounds), largest_weight=self.largest_weight,
         )  # fmt: skip
         where = tuple(map(Condition.parse, self.where or ()))
-        return Analysis(changed, tuple(by or ()), where, self.level, answered=self.answered)
+        return Analysis(sample, tuple(by or ()), where, self.level, answered=self.answered)
 
 
 @options("data: REPORTS | Reports: a CSV or Parquet file, or a folder. Counts are not enough.")
 @dataclass(frozen=True, kw_only=True)
-class Analysing(SampleFlags, ResultFlags):
-    """The plan and the reports that a command analyses, whose answers, and where its table goes."""
+class AnalysisFlags(SampleFlags, ResultFlags):
+    """The plan, the reports and the respondents of an analysis, and the destination of its table."""
 
     plan: Path
     data: Path
     unlabelled: bool = False
 
-    def begun(self) -> tuple[Plan, Analysis]:
-        """The plan and the analysis, after the format was found to be one that can be given."""
-        self.chosen()
+    def start(self) -> tuple[Plan, Analysis]:
+        """Read the plan and build the analysis, after a check of the output format."""
+        self.output_format()
         plan = read_plan(self.plan)
         return plan, self.analysis(plan)
 
-    def people(self, plan: Plan, asked: Analysis, columns: Sequence[str]) -> Respondents:
-        """The respondents, with the questions and public columns of these names."""
+    def people(self, plan: Plan, analysis: Analysis, columns: Sequence[str]) -> Respondents:
+        """Read the respondents, with the questions and public columns of these names."""
         from ldpopt_survey.sample.respondents import Respondents
 
-        return Respondents.read(plan, self.data, asked, tuple(columns), self.unlabelled)
+        return Respondents.read(plan, self.data, analysis, tuple(columns), self.unlabelled)
 
 
-def notes_of(*said: Any) -> tuple[str, ...]:
-    """Warnings and settings as notes below a table, each once and none empty."""
-    words = (spoken(note) if hasattr(note, "simulation") else str(note) for note in said)
+def notes_of(*sources: Any) -> tuple[str, ...]:
+    """Collect warnings and settings as notes below a table, each once and none empty."""
+    words = (warning_of(note) if hasattr(note, "simulation") else str(note) for note in sources)
     return tuple(dict.fromkeys(note for note in words if note))
 
 

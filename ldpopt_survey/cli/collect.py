@@ -1,4 +1,4 @@
-"""Answers to reports (``ldpopt survey privatize``, ``paper``, ``enter``), and reports to counts (``aggregate``).
+"""Commands from answers to reports (``ldpopt survey privatize``, ``paper``, ``enter``) and counts (``aggregate``).
 
 Reports from devices: ``ldpopt survey kit``, ``collect``, ``invitations`` and ``export``.
 """
@@ -30,43 +30,45 @@ if TYPE_CHECKING:
 
 @options("""
     out: --out -o | Folder for the questionnaire.
-    collector: --collector URL | Where reports are posted, if not beside the page: https://..., without 'submissions'.
+    collector: --collector URL | Address for reports without 'submissions', if not the page's own: https://...
     texts: --texts FILE | Texts of the survey in one language (JSON); may be repeated.
     """)
 def kit(
     plan: Path, out: Path = Path("kit"), collector: str = "./", texts: list[Path] | None = None, force: bool = False
 ) -> None:
-    """Make a questionnaire that any web server can host. It sends only reports, never answers.
+    """Generate a web questionnaire that sends only reports, never answers.
+
+    Any web server can host it.
 
     ldpopt survey kit plan.json --out kit
     """
     from ldpopt.numbers.rounding import ceil_digits
-    from ldpopt_survey.kit.folder import kit_files, left_in_english
+    from ldpopt_survey.kit.folder import kit_files, untranslated_keys
 
     claim_folder(out, force)
     planned = read_plan(plan)
-    given = [read_text(path) for path in texts or ()]
-    files = kit_files(planned, collector, given)
+    texts_read = [read_text(path) for path in texts or ()]
+    files = kit_files(planned, collector, texts_read)
     write_folder(out, files, force)
     say(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server")
     for question in planned.questions:
         proof = question.channel.proof()
         claims = f"epsilon {ceil_digits(proof.epsilon, 4)}, eta {ceil_digits(proof.eta, 4)}"
-        drawn = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
-        say(f"  {question.name}: {len(question.categories)} answers, {claims}{drawn}")
+        booklet_note = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
+        say(f"  {question.name}: {len(question.categories)} answers, {claims}{booklet_note}")
     for public in planned.public:
-        how = "comes with the invitation" if public.invited else "asked"
-        say(f"  {public.name}: {len(public.answers)} answers, {how}; NOT PROTECTED, sent as they are")
-    if lacking := [name for name in planned.carry if name not in [public.name for public in planned.public]]:
-        say(f"  not asked here, so missing from these reports: {', '.join(lacking)}")
-    for code, keys in left_in_english(given).items():
+        source = "comes with the invitation" if public.invited else "asked"
+        say(f"  {public.name}: {len(public.answers)} answers, {source}; NOT PROTECTED, sent as they are")
+    if missing := [name for name in planned.carry if name not in [public.name for public in planned.public]]:
+        say(f"  not asked here, so missing from these reports: {', '.join(missing)}")
+    for code, keys in untranslated_keys(texts_read).items():
         promise = ", the promise among them" if any(key.startswith("promise") for key in keys) else ""
         say(f"  NOT TRANSLATED into {code}, and shown in English{promise}: {', '.join(keys)}")
     mode = "memoised under a key of the device" if planned.respondent is not None else "fresh"
     say(f"  words: {mode}; reports go to {collector}submissions")
 
 
-EXPOSED = (
+EXPOSED_WARNING = (
     "Every machine that reaches this address can now send reports, unencrypted: put a reverse proxy with TLS in front "
     "of it (docs/how-to/survey/collection-server.md), and keep what that proxy logs in mind: it sees addresses."
 )
@@ -74,20 +76,22 @@ EXPOSED = (
 
 @options("""
     kit: --kit | Serve the files of this folder (ldpopt survey kit).
-    host: --host | Address to listen at. Any address except loopback lets other machines send reports, unencrypted.
-    port: --port 0..65535 | Port to listen at; 0 chooses a free one.
-    token: --token | File with the token that /counts and /progress ask for; it is made if it is missing.
+    host: --host | Address to listen on; other machines can send unencrypted reports unless it is loopback.
+    port: --port 0..65535 | Port to listen on; 0 chooses a free one.
+    token: --token | File with the token that /counts and /progress require; created if it is missing.
     origin: --origin URL | Another site whose pages may submit: https://...
-    rate: --rate 1.. | Most submissions a second, from all senders together.
+    rate: --rate 1.. | Largest number of submissions per second, from all senders together.
     close: --close | Close the plan's round in the database forever, and exit.
-    check: --check | Try everything that a collector needs, a durable write among it, and exit: 1 if something fails.
+    check: --check | Test everything that a collector needs, with a durable write, and exit (1 if a test fails).
     """)
 def collect(
     plan: Path, db: str = "reports.db", kit: Path | None = None, host: str = "127.0.0.1", port: int = 8000,
     token: Path | None = None, origin: list[str] | None = None, rate: float = 2000, close: bool = False,
     check: bool = False,
 ) -> None:  # fmt: skip
-    """Serve a questionnaire and collect the reports in a database. A report is acknowledged when it is on disk.
+    """Serve a questionnaire and collect the reports in a database.
+
+    A report is acknowledged once it is on disk.
 
     No address, user agent, cookie or time of day is kept. Stop it with Ctrl-C. `aggregate`, `estimate`, `report` and
     `export` can read the database at any time. Needs ldpopt\\[collect].
@@ -99,19 +103,19 @@ def collect(
 
     rate, origins = rate_of(rate), [origin_of(site) for site in origin or ()]
     planned = read_plan(plan)
-    what = f"{planned.name!r}, round {planned.round}"
+    survey_round = f"{planned.name!r}, round {planned.round}"
     if close:
         with database(db, planned) as store:
             store.close_round()
-            held = store.summary()
-        say(f"closed {what}, with {held.reports:,} reports, in {shown(db)}")
+            summary = store.summary()
+        say(f"closed {survey_round}, with {summary.reports:,} reports, in {shown(db)}")
         return
     need("starlette", "uvicorn", "prometheus_client")  # checked before a database is made
     if check:
         from ldpopt_survey.server.health import checks
 
         checked = list(checks(planned, db, kit, token, host, port))
-        say(*(f"{'ok' if holds else 'FAILED'}: {what}" for holds, what in checked))
+        say(*(f"{'ok' if holds else 'FAILED'}: {survey_round}" for holds, survey_round in checked))
         if not all(holds for holds, _ in checked):
             raise typer.Exit(1)
         return
@@ -127,16 +131,16 @@ def collect(
         secret = token_of(token) if token is not None else None
         with database(db, planned, create=True) as store:
             app = collector(planned, store, files, secret, origins, rate, lambda: _progress(planned, db))
-            print(f"collecting {what} at {address(host, listener)} into {shown(db)}", flush=True)
+            print(f"collecting {survey_round} at {address(host, listener)} into {shown(db)}", flush=True)
             if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
             if not loopback(host):
-                print(EXPOSED, file=sys.stderr, flush=True)
+                print(EXPOSED_WARNING, file=sys.stderr, flush=True)
             serve(app, listener)
 
 
 def _progress(plan: Plan, db: str) -> list[Progress]:
-    """How near the questions are to the widths wanted, by the reports in a database."""
+    """The progress of the questions towards their target half-widths, by the reports in a database."""
     from ldpopt_survey.collect.aggregate import aggregate
     from ldpopt_survey.sample.analysis import estimate_counts
     from ldpopt_survey.server.progress import progress_of
@@ -150,20 +154,21 @@ def _progress(plan: Plan, db: str) -> list[Progress]:
 
 @options("""
     count: [COUNT] 1.. | Number of invitations; not needed with --frame.
-    frame: --frame FILE | One for each row of this CSV file, which says the groups that come with invitations. Of a plan
-      that names respondents it may have their ids, by which the ledger counts the rounds each is invited to.
-    ledger: --ledger FILE | Ledger of all rounds of the survey, if not in the folder of PLAN.
-    alike: --alike | Nobody of the frame took part in rounds of the survey that no ledger knows.
-    leave_out: --leave-out | Invite nobody who would exceed the rounds they were told of, instead of refusing the frame.
-    out: --out -o | File for the invitations, one on each line.
-    link: --link PREFIX | Text before each invitation, such as the link to the questionnaire up to 'invitation='.
+    frame: --frame FILE | Draw one invitation per row of this sampling frame (CSV), with its group columns and ids.
+    ledger: --ledger FILE | Ledger of all rounds of the survey, if it is not in the folder of PLAN.
+    alike: --alike | Confirm that nobody in the frame took part in a round missing from the ledger.
+    leave_out: --leave-out | Skip people who would exceed their announced rounds, instead of refusing the frame.
+    out: --out -o | File for the invitations, one per line.
+    link: --link PREFIX | Text before each invitation, such as the questionnaire's link up to 'invitation='.
     """)
 def invitations(
     plan: Path, count: int | None = None, db: str = "reports.db", out: Path = Path("invitations.txt"), link: str = "",
     frame: Path | None = None, ledger: Path | None = None, alike: bool = False,
     leave_out: bool = False,
 ) -> None:  # fmt: skip
-    """Draw invitations, each for one submission. From then on every submission to the round needs one.
+    """Draw invitations, each for one submission.
+
+    From then on, every submission to the round needs one.
 
     The database keeps only their hashes, and not which report came with which invitation, but the groups of a frame.
     """
@@ -175,7 +180,9 @@ def invitations(
     if not interrupted(planned, out):
         claim([out], force=None)
     if (count is None) == (frame is None):
-        raise invalid("invitations", "their number, or --frame FILE", Phrase("neither" if count is None else "both"))
+        raise invalid(
+            "invitations", "either their number or --frame FILE", Phrase("neither" if count is None else "both")
+        )
     ids, groups = ([], []) if frame is None else read_frame(planned, frame)
     if planned.round > (planned.rounds or planned.round) and not ids:
         raise invalid(
@@ -183,20 +190,23 @@ def invitations(
         )
     invited = partial(Invited, planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
     with database(db, planned, create=True) as store:
-        drawn = invite_by_file(planned, store, out, link, count or len(groups), groups, invited)
-    say(f"{drawn:,} invitations in {out}; the database has only their hashes")
-    if invited is not None and (lost := len(ids) - drawn):
-        say(f"  {lost:,} are not invited: they have taken part as often as they were told")
+        invitation_count = invite_by_file(planned, store, out, link, count or len(groups), groups, invited)
+    say(f"{invitation_count:,} invitations in {out}; the database has only their hashes")
+    if invited is not None and (left_out_count := len(ids) - invitation_count):
+        say(f"  {left_out_count:,} are not invited: they have taken part as often as they were told")
     if planned.respondent is not None and planned.rounds and invited is None:
         say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {planned.respondent!r}")
 
 
 @options("""
-    db: DATABASE | reports.db, sqlite:///path or postgresql://...
-    out: --out -o | A file *.parquet, or a folder of such files.
+    db: DATABASE | Database of the reports: reports.db, sqlite:///path or postgresql://...
+    out: --out -o | File *.parquet, or folder of such files.
     """)
 def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
-    """Write collected reports as Parquet, without ids and days, with a manifest (their plan and number)."""
+    """Export collected reports as Parquet, without ids and days, with a manifest.
+
+    The manifest states their plan and number.
+    """
     from ldpopt_survey.plan.public_question import combinations_warning
     from ldpopt_survey.server import export_reports
 
@@ -208,26 +218,27 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
 
 @options("""
     answers: ANSWERS... | Answers: CSV or Parquet files, or a folder.
-    out: --out -o | Reports: *.csv, *.parquet, or a folder; - is standard output, which gets Parquet.
-    key: --key | Survey key file (mode 0600), needed if the plan names respondents. A retry with the same key repeats
-      every report. If an answer changes inside a round, the new report can show that it changed.
-    new_key: --new-key | Make the key file (once for each survey).
-    simulate: --simulate SEED | Simulate from this seed; such reports protect nobody.
+    out: --out -o | File or folder for the reports: *.csv or *.parquet; - writes Parquet to standard output.
+    key: --key | Survey key file (mode 0600), required if the plan names respondents; a retry repeats its reports.
+    new_key: --new-key | Create the key file (once per survey).
+    simulate: --simulate SEED | Simulate reports from this seed; they protect nobody.
     workers: --workers | Number of threads, or of Dask workers with --dask.
     dask: --dask | Run on a local Dask cluster.
     scheduler: --scheduler | Run on the Dask cluster at tcp://...
-    alike: --alike | Answers that were in this or an earlier run are of other people; they are refused otherwise.
-    ledger: --ledger FILE | Ledger of all rounds of the survey, if not in the folder of PLAN.
-    leave_out: --leave-out | Leave out respondents who would exceed the rounds they were told of, instead of refusing.
-    force: --force | Replace reports that exist, once the new ones are complete. Answers whose reports the ledger knows
-      still get no others in the same round, and simulated reports never replace reports of people.
+    alike: --alike | Accept answers identical to ones already privatized, because they come from different people.
+    ledger: --ledger FILE | Ledger of all rounds of the survey, if it is not in the folder of PLAN.
+    leave_out: --leave-out | Skip respondents who would exceed their announced rounds, instead of refusing the answers.
+    force: --force | Replace existing reports once the new ones are complete; the ledger still forbids second reports.
     """)
 def privatize(
     plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
     simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
     alike: bool = False, ledger: Path | None = None, leave_out: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
-    """Privatize answers in files. An interrupted run continues when it is repeated, and ends with the same bytes.
+    """Privatize answers in files; a repeated call continues an interrupted run.
+
+    The result has the same bytes as an uninterrupted run. If an answer changes within a round, its new report can
+    reveal that it changed. With --force, simulated reports still never replace reports of people.
 
     PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round, and of
     respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
@@ -240,7 +251,7 @@ def privatize(
     from ldpopt_survey.datafiles.pieces import empty_rows_at_end
     from ldpopt_survey.reports.promises import rounds_in_words
 
-    refuse_stream(plan, "the plan in a file, since the ledger of its reports is kept beside it")
+    refuse_stream(plan, "the plan in a file, since the ledger of its reports is stored next to it")
     planned = read_plan(plan)
     if planned.respondent is not None and key is None and simulate is None:
         expected = "a key file (--new-key makes one), since the plan names respondents"
@@ -253,16 +264,16 @@ def privatize(
     with ExitStack() as stack:
         randomness = _randomness(key, new_key, simulate, out)
         if key is not None and new_key:
-            stack.enter_context(_forgotten_after_a_refusal(key, out))
+            stack.enter_context(_remove_key_on_refusal(key, out))
         runner: Runner = Threads(workers)
         if dask or scheduler:
             from ldpopt_survey.collect.runner import dask_runner
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
-        kept = ledger or ledger_of(plan, planned)
+        ledger_path = ledger or ledger_of(plan, planned)
         empty = sum(empty_rows_at_end(path, planned.file) for path in input_files(answers, ANSWERS))
-        tally = run(planned, list(answers), out, randomness, runner, step, alike, kept, leave_out, force)
+        tally = run(planned, list(answers), out, randomness, runner, step, alike, ledger_path, leave_out, force)
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
     if empty:
         rows = f"{empty:,} empty rows" if empty > 1 else "1 empty row"
@@ -270,8 +281,8 @@ def privatize(
     if tally.left_out:
         say(f"  {tally.left_out:,} rows left out: their people have taken part as often as they were told")
     if tally.rounds:
-        gone = f" {tally.gone:,} of the last round before are not in this one." * (planned.round > 1)
-        say(f"  {rounds_in_words(planned, tally.rounds)}{gone}")
+        dropout_note = f" {tally.gone:,} of the last round before are not in this one." * (planned.round > 1)
+        say(f"  {rounds_in_words(planned, tally.rounds)}{dropout_note}")
     if tally.other_rounds:
         epsilon, _ = planned.over_rounds(1 + tally.other_rounds)
         rounds = f"{tally.other_rounds} other round{'s' * (tally.other_rounds > 1)}"
@@ -284,7 +295,7 @@ def privatize(
 
 
 @contextmanager
-def _forgotten_after_a_refusal(key: Path, out: Path) -> Iterator[None]:
+def _remove_key_on_refusal(key: Path, out: Path) -> Iterator[None]:
     """Remove the new key of a run that is refused, since no report was made with it."""
     from ldpopt_survey.collect.workfolder import work_of
 
@@ -303,7 +314,7 @@ def _randomness(key: Path | None, new_key: bool, simulate: int | None, out: Path
 
     if simulate is not None:
         if key is not None:
-            raise invalid("--key and --simulate", "at most one", Phrase("both"))
+            raise invalid("--key and --simulate", "at most one of them", Phrase("both"))
         return Simulated(simulate)
     if key is None:
         return None
@@ -317,9 +328,9 @@ def _randomness(key: Path | None, new_key: bool, simulate: int | None, out: Path
     tosses: --tosses | Number of tosses, for --device coins.
     size: --paper | Paper size: a4 or letter.
     language: --language | Language of the sheets: en, de or ar.
-    texts: --texts FILE | Texts of the survey in one language (JSON), as for the kit; sentences of sheets under "paper".
-    simpler: --simpler | Merge letters as long as the error grows by at most this share.
-    thorough: --thorough | Search longer, some seconds a question of up to four answers, for up to a few per cent fewer
+    texts: --texts FILE | Texts of the survey in one language (JSON), with sentences of the forms under "paper".
+    simpler: --simpler | Merge letters if this increases the error by at most this fraction.
+    thorough: --thorough | Search longer, some seconds per question of up to four answers, for slightly fewer
       respondents.
     out: --out -o | Folder for the sheets and their plan.
     """)
@@ -327,7 +338,7 @@ def paper(
     plan: Path, device: str, tosses: int = 5, size: str = "a4", simpler: float = 0.01, out: Path = Path("paper"),
     time_limit: str = "", force: bool = False, language: str = "en", texts: Path | None = None, thorough: bool = False,
 ) -> None:  # fmt: skip
-    """Print sheets with which people randomize by hand: cards, instructions, the interviewer's form, the guarantees.
+    """Print forms for randomizing by hand: cards, instructions, interviewer's form, guarantees.
 
     ldpopt survey paper plan.json --device two-dice
     """
@@ -338,14 +349,14 @@ def paper(
 
     if size not in PAPERS:
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
-    thing = device_named(device, tosses)
+    randomizing_device = device_named(device, tosses)
     claim_folder(out, force)
     limit, planned = seconds(time_limit), read_plan(plan)
-    own = None if texts is None else read_text(texts)
-    words_of(planned, "paper", language, own)  # refused before the design, which takes a while
+    texts_read = None if texts is None else read_text(texts)
+    words_of(planned, "paper", language, texts_read)  # refused before the design, which takes a while
     with progress("designing", shares=True) as step:
-        survey = paper_survey(planned, thing, simpler, time_limit=limit, progress=step, thorough=thorough)
-    sheets = paper_sheets(survey, size, language, own)
+        survey = paper_survey(planned, randomizing_device, simpler, time_limit=limit, progress=step, thorough=thorough)
+    sheets = paper_sheets(survey, size, language, texts_read)
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     for number, question in enumerate(survey.plan.questions, 1):
         k, m = question.channel.shape
@@ -358,33 +369,35 @@ def paper(
 
 
 @options("""
-    codes: CODES | CSV file of the letters, with a row for each person.
+    codes: CODES | CSV file of the letters, one row per person.
     out: --out -o | File for the reports: *.csv or *.parquet.
-    leave_out_incomplete: --leave-out-incomplete | Leave out and count rows without a letter, instead of refusing the
-      file.
+    leave_out_incomplete: --leave-out-incomplete | Skip and count rows without a letter, instead of refusing the file.
     """)
 def enter(plan: Path, codes: Path, out: Path = Path("reports.csv"), leave_out_incomplete: bool = False) -> None:
-    """Check the letters that were typed from paper, and write them as reports for aggregate, estimate and report.
+    """Check letters typed from paper forms, and write them as reports.
 
     ldpopt survey enter paper/plan.json codes.csv
     """
     from ldpopt_survey.paper.entry import enter_reports
 
-    entered = enter_reports(read_plan(plan), codes, out, leave_out_incomplete)
-    left = f"; {entered.left_out:,} incomplete rows left out" if entered.left_out else ""
-    say(f"{entered.rows:,} reports in {out}{left}")
+    result = enter_reports(read_plan(plan), codes, out, leave_out_incomplete)
+    suffix = f"; {result.left_out:,} incomplete rows left out" if result.left_out else ""
+    say(f"{result.rows:,} reports in {out}{suffix}")
 
 
 @options("""
     reports: REPORTS... | Privatized or collected reports of one survey round.
     out: --out -o | File for the counts.
-    pair: --pair A,B | Count two questions together, for a two-way table.
+    pair: --pair A,B | Count two questions jointly, for a two-way table.
     """)
 def aggregate(
     plan: Path, reports: list[str], out: Path = Path("counts.json"), pair: list[str] | None = None,
     unlabelled: bool = False, workers: int = 1, force: bool = False,
 ) -> None:  # fmt: skip
-    """Count the reports. Estimation needs only these counts."""
+    """Count the reports.
+
+    Estimation needs only these counts.
+    """
     from ldpopt_survey.collect.aggregate import aggregate as run
     from ldpopt_survey.collect.runner import Threads
 

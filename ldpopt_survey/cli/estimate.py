@@ -1,6 +1,6 @@
-"""Reports or counts to shares (``ldpopt survey estimate``), to a page (``report``) or to findings (``verify``).
+"""Estimates from reports or counts (``ldpopt survey estimate``), the HTML report, and ``verify``.
 
-Reports to tables of results: ``ldpopt survey table``, ``compare``, ``describe`` and ``regress``.
+Commands for tables of results: ``ldpopt survey table``, ``compare``, ``describe`` and ``regress``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt_survey.cli.arguments import (
     SIMULATION,
-    Analysing,
+    AnalysisFlags,
     ResultFlags,
     SampleFlags,
     notes_of,
@@ -33,82 +33,93 @@ if TYPE_CHECKING:
 
 
 ANYTIME = """
-    anytime: --anytime | Intervals that hold at all looks together, so that you may look as often as you like, and stop.
+    anytime: --anytime | Report confidence sequences, which stay valid under repeated looks and optional stopping.
     """
 
 
 @options(f"""
-    wave: --wave PLAN REPORTS | An earlier wave of other respondents, which is included in the estimate.
+    wave: --wave PLAN REPORTS | Include an earlier wave of other respondents: its plan and its reports.
     {ANYTIME.strip()}
     """)
 def estimate(
     plan: Path, data: str, sample: SampleFlags, results: ResultFlags, by: list[str] | None = None,
     wave: tuple[Path, str] | None = None, unlabelled: bool = False, json: bool = False, anytime: bool = False,
 ) -> None:  # fmt: skip
-    """Estimate the share of every answer, with binomial intervals that follow the design of the sample."""
+    """Estimate the proportion of every answer, with intervals that follow the sample design."""
     from ldpopt_survey.reports.analyses import share_table
     from ldpopt_survey.reports.delivery import results as as_data
-    from ldpopt_survey.reports.survey import among_those_who_answered, few_in_words, missing_of, reached_in_words
+    from ldpopt_survey.reports.survey import (
+        among_those_who_answered,
+        caveats_in_words,
+        missing_by_question,
+        precision_in_words,
+    )
     from ldpopt_survey.server.progress import in_words, progress_of
     from ldpopt_survey.survey import Survey
 
     as_table = results.format is not None or results.out is not None
     if json and as_table:
-        raise invalid("--json", "no --format or --out beside it", Phrase("one"))
+        raise invalid("--json", "no --format or --out in addition to it", Phrase("both"))
     if anytime and wave is not None:
-        raise invalid("--anytime", "no --wave beside it", Phrase("one"))
-    results.chosen()
+        raise invalid("--anytime", "no --wave in addition to it", Phrase("both"))
+    results.output_format()
     planned = read_plan(plan)
-    asked, level = replace(sample.analysis(planned, by), anytime=anytime), sample.level
+    analysis, level = replace(sample.analysis(planned, by), anytime=anytime), sample.level
     with progress("estimating"):
-        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), asked, unlabelled)
+        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), analysis, unlabelled)
         if wave is not None:
-            findings = _with_wave(Survey(planned), counts, wave, asked, unlabelled)
+            findings = _with_wave(Survey(planned), counts, wave, analysis, unlabelled)
     if json and wave is not None:
         raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
     answered = among_those_who_answered(planned, findings)
     if json:
-        print(strict.json_text(as_data(findings, counts, asked, answered)), end="")
+        print(strict.json_text(as_data(findings, counts, analysis, answered)), end="")
         return
-    notes = notes_of(counts, asked)
+    notes = notes_of(counts, analysis)
     if as_table:
-        estimates = {name: {"": each.whole, **each.groups} for name, each in findings.items()}
+        estimates = {name: {"": finding.whole, **finding.groups} for name, finding in findings.items()}
         results.show(share_table(f"{planned.name}: shares of answers", estimates, level, notes))
         return
     say(*(f"{note}\n" for note in notes))
     if anytime:
-        steps = progress_of(planned, {name: each.whole for name, each in findings.items()}, level)
+        steps = progress_of(planned, {name: finding.whole for name, finding in findings.items()}, level)
         say(*map(str, steps), f"{in_words(steps)}\n")
-    words = missing_of(planned, counts)
-    among = {name: {"": each.whole, **each.groups} for name, each in answered.items()}
-    for name, each in findings.items():
-        for group, inside in {"": each.whole, **each.groups}.items():
-            head = f"{name}, {', '.join(asked.by)}: {group}" if group else name
-            more = [few_in_words(inside)] if group else [few_in_words(inside), reached_in_words(planned, name, inside)]
-            more = [each for each in (*more, "" if group else words.get(name)) if each]
-            say(f"{head}\n{inside.summary(level)}\n", *(f"{each}\n" for each in more))
-            if group in among.get(name, {}):
-                say(f"{head}, among those who answered\n{among[name][group].summary(level)}\n")
+    missing_notes = missing_by_question(planned, counts)
+    answered_estimates = {name: {"": finding.whole, **finding.groups} for name, finding in answered.items()}
+    for name, finding in findings.items():
+        for group, group_estimate in {"": finding.whole, **finding.groups}.items():
+            head = f"{name}, {', '.join(analysis.by)}: {group}" if group else name
+            remarks = (
+                [caveats_in_words(group_estimate)]
+                if group
+                else [caveats_in_words(group_estimate), precision_in_words(planned, name, group_estimate)]
+            )
+            remarks = [finding for finding in (*remarks, "" if group else missing_notes.get(name)) if finding]
+            say(f"{head}\n{group_estimate.summary(level)}\n", *(f"{finding}\n" for finding in remarks))
+            if group in answered_estimates.get(name, {}):
+                say(f"{head}, among those who answered\n{answered_estimates[name][group].summary(level)}\n")
 
 
 def _with_wave(
-    survey: Survey, counts: Counts, wave: tuple[Path, str], asked: Analysis, unlabelled: bool
+    survey: Survey, counts: Counts, wave: tuple[Path, str], analysis: Analysis, unlabelled: bool
 ) -> dict[str, Findings]:
     """The estimates from both waves, which must be simple samples."""
     from ldpopt_survey.sample.analysis import Findings, restrict_to_answered
     from ldpopt_survey.survey import Survey
 
-    if not asked.of_counts:
+    if not analysis.of_counts:
         raise invalid("--wave", "simple samples, whole (--simple)", Phrase("a design, groups or conditions"))
     earlier = read_plan(wave[0])
     before = read_counts(str(wave[1]), earlier, unlabelled)
     if before.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
     joint = survey.with_wave(counts, Survey(earlier), before)
-    among = (
-        {name: restrict_to_answered(survey.plan, name, own) for name, own in joint.items()} if asked.answered else joint
+    estimates = (
+        {name: restrict_to_answered(survey.plan, name, estimate) for name, estimate in joint.items()}
+        if analysis.answered
+        else joint
     )
-    return {name: Findings(own, {}) for name, own in among.items()}
+    return {name: Findings(estimate, {}) for name, estimate in estimates.items()}
 
 
 @options(f"""
@@ -119,23 +130,25 @@ def report(
     plan: Path, data: str, sample: SampleFlags, out: Path = Path("report.html"), by: list[str] | None = None,
     unlabelled: bool = False, force: bool = False, anytime: bool = False,
 ) -> None:  # fmt: skip
-    """Write one HTML page: estimates with intervals, channels, guarantees in plain words, design effects."""
+    """Generate an HTML report: estimates with intervals, channels, guarantees, design effects."""
     from ldpopt_survey.reports.survey import survey_report
     from ldpopt_survey.survey import Survey
 
     claim([out], force)
     planned = read_plan(plan)
-    asked = replace(sample.analysis(planned, by), anytime=anytime)
+    analysis = replace(sample.analysis(planned, by), anytime=anytime)
     with progress("estimating and drawing"):
-        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), asked, unlabelled)
-        page = survey_report(planned, findings, counts, analysis=asked)
+        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), analysis, unlabelled)
+        page = survey_report(planned, findings, counts, analysis=analysis)
     write_all({out: page.encode()}, force)
     say(f"wrote {out}")
 
 
 @options("out: --out -o | Folder for the table and the script.")
 def to_r(plan: Path, data: Path, sample: SampleFlags, out: Path = Path("r"), force: bool = False) -> None:
-    """Write reports as numbers whose means are the shares, with replicate weights, and a script that R's survey runs.
+    """Export reports for R's survey package, with replicate weights and a script.
+
+    The exported values are unbiased: their means are the proportions.
 
     ldpopt survey to-r plan.json reports.csv --variance jackknife
     """
@@ -149,12 +162,12 @@ def to_r(plan: Path, data: Path, sample: SampleFlags, out: Path = Path("r"), for
     say(f"wrote {' and '.join(files)} in {out}; there: Rscript {SCRIPT}")
 
 
-@options("folder: FOLDER | Folder with the plan, the reports, and files that were made from them.")
+@options("folder: FOLDER | Folder with the plan, the reports, and files made from them.")
 def verify(folder: Path, workers: int = 1, json: bool = False) -> None:
-    """Check a survey's delivery: prove the plan, compare reports with their manifests, recompute counts and estimates.
+    """Verify a survey's delivery: the plan's proof, manifests, counts and estimates.
 
     FOLDER holds plan.json, reports, and perhaps counts.json, estimates.json (from ldpopt survey estimate --json) and
-    pages. Exit code 0: everything holds. 1: something does not hold, and the output says what. 2: not a delivery.
+    pages. Exit code 0: everything holds. 1: something does not hold, and the output names it. 2: not a delivery.
     """
     from ldpopt_survey.collect.runner import Threads
     from ldpopt_survey.reports.delivery import verify_delivery
@@ -170,19 +183,21 @@ def verify(folder: Path, workers: int = 1, json: bool = False) -> None:
         raise typer.Exit(1)
 
 
-def _of(reports: int, people: int) -> str:
-    """How many respondents have reports of what is estimated, beside how many there are."""
+def _respondents_of(reports: int, people: int) -> str:
+    """The number of respondents with reports, and the number of all respondents if it differs."""
     return f"{people:,} respondents" if reports == people else f"{reports:,} of {people:,} respondents"
 
 
 @options("""
-    row: ROW | A question or a public column, for the rows.
-    column: COLUMN | Another one, for the columns.
-    layer: --layer NAME | A third one; there is a table for each of its answers or values.
-    percent: --percent | Shares within all, row or column; with --layer also within layer.
+    row: ROW | Question or public column for the rows.
+    column: COLUMN | Question or public column for the columns.
+    layer: --layer NAME | Question or public column for the layers; each of its values gets a table.
+    percent: --percent | Total of the proportions: all, row or column; with --layer also layer.
     """)
-def table(given: Analysing, row: str, column: str, percent: str = "all", layer: str | None = None) -> None:
-    """Cross two questions, or a question and a public column: shares with intervals, and a test of independence.
+def table(flags: AnalysisFlags, row: str, column: str, percent: str = "all", layer: str | None = None) -> None:
+    """Estimate a table of two or three variables, and test independence.
+
+    It crosses two questions, or a question and a public column.
 
     ldpopt survey table plan.json reports.csv drug evade --percent row
 
@@ -190,33 +205,33 @@ def table(given: Analysing, row: str, column: str, percent: str = "all", layer: 
     """
     from ldpopt_survey.reports.analyses import three_way_rows, two_way_rows
 
-    plan, asked = given.begun()
+    plan, analysis = flags.start()
     with progress("estimating"):
-        people = given.people(plan, asked, (row, column, *(() if layer is None else (layer,))))
-        notes = notes_of(people.rows.counts, asked)
+        people = flags.people(plan, analysis, (row, column, *(() if layer is None else (layer,))))
+        notes = notes_of(people.rows.counts, analysis)
         if layer is not None:
             cube = people.three_way(row, column, layer)
-            title = f"{row} by {column} by {layer}, {_of(cube.joint.n, people.n)}"
-            given.show(three_way_rows(title, cube, (row, column, layer), percent, given.level, notes,
+            title = f"{row} by {column} by {layer}, {_respondents_of(cube.joint.n, people.n)}"
+            flags.show(three_way_rows(title, cube, (row, column, layer), percent, flags.level, notes,
                                      people.independence_by(row, column, layer)))  # fmt: skip
             return
         crossed = people.two_way(row, column)
-        title = f"{row} by {column}, {_of(crossed.joint.n, people.n)}"
-        shown = two_way_rows(title, crossed, (row, column), percent, given.level, notes)
-    given.show(shown)
+        title = f"{row} by {column}, {_respondents_of(crossed.joint.n, people.n)}"
+        result = two_way_rows(title, crossed, (row, column), percent, flags.level, notes)
+    flags.show(result)
 
 
 @options("""
-    questions: [QUESTION]... | Questions to compare; by default all.
+    questions: [QUESTION]... | Questions to compare. [default: all]
     by: --by COLUMN | Compare the groups of a public column.
-    against: --against GROUP | The group with which the others are compared; by default the first.
+    against: --against GROUP | Reference group of the comparison. [default: the first]
     wave: --wave PLAN REPORTS | Compare with another wave: its plan and its reports.
     """)
 def compare(
-    given: Analysing, questions: list[str] | None = None, by: str | None = None, against: str | None = None,
+    flags: AnalysisFlags, questions: list[str] | None = None, by: str | None = None, against: str | None = None,
     wave: tuple[Path, Path] | None = None,
 ) -> None:  # fmt: skip
-    """Compare groups or waves: differences of shares with intervals, and tests of no difference.
+    """Compare groups or waves: differences with intervals, and tests of no difference.
 
     ldpopt survey compare plan.json reports.csv --by region
 
@@ -225,54 +240,56 @@ def compare(
     from ldpopt_survey.reports.analyses import difference_table
     from ldpopt_survey.sample.respondents import Respondents, against_wave
 
-    given.chosen()
+    flags.output_format()
     if (by is None) == (wave is None):
         raise invalid("compare", "--by COLUMN, or --wave PLAN REPORTS", Phrase("neither" if by is None else "both"))
     if against is not None and by is None:
         raise invalid("--against", "a group of --by", Phrase(against))
-    plan, asked = given.begun()
+    plan, analysis = flags.start()
     names = tuple(questions or ())
     with progress("estimating"):
-        people = given.people(plan, asked, () if by is None else (by,))
+        people = flags.people(plan, analysis, () if by is None else (by,))
         if wave is None:
             assert by is not None
             differences, tests = people.compare(by, names, against)
             title = f"Groups of {by}, {people.n:,} respondents"
-            notes = notes_of(people.rows.counts, *_asked_fewer(differences, people.n), asked)
+            notes = notes_of(people.rows.counts, *_notes_on_fewer(differences, people.n), analysis)
         else:
-            other = read_plan(wave[0])
-            second = Respondents.read(other, wave[1], given.analysis(other), (), given.unlabelled)
-            differences, tests = against_wave(people, second, names)
-            title = f"Two waves, {people.n:,} and {second.n:,} respondents"
-            taken = (
+            other_plan = read_plan(wave[0])
+            other_people = Respondents.read(other_plan, wave[1], flags.analysis(other_plan), (), flags.unlabelled)
+            differences, tests = against_wave(people, other_people, names)
+            title = f"Two waves, {people.n:,} and {other_people.n:,} respondents"
+            wave_note = (
                 "The waves are taken to be of different people; of the same people, whose answers agree from wave to "
                 "wave, the intervals are too long."
             )
-            notes = notes_of(people.rows.counts, second.rows.counts, taken, asked)
-    given.show(difference_table(title, differences, tests, given.level, notes))
+            notes = notes_of(people.rows.counts, other_people.rows.counts, wave_note, analysis)
+    flags.show(difference_table(title, differences, tests, flags.level, notes))
 
 
-def _asked_fewer(differences: Differences, people: int) -> list[str]:
-    """Of how many respondents the groups of each question are, where these are not all."""
+def _notes_on_fewer(differences: Differences, people: int) -> list[str]:
+    """A note for each question whose groups do not include all respondents."""
     sizes: dict[str, dict[str, int]] = {}
-    for (question, group, against), compared in differences.items():
-        sizes.setdefault(question, {}).update({group: compared.first.n, against: compared.second.n})
-    fewer = {question: sum(of.values()) for question, of in sizes.items() if sum(of.values()) < people}
+    for (question, group, against), difference in differences.items():
+        sizes.setdefault(question, {}).update({group: difference.first.n, against: difference.second.n})
+    fewer = {question: sum(counts.values()) for question, counts in sizes.items() if sum(counts.values()) < people}
     return [f"With reports of {question}: {n:,} of {people:,} respondents." for question, n in fewer.items()]
 
 
 @options("""
-    question: QUESTION |
-    quantiles: --quantile -q | Share of answers below the quantile, such as 0.5; by default the quartiles.
-    scores: --scores NUMBERS | Numbers of the answers, in the plan's order: 0,1,2; by default their own, or the middles
-      of bins.
-    population: --population SIZE | Size of the population; with it totals are estimated, too.
+    question: QUESTION | Question to describe.
+    quantiles: --quantile -q | Probability of a quantile, such as 0.5; may be repeated. [default: the quartiles]
+    scores: --scores NUMBERS | Numeric values of the answers, in the plan's order. [default: the answers, or midpoints
+      of bins]
+    population: --population SIZE | Size of the population, to estimate totals as well.
     """)
 def describe(
-    given: Analysing, question: str, quantiles: list[float] | None = None, scores: str | None = None,
+    flags: AnalysisFlags, question: str, quantiles: list[float] | None = None, scores: str | None = None,
     population: float | None = None,
 ) -> None:  # fmt: skip
-    """The mean, quantiles and totals of a question whose answers are numbers, or bins such as 10-19 or under 20.
+    """Estimate the mean, quantiles and totals of a question with numeric answers.
+
+    Answers are numbers, or bins such as 10-19 or under 20.
 
     ldpopt survey describe plan.json reports.csv income --quantile 0.5 --population 80000
     """
@@ -283,64 +300,68 @@ def describe(
     from ldpopt_survey.plan.planned_question import non_answers
     from ldpopt_survey.reports.analyses import number_table
 
-    plan, asked = given.begun()
+    plan, analysis = flags.start()
     if question in plan.answers and non_answers(plan.part(question)):
-        asked = replace(asked, answered=True)  # whoever did not answer has no number
+        analysis = replace(analysis, answered=True)  # a missing answer has no number
     try:
-        points_of = None if scores is None else [float(part) for part in scores.split(",")]
+        answer_scores = None if scores is None else [float(part) for part in scores.split(",")]
     except ValueError:
         raise invalid("--scores", "numbers with commas between them", scores) from None
     with progress("estimating"):
-        people = given.people(plan, asked, (question,))
+        people = flags.people(plan, analysis, (question,))
         shares = people.estimate(question)
-        shown, notes = [], []
+        estimates, notes = [], []
         numbers = question in plan.answers and plan.part(question).measure == "mean"
-        if numbers and (points_of is not None or quantiles):
+        if numbers and (answer_scores is not None or quantiles):
             raise invalid("describe", f"no --scores and no --quantile for {question!r}, a mean", Phrase("one"))
-        edges = None if points_of is None else np.repeat(np.array(points_of)[:, None], 2, axis=1)
-        if not numbers and points_of is None:
+        edges = None if answer_scores is None else np.repeat(np.array(answer_scores)[:, None], 2, axis=1)
+        if not numbers and answer_scores is None:
             try:
                 edges = bin_edges(shares.labels)
             except InvalidInput:  # answers without numbers still have totals
                 if population is None:
                     raise
-                notes.append("The answers are no numbers: --scores says what each counts as in a mean.")
+                notes.append("The answers are not numbers: --scores gives the value of each in a mean.")
         if numbers or (edges is not None and np.isfinite(edges).all()):
-            middle = shares if numbers else mean(shares, points_of)
-            shown.append(("", middle))
+            mean_estimate = shares if numbers else mean(shares, answer_scores)
+            estimates.append(("", mean_estimate))
             if population is not None:
-                shown.append(("total", population_total(middle, population)))
+                estimates.append(("total", population_total(mean_estimate, population)))
         elif edges is not None:
-            notes.append("A bin without an end has no middle: --scores says what each answer counts as in a mean.")
+            notes.append("A bin without an end has no midpoint: --scores gives the value of each answer in a mean.")
             notes.append("A quantile in such a bin is not known further than its limits.")
         if population is not None and not numbers:
-            shown.append(("people", population_total(shares, population)))
+            estimates.append(("people", population_total(shares, population)))
         points = []
-        if edges is not None and (points_of is None or quantiles):
-            points = [quantile(shares, q, edges, Binomial(given.level)) for q in quantiles or (0.25, 0.5, 0.75)]
-        said = notes_of(people.rows.counts, asked, *notes)
-    given.show(number_table(f"{question}, {_of(shares.n, people.n)}", shown, points, given.level, said))
+        if edges is not None and (answer_scores is None or quantiles):
+            points = [quantile(shares, q, edges, Binomial(flags.level)) for q in quantiles or (0.25, 0.5, 0.75)]
+        all_notes = notes_of(people.rows.counts, analysis, *notes)
+    flags.show(
+        number_table(f"{question}, {_respondents_of(shares.n, people.n)}", estimates, points, flags.level, all_notes)
+    )
 
 
 @options("""
-    formula: FORMULA | Such as 'evade ~ age + C(region) + age:sex'; questions and public columns.
-    linear: --linear | The outcome is a number; use least squares.
-    reference: --reference CATEGORY | The answer with which the others are compared; by default the first.
+    formula: FORMULA | Formula of questions and public columns, such as 'evade ~ age + C(region) + age:sex'.
+    linear: --linear | Use least squares, for a numeric outcome.
+    reference: --reference CATEGORY | Reference answer of the outcome. [default: the first]
     odds: --odds | Print odds ratios instead of coefficients.
-    moments: --moments | By moments or not at all: what the same regression of true answers tends to, whatever their
-      law. [default: by moments; by the likelihood, with a word, where these have no finite solution]
-    likelihood: --likelihood | By the likelihood of the reports: shorter intervals, which hold if the formula is the law
-      of the answers. How far the moments differ is printed.
+    moments: --moments | Require the method of moments, which stays meaningful if the model is misspecified.
+    likelihood: --likelihood | Use the likelihood of the reports: shorter intervals, valid if the formula is correct.
     """)
 def regress(
-    given: Analysing, formula: str, linear: bool = False, reference: str | None = None, odds: bool = False,
+    flags: AnalysisFlags, formula: str, linear: bool = False, reference: str | None = None, odds: bool = False,
     moments: bool = False, likelihood: bool = False,
 ) -> None:  # fmt: skip
-    """Regression where the outcome, predictors, or both are private answers.
+    """Fit a regression where the outcome, predictors, or both are private answers.
 
     It is logistic for two categories, multinomial for more, and least squares for a number with --linear. Names in the
     formula are questions of the plan or public columns of the reports. It is read as in R: a:b, a*b, (a + b)^2, 0 + a,
     C(a), C(a, contr.treatment("x")), log(a), I(a**2); and bs, poly, center, scale of public columns.
+
+    By default, moments are used, and the likelihood (with a note) where these have no finite solution. The method of
+    moments estimates the limit of the same regression on true answers. With --likelihood, the output states how far
+    the two differ.
 
     Exit code 1: no finite coefficients, since a predictor separates the answers or too few reports tell of them.
 
@@ -349,18 +370,20 @@ def regress(
     from ldpopt_survey.regress.formula import parse_formula
     from ldpopt_survey.reports.analyses import regression_table
 
-    given.chosen()
-    named = parse_formula(formula)
+    flags.output_format()
+    variables = parse_formula(formula)
     if linear and (reference is not None or odds):
-        raise invalid("--linear", "neither --reference nor --odds beside it", Phrase("one of them"))
+        raise invalid("--linear", "neither --reference nor --odds in addition to it", Phrase("both of them"))
     if linear and (moments or likelihood):
-        raise invalid("--linear", "no --moments beside it (least squares has the same equations)", Phrase("both"))
+        raise invalid(
+            "--linear", "no --moments in addition to it (least squares has the same equations)", Phrase("both")
+        )
     if moments and likelihood:
         raise invalid("--moments", "it or --likelihood", Phrase("both"))
-    plan, asked = given.begun()
+    plan, analysis = flags.start()
     with progress("fitting"):
-        people = given.people(plan, asked, (named.outcome, *named.columns))
+        people = flags.people(plan, analysis, (variables.outcome, *variables.columns))
         logit = people.logit_by_moments if moments else people.logit_by_likelihood if likelihood else people.logit
         fit = people.linear(formula) if linear else logit(formula, reference)
-        said = people.against_moments(fit)
-    given.show(regression_table(fit, given.level, odds, [*said, *notes_of(people.rows.counts, asked)]))
+        fit_notes = people.against_moments(fit)
+    flags.show(regression_table(fit, flags.level, odds, [*fit_notes, *notes_of(people.rows.counts, analysis)]))

@@ -1,4 +1,4 @@
-"""Answers to a survey.toml (``ldpopt survey new``), and a survey.toml to the plan with its channels (``plan``)."""
+"""Propose a survey.toml from answers (``ldpopt survey new``), and design its plan with the channels (``plan``)."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
 
 
 @options("""
-    file: FILE | Answers, a row for each respondent: CSV in any encoding, Excel, Parquet, SPSS, Stata or SAS.
+    file: FILE | Answers, one row per respondent: CSV, Excel, Parquet, SPSS, Stata or SAS.
     out: --out -o | File for the survey's description.
     consent: --consent | File for a draft of the consent paragraph.
     name: --name | Name of the survey. [default: the file's]
     epsilon: --epsilon -e | Budget of each respondent, in nats. [default: 2]
     half_width: --half-width | Target half-width of every question's 95 % interval.
-    yes: --yes -y | Accept the proposal as it is, also where it merges or drops answers; ask nothing on a terminal.
+    yes: --yes -y | Accept the proposal without questions, even if it merges or drops answers.
     # What the columns are
-    question: --question COLUMN | A column to ask; may be repeated.
-    respondent: --respondent COLUMN | The column of respondents' ids.
-    carry: --carry COLUMN | A public column that goes into the reports unchanged.
-    bins: --bins COLUMN=5|10,20,30 | Bins of a column of numbers: their number, or their edges.
-    missing_code: --missing-code [COLUMN=]CODE | A code for 'no answer', in one column or in all.
-    answer: --answer COLUMN=CODE | An entry that is an answer, although it looks like a code for 'no answer'.
-    merge: --merge COLUMN | Count answers that differ only in capitals and blanks as one.
-    keep_apart: --keep-apart COLUMN | Do not count such answers as one.
-    blank_is_no: --blank-is-no QUESTION | An empty box was not ticked.
-    blank_is_missing: --blank-is-missing QUESTION | An empty box is no answer, and not "not ticked".
-    missing: --missing WORD | Missing answers: a protected `category`, `left-out` (seen by everybody), or `refuse` the
+    question: --question COLUMN | Column to use as a question; may be repeated.
+    respondent: --respondent COLUMN | Column of respondents' ids.
+    carry: --carry COLUMN | Public column to copy unchanged into the reports.
+    bins: --bins COLUMN=5|10,20,30 | Bins of a numeric column: their number, or their edges.
+    missing_code: --missing-code [COLUMN=]CODE | Missing-value code, in one column or in all.
+    answer: --answer COLUMN=CODE | Entry that is an answer although it looks like a missing-value code.
+    merge: --merge COLUMN | Merge answers that differ only in case and blanks.
+    keep_apart: --keep-apart COLUMN | Keep answers that differ only in case and blanks as different.
+    blank_is_no: --blank-is-no QUESTION | Count an empty box as not ticked.
+    blank_is_missing: --blank-is-missing QUESTION | Count an empty box as a missing answer, not as "not ticked".
+    missing: --missing WORD | Missing answers: a protected `category`, `left-out` (visible to everyone), or `refuse` the
       file.
-    accept: --accept QUESTION=COLUMN | Publish what tells the answer to a question: a column, the empty reports of
-      another question, or the 'row order'; 'respondent=COLUMN' if it singles people out. The consent form says so.
+    accept: --accept QUESTION=COLUMN | Accept the publication of a column, or of another question's empty reports, that
+      discloses answers.
     # How a text file is written (guessed where not given)
     delimiter: --delimiter | Delimiter of the file: "," ";" "tab" or "|".
     encoding: --encoding | Encoding of the file: utf-8, cp1252, cp1250, ...
     decimal: --decimal | Decimal sign of the file: "." or ",".
-    header_rows: --header-rows 0.. | Rows above the first respondent: 1; 3 as in Qualtrics; 0 if there are no names.
+    header_rows: --header-rows 0.. | Number of rows above the first respondent: 1; 3 as in Qualtrics; 0 without names.
     """)
 def new(
     file: Path, out: Path = Path("survey.toml"), consent: Path = Path("consent.md"), name: str = "",
@@ -68,7 +68,10 @@ def new(
     blank_is_missing: list[str] | None = None, time_limit: str = "",
     yes: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
-    """Read a file of answers, and write a survey.toml that can be planned at once and a draft of the consent form.
+    """Propose a survey.toml and a draft of the consent form from a file of answers.
+
+    --accept publishes a column, the empty reports of another question or the 'row order', which disclose answers;
+    'respondent=COLUMN' accepts a column that identifies people. The consent form states it.
 
     ldpopt survey new people.csv
     """
@@ -85,8 +88,9 @@ def new(
     if missing not in ("category", "left-out", "left out", "refuse"):
         raise invalid("--missing", "category, left-out or refuse", missing)
     wishes = ProposalOptions(
-        tuple(question or ()), respondent, tuple(carry or ()), _bins(bins or []), _codes(missing_code or []),
-        missing.replace("-", " "), half_width, _codes(answer or []), tuple(merge or ()), tuple(keep_apart or ()),
+        tuple(question or ()), respondent, tuple(carry or ()), _parse_bins(bins or []),
+        _parse_codes(missing_code or []),
+        missing.replace("-", " "), half_width, _parse_codes(answer or []), tuple(merge or ()), tuple(keep_apart or ()),
         tuple(blank_is_no or ()), tuple(blank_is_missing or ()),
     )  # fmt: skip
     with progress("reading"):
@@ -94,46 +98,46 @@ def new(
         profiled = profile(file, delimiter, encoding, decimal, header_rows)
         proposal = propose(profiled, wishes)
     terminal = not yes and sys.stdin.isatty() and sys.stdout.isatty()
-    asking = terminal and not question
-    lines = _seen(profiled, proposal)
-    if asking:
+    is_interactive = terminal and not question
+    lines = _file_lines(profiled, proposal)
+    if is_interactive:
         say(*lines)
     if not yes:
-        proposal, wishes = _confirmed(profiled, proposal, wishes, terminal)
-    if asking:
-        proposal = _chosen(profiled, proposal, wishes)
+        proposal, wishes = _confirm_merges(profiled, proposal, wishes, terminal)
+    if is_interactive:
+        proposal = _choose_questions(profiled, proposal, wishes)
     if not proposal.questions:
-        why = "; ".join(f"{name}: {why}" for name, why in proposal.aside[:3]) or "only ids and carried columns"
-        raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({why})"), str(file))
-    title, revealed = name or " ".join(file.stem.split()) or "Survey", _accepted(accept or [])
+        reason = "; ".join(f"{name}: {reason}" for name, reason in proposal.aside[:3]) or "only ids and carried columns"
+        raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({reason})"), str(file))
+    title, revealed = name or " ".join(file.stem.split()) or "Survey", _parse_accepted(accept or [])
     with progress("looking for leaks"):
-        proposal, dropped = _without_leaks(profiled, proposal, title, revealed)
+        proposal, leak_lines = _without_leaks(profiled, proposal, title, revealed)
     with progress("counting respondents", shares=True) as step:
-        described = draft_spec(profiled, proposal, title, epsilon or DEFAULT_EPSILON)
-        table = respondents_needed(described, TABULATED_EPSILONS, time_limit=limit, progress=step)
-    needs = ["\nRespondents for the widths asked for, against the budget:"]
-    needs += [f"  {line}" for line in table_lines(table, profiled.rows)]
-    if asking:
-        say(*needs)
+        sample_spec = draft_spec(profiled, proposal, title, epsilon or DEFAULT_EPSILON)
+        table = respondents_needed(sample_spec, TABULATED_EPSILONS, time_limit=limit, progress=step)
+    need_lines = ["\nRespondents for the widths asked for, against the budget:"]
+    need_lines += [f"  {line}" for line in table_lines(table, profiled.rows)]
+    if is_interactive:
+        say(*need_lines)
         epsilon = typer.prompt("Budget epsilon", default=DEFAULT_EPSILON, type=float) if epsilon is None else epsilon
     spec = draft_spec(profiled, proposal, title, DEFAULT_EPSILON if epsilon is None else epsilon, revealed)
     text = draft(profiled, proposal, spec, table)
     with progress("designing", shares=True) as step:
         planned = plan_survey(SurveySpec.from_toml(text), time_limit=limit, progress=step).plan
     write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
-    if not asking:  # a refusal prints only its own line
-        say(*lines, *needs)
-    say(*dropped)
-    left = len(proposal.questions) - len(drafted_questions(proposal))
-    more = f"; {left} more stand in comments" if left else ""
-    say(f"\nwrote {out} ({_counted(len(spec.questions), 'question')}{more}) and {consent}")
+    if not is_interactive:  # a refusal prints only its own line
+        say(*lines, *need_lines)
+    say(*leak_lines)
+    remaining = len(proposal.questions) - len(drafted_questions(proposal))
+    suffix = f"; {remaining} more stand in comments" if remaining else ""
+    say(f"\nwrote {out} ({_count_text(len(spec.questions), 'question')}{suffix}) and {consent}")
     say(f"Read both. Then: ldpopt survey plan {out}")
 
 
 def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: Revealed) -> tuple[Proposal, list[str]]:
     """The proposal with its routes, and without the columns of a sample that were taken from their names and leak.
 
-    Lines about these columns are for the person at the terminal. `InvalidInput` for leaks of what was asked for.
+    Lines about these columns are for the person at the terminal. `InvalidInput` for leaks of requested columns.
     """
     from dataclasses import replace
 
@@ -162,39 +166,39 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
     return proposal, lines
 
 
-def _confirmed(
+def _confirm_merges(
     file: FileProfile, proposal: Proposal, wishes: ProposalOptions, terminal: bool
 ) -> tuple[Proposal, ProposalOptions]:
-    """The proposal without guesses that merge or drop answers: a person confirms them, by options or at the terminal.
+    """The proposal after a person confirmed guesses that merge or drop answers, by options or at the terminal.
 
-    `InvalidInput` with the options of each guess where nobody can be asked.
+    `InvalidInput` with the options of each guess without a terminal.
     """
     from ldpopt_survey.plan.propose import propose
 
     while merges := proposal.merges:
         if not terminal:
-            shown = [
+            guesses = [
                 f"{merging.question}: {merging.told} ({shlex.join(merging.accept)}, or {shlex.join(merging.decline)})"
-                for merging in merges[:MAX_SHOWN]
+                for merging in merges[:MAX_GUESSES_LISTED]
             ]
-            shown += [f"and {len(merges) - MAX_SHOWN} more"] if len(merges) > MAX_SHOWN else []
+            guesses += [f"and {len(merges) - MAX_GUESSES_LISTED} more"] if len(merges) > MAX_GUESSES_LISTED else []
             raise InvalidInput(
                 f"{file.path}: the proposal would merge or drop answers; pass --yes to accept all of it, or one option "
-                f"for each: {'; '.join(shown)}"
+                f"for each: {'; '.join(guesses)}"
             )
         for merging in merges:
             agreed = typer.confirm(f"{merging.question}: {merging.told}. Is that right?", default=True)
             option, value = merging.accept if agreed else merging.decline
             wishes = _with_option(wishes, option, value, merging.question)
-        decided = propose(file, wishes)
-        if len(decided.merges) >= len(merges):
+        revised = propose(file, wishes)
+        if len(revised.merges) >= len(merges):
             break
-        proposal = decided
+        proposal = revised
     return proposal, wishes
 
 
-MAX_SHOWN = 12
-"""The most guesses that a refusal lists."""
+MAX_GUESSES_LISTED = 12
+"""The largest number of guesses in an error message."""
 
 
 def _with_option(wishes: ProposalOptions, option: str, value: str, question: str) -> ProposalOptions:
@@ -217,97 +221,105 @@ def _with_option(wishes: ProposalOptions, option: str, value: str, question: str
     return replace(wishes, blank_is_missing=(*wishes.blank_is_missing, value))
 
 
-def _accepted(given: Sequence[str]) -> Revealed:
+def _parse_accepted(options: Sequence[str]) -> Revealed:
     accepted: dict[str, list[str]] = {}
-    for option in given:
-        name, sign, by = option.partition("=")
-        if not (name and sign and by):
+    for option in options:
+        name, sign, sources = option.partition("=")
+        if not (name and sign and sources):
             raise invalid("--accept", "QUESTION=COLUMN", option)
-        accepted.setdefault(name, []).extend(by.split(","))
-    return tuple((name, tuple(by)) for name, by in accepted.items())
+        accepted.setdefault(name, []).extend(sources.split(","))
+    return tuple((name, tuple(sources)) for name, sources in accepted.items())
 
 
-def _seen(file: FileProfile, proposal: Proposal) -> list[str]:
+def _file_lines(file: FileProfile, proposal: Proposal) -> list[str]:
     """Lines about the content of the file, for the holder of the answers."""
     from ldpopt.files.delimited import delimiter_in_words
 
-    written, dialect = file.kind, file.dialect
-    if written == "delimited":
+    format_text, dialect = file.kind, file.dialect
+    if format_text == "delimited":
         comma = ", decimal comma" if dialect.decimal == "," else ""
-        written = f"cells between {delimiter_in_words(dialect.delimiter)}, {dialect.encoding}{comma}"
-    lines = [f"{file.path.name}: {file.rows:,} rows, {_counted(len(file.columns), 'column')} ({written})"]
+        format_text = f"cells between {delimiter_in_words(dialect.delimiter)}, {dialect.encoding}{comma}"
+    lines = [f"{file.path.name}: {file.rows:,} rows, {_count_text(len(file.columns), 'column')} ({format_text})"]
     if file.empty_rows:
-        lines.append(f"  {_counted(file.empty_rows, 'empty row')} at the end: nobody, and left out")
+        lines.append(f"  {_count_text(file.empty_rows, 'empty row')} at the end: nobody, and left out")
     if proposal.respondent is not None:
         lines.append(f"  {proposal.respondent}: ids of respondents")
     sample = () if proposal.sample is None else proposal.sample.columns
     lines += [f"  {name}: how respondents were drawn; carried into the reports as it is" for name in sample]
     lines += [f"  {name}: carried into the reports as it is" for name in proposal.carry]
     for question in proposal.questions[:30]:
-        asked = question.spec
-        labels = getattr(asked, "options", ()) or asked.categories
-        shown = ", ".join(str(label) for label in labels[:8]) + (", ..." if len(labels) > 8 else "")
-        missing = f"; no answer: {', '.join(codes)}" if (codes := asked.reading.missing_codes) else ""
-        lines.append(f"  {asked.name}: {len(labels)} {_kind_of(asked)} ({shown}){missing}")
+        spec = question.spec
+        labels = getattr(spec, "options", ()) or spec.categories
+        answer_text = ", ".join(str(label) for label in labels[:8]) + (", ..." if len(labels) > 8 else "")
+        missing = f"; no answer: {', '.join(codes)}" if (codes := spec.reading.missing_codes) else ""
+        lines.append(f"  {spec.name}: {len(labels)} {_kind_of(spec)} ({answer_text}){missing}")
         lines += [f"    {remark}" for remark in question.seen]
     if len(proposal.questions) > 30:
         lines.append(f"  ... and {len(proposal.questions) - 30} more columns that could be asked")
-    lines += [f"  {name}: not asked, {why}" for name, why in proposal.aside[:30]]
+    lines += [f"  {name}: not asked, {reason}" for name, reason in proposal.aside[:30]]
     if len(proposal.aside) > 30:
         lines.append(f"  ... and {len(proposal.aside) - 30} more columns that are not asked")
     return lines
 
 
-def _kind_of(asked: QuestionSpec) -> str:
-    return "options, any of which may be chosen" if asked.type_name == "any of" else "answers"
+def _kind_of(spec: QuestionSpec) -> str:
+    return "options, any of which may be chosen" if spec.type_name == "any of" else "answers"
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+def _count_text(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _chosen(file: FileProfile, proposal: Proposal, wishes: ProposalOptions) -> Proposal:
+def _choose_questions(file: FileProfile, proposal: Proposal, wishes: ProposalOptions) -> Proposal:
     """The proposal with the questions that the person at the terminal picks."""
     from dataclasses import replace
 
     from ldpopt_survey.plan.propose import propose
 
-    picked = [own.spec.name for own in proposal.questions if typer.confirm(f"Ask {own.spec.name}?", default=True)]
-    if not picked:
+    chosen_names = [
+        question.spec.name
+        for question in proposal.questions
+        if typer.confirm(f"Ask {question.spec.name}?", default=True)
+    ]
+    if not chosen_names:
         raise typer.Abort
     policy = wishes.missing_answers
-    if any(own.spec.reading.missing_answers != "refuse" for own in proposal.questions if own.spec.name in picked):
+    if any(
+        question.spec.reading.missing_answers != "refuse"
+        for question in proposal.questions
+        if question.spec.name in chosen_names
+    ):
         hidden = typer.confirm("Hide who did not answer (costs some precision)?", default=True)
         policy = "category" if hidden else "left out"
-    return propose(file, replace(wishes, questions=tuple(picked), carry=proposal.carry, missing_answers=policy))
+    return propose(file, replace(wishes, questions=tuple(chosen_names), carry=proposal.carry, missing_answers=policy))
 
 
-def _bins(given: Sequence[str]) -> dict[str, int | list[float]]:
+def _parse_bins(options: Sequence[str]) -> dict[str, int | list[float]]:
     bins: dict[str, int | list[float]] = {}
-    for option in given:
-        name, sign, said = option.rpartition("=")
+    for option in options:
+        name, sign, text = option.rpartition("=")
         if not sign or not name:
             raise invalid("--bins", "COLUMN=HOW MANY or COLUMN=EDGE,EDGE", option)
-        bins[name] = binned(said, f"--bins {name}")
+        bins[name] = binned(text, f"--bins {name}")
     return bins
 
 
-def _codes(given: Sequence[str]) -> dict[str, list[str]]:
+def _parse_codes(options: Sequence[str]) -> dict[str, list[str]]:
     """The codes by column, or under "" for all columns. A code that contains an equals sign needs its column."""
     codes: dict[str, list[str]] = {}
-    for option in given:
+    for option in options:
         name, sign, code = option.partition("=")
         codes.setdefault(name if sign else "", []).append(code if sign else option)
     return codes
 
 
 def _within_promises(
-    spec: SurveySpec, out: Path, ledger: Path | None, others: bool
+    spec: SurveySpec, out: Path, ledger: Path | None, respondents_are_new: bool
 ) -> tuple[SurveySpec, RemainingBudget | None, list[str]]:
     """Limit the description to the promises of earlier rounds; return it with the remaining budget and messages.
 
-    Without `--ledger`, the ledger in the plan's folder counts if the survey declares its rounds. With `others`, the
-    respondents are other people, and it does not count.
+    Without `--ledger`, the ledger in the plan's folder counts if the survey declares its rounds. With
+    `respondents_are_new`, the respondents are other people, and it does not count.
     """
     from ldpopt_survey.collect.ledger import ledger_of
     from ldpopt_survey.collect.remaining import within_promises
@@ -318,38 +330,37 @@ def _within_promises(
         if ledger is not None:
             raise invalid("--ledger", "a respondent column and a round from 2 in survey.toml", Phrase("none of these"))
         return spec, None, []
-    if ledger is None and (spec.rounds is None or others):
+    if ledger is None and (spec.rounds is None or respondents_are_new):
         return spec, None, []
-    bounded, left = within_promises(spec, ledger or ledger_of(out, spec))
-    if not left.people:
+    bounded, budget = within_promises(spec, ledger or ledger_of(out, spec))
+    if not budget.people:
         return spec, None, []
-    lines = [f"{repr(left)[:1].upper()}{repr(left)[1:]}."]
+    lines = [f"{repr(budget)[:1].upper()}{repr(budget)[1:]}."]
     for name in ("epsilon", "eta"):
         if getattr(bounded, name) != getattr(spec, name):
-            wanted = getattr(spec, name)
-            instead = "" if wanted is None else f", not {wanted:g}"
+            requested = getattr(spec, name)
+            instead = "" if requested is None else f", not {requested:g}"
             lines.append(f"Planned with {name} at most {getattr(bounded, name):.6g}{instead}: no more was promised.")
-    return bounded, left, lines
+    return bounded, budget, lines
 
 
 @options("""
     survey: SURVEY | The survey's description (survey.toml).
     out: --out -o | File for the plan.
-    respondents: --respondents -n | Number of available people; the plan then says the precision that they reach.
-    after: --after PLAN REPORTS | An earlier wave of other respondents; the channels are designed for its estimates.
-    ledger: --ledger FILE | Ledger of the survey's earlier rounds, if not in the folder of the plan; this round is then
-      within what their people were told.
-    stages: --stages | Say whether a pilot wave saves respondents, and how large it should be (needs -n).
-    nonresponse: --nonresponse | Share of invited people who will not answer. [default: survey.toml's]
-    design_effect: --design-effect | Factor by which clusters and weights raise the number of respondents needed.
-      [default: survey.toml's]
-    picture: --picture | Picture (png, svg, pdf, pgf) of the budget's split, and of widths and power by respondents.
-    shuffled: --shuffled RESPONDENTS 1.. | Also say what is guaranteed if a shuffler hides who of so many sent which
-      report.
+    respondents: --respondents -n | Number of available respondents; the plan then states the precision they give.
+    after: --after PLAN REPORTS | Design the channels for the estimates of an earlier wave of other respondents.
+    ledger: --ledger FILE | Ledger of earlier rounds, whose announced limits are respected. [default: in the plan's
+      folder]
+    stages: --stages | Advise whether a pilot wave saves respondents, and how large it should be (requires -n).
+    nonresponse: --nonresponse | Fraction of invited people who will not answer. [default: from survey.toml]
+    design_effect: --design-effect | Factor by which clusters and weights increase the sample size. [default: from
+      survey.toml]
+    picture: --picture | File for the figure of budget, widths and power (png, svg, pdf, pgf).
+    shuffled: --shuffled RESPONDENTS 1.. | Also state the central (epsilon, delta) guarantee if a shuffler hides the
+      senders.
     delta: --delta DELTA | Delta of that guarantee, in [0, 1].
-    prove: --prove | Look for the proof of the least number of respondents, which takes up to minutes. Without it the
-      closed-form bound is printed.
-    proof: --proof | File for the bound of the respondents that any survey of independent answers needs.
+    prove: --prove | Prove a tighter lower bound on the respondents needed, which takes up to minutes.
+    proof: --proof | File for the proved lower bound on the respondents that any survey needs.
     """)
 def plan(
     survey: Path, out: Path = Path("plan.json"), respondents: int | None = None,
@@ -358,7 +369,9 @@ def plan(
     prove: bool = False, proof: Path | None = None, time_limit: str = "", json: bool = False, force: bool = False,
     ledger: Path | None = None,
 ) -> None:  # fmt: skip
-    """For every question design the channel that needs the fewest respondents, and write the plan.
+    """Design for every question the channel that needs the fewest respondents.
+
+    The plan is written to --out.
 
     ldpopt survey plan survey.toml -o plan.json --picture plan.png
     """
@@ -390,19 +403,19 @@ def plan(
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
         design_effect=spec.design_effect if design_effect is None else design_effect,
     )
-    spec, left, lines = _within_promises(spec, out, ledger, after is not None)
-    begun = monotonic()
+    spec, budget, lines = _within_promises(spec, out, ledger, after is not None)
+    start_time = monotonic()
     with progress("designing", shares=True) as step:
         planned = plan_survey(spec, respondents, time_limit=limit, progress=step)
-    if left is not None:
-        left.require(planned.plan)
+    if budget is not None:
+        budget.require(planned.plan)
     if prove:
-        planned = _proved(planned, spec, None if limit is None else max(limit - (monotonic() - begun), 1e-9))
-    mixed = ""
+        planned = _prove(planned, spec, None if limit is None else max(limit - (monotonic() - start_time), 1e-9))
+    shuffling_note = ""
     if shuffled is not None:
         from ldpopt_survey.reports.promises import after_shuffling_in_words
 
-        mixed = after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
+        shuffling_note = after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
     files = {out: planned.plan.to_json().encode()}
     if picture is not None:
         from ldpopt_survey.pictures import survey_picture
@@ -412,13 +425,13 @@ def plan(
         files[proof] = planned.proof.to_json().encode()
     write_all(files, force)
     if json:
-        told = planned.to_dict()
-        if left is not None:
-            told["remaining"] = {
-                "epsilon": left.epsilon if left.epsilon < inf else None, "people": left.people,
-                "exhausted": left.exhausted,
+        result = planned.to_dict()
+        if budget is not None:
+            result["remaining"] = {
+                "epsilon": budget.epsilon if budget.epsilon < inf else None, "people": budget.people,
+                "exhausted": budget.exhausted,
             }  # fmt: skip
-        print(strict.json_text(told), end="")
+        print(strict.json_text(result), end="")
         return
     say(*lines)
     if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
@@ -437,24 +450,24 @@ def plan(
                 advice = advise_stages(question, people, time_limit=limit, progress=step)
             say(f"  {question.name}: {advice}")
     people = planned.respondents if respondents is None else respondents
-    say(*filter(None, [mixed, combinations_warning(spec.public, people)]))
+    say(*filter(None, [shuffling_note, combinations_warning(spec.public, people)]))
     if picture is not None:
         say(f"wrote {picture}")
     say(f"wrote {out}, checksum {planned.plan.checksum[:16]}")
 
 
-def _proved(planned: PlannedSurvey, spec: SurveySpec, limit: float | None) -> PlannedSurvey:
+def _prove(planned: PlannedSurvey, spec: SurveySpec, limit: float | None) -> PlannedSurvey:
     """The plan with the best bound that is proved until the time is over, or Ctrl-C is pressed.
 
-    Each better bound is shown on standard error. Whoever stops the proof has the plan, and the best bound so far.
+    Each better bound is shown on standard error. After an interruption, the result is the plan with the best bound.
     """
     from ldpopt_survey.plan.survey import closer_bounds
 
-    begun, stopped = monotonic(), ""
+    start_time, stop_reason = monotonic(), ""
 
     def so_far() -> None:
         bound = f"any survey needs {planned.least:,} respondents if the answers are independent"
-        note(f"proving, {monotonic() - begun:.0f} s: {bound}, so far")
+        note(f"proving, {monotonic() - start_time:.0f} s: {bound}, so far")
 
     try:
         with progress("proving", shares=True) as step:
@@ -463,34 +476,37 @@ def _proved(planned: PlannedSurvey, spec: SurveySpec, limit: float | None) -> Pl
                 planned = closer
                 so_far()
     except KeyboardInterrupt:
-        stopped = "by Ctrl-C"
-    if limit is not None and monotonic() - begun >= limit:
-        stopped = "by the time limit"
-    if stopped:
-        note(f"the proof was stopped {stopped}: {planned.least:,} is the best bound so far; the least may be larger")
+        stop_reason = "by Ctrl-C"
+    if limit is not None and monotonic() - start_time >= limit:
+        stop_reason = "by the time limit"
+    if stop_reason:
+        note(
+            f"the proof was stopped {stop_reason}: {planned.least:,} is the best bound so far; the least may be larger"
+        )
     return planned
 
 
 @options("""
     out: --out -o | File for the consent form.
-    shuffled: --shuffled RESPONDENTS 1.. | Also what is guaranteed if a shuffler hides who of so many sent which report.
+    shuffled: --shuffled RESPONDENTS 1.. | Also state the central guarantee if a shuffler hides the senders of
+      RESPONDENTS reports.
     delta: --delta DELTA | Delta of that guarantee, in [0, 1].
     language: --language | Language of the form: en, de or ar.
-    texts: --texts FILE | Texts of the survey in one language (JSON), as for the kit; its sentences under "consent".
+    texts: --texts FILE | Texts of the survey in one language (JSON), with sentences of the form under "consent".
     """)
 def consent(
     plan: Path, out: Path = Path("consent.md"), shuffled: int | None = None, delta: str = "1e-6", force: bool = False,
     language: str = "en", texts: Path | None = None,
 ) -> None:  # fmt: skip
-    """Write the draft of a consent form: what this plan does with answers, and what it protects and does not.
+    """Draft a consent form: how answers are processed, and which are protected.
 
-    Its last line names the plan, so that `ldpopt survey verify` refuses it beside another one.
+    Its last line names the plan, so that `ldpopt survey verify` refuses it with another one.
     """
     from ldpopt_survey.reports.promises import consent_paragraph, words_of
 
     claim([out], force)
-    mixed = None if shuffled is None else (shuffled, number(delta, "--delta"))
+    shuffling = None if shuffled is None else (shuffled, number(delta, "--delta"))
     planned = read_plan(plan)
     words = words_of(planned, "consent", language, None if texts is None else read_text(texts))
-    write_all({out: consent_paragraph(planned, mixed, words).encode()}, force)
+    write_all({out: consent_paragraph(planned, shuffling, words).encode()}, force)
     say(f"wrote {out}; read it, and write it again whenever the plan changes")

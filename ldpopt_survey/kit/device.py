@@ -20,7 +20,7 @@ from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt_survey.records import text
 from ldpopt_survey.server.submission import PUBLIC, SCHEMA, version_of
 
-ID = "device"
+DEVICE_ID = "device"
 """The respondent's id on a device with its own key, where no name is needed."""
 
 
@@ -43,7 +43,7 @@ class Device:
     True
     """
 
-    def __init__(self, plan: Plan, randomness: Randomness | None = None, respondent: str = ID) -> None:
+    def __init__(self, plan: Plan, randomness: Randomness | None = None, respondent: str = DEVICE_ID) -> None:
         if not isinstance(plan, Plan):
             raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
         chosen = default_randomness(plan, randomness)
@@ -67,7 +67,7 @@ class Device:
         return question.probability == 1 or question is self._booklet
 
     def respond(self, answers: Mapping[str, Label]) -> dict[str, int]:
-        """For each report, by the name of its planned question, its position in `PlannedQuestion.reports`.
+        """Draw the reports: for each planned question, a position in `PlannedQuestion.reports`.
 
         answers : by question name, each one of the plan's categories; 7 and "7" are the same answer. None, or a
             question that is left out, counts as the plan's category for missing answers. Answers to questions that the
@@ -79,36 +79,46 @@ class Device:
             raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
         if set(answers) - set(self.plan.answers):
             raise invalid("answers", f"only the questions {sorted(self.plan.answers)}", Phrase("others"))
-        asked = [(number, question) for number, question in enumerate(self.plan.questions) if self._is_asked(question)]
-        chosen = [answer_at(question, answers) for _, question in asked]
+        questions = [
+            (number, question) for number, question in enumerate(self.plan.questions) if self._is_asked(question)
+        ]
+        chosen = [answer_position(question, answers) for _, question in questions]
         return {
-            question.name: report(question, answer, self._word(number, answer))
-            for (number, question), answer in zip(asked, chosen, strict=True)
+            question.name: report_position(question, answer, self._word(number, answer))
+            for (number, question), answer in zip(questions, chosen, strict=True)
         }
 
     def submission(
         self, answers: Mapping[str, Label], invitation: str | None = None, public: Mapping[str, Label] | None = None
     ) -> dict[str, Any]:
-        """The submission that is sent to a collector for these answers, as JSON-ready values with a new random id.
+        """Build the submission of these answers for a collector.
+
+        It has JSON-ready values with a new random id.
 
         public : the answers to the plan's public questions that are asked, which are sent as they are.
         To retry, send the same submission again. `InvalidInput` as in `respond`.
         """
-        asked = {question.name: question.texts for question in self.plan.public if not question.invited}
-        given = {name: as_text(label) for name, label in (public or {}).items()}
-        if set(given) != set(asked) or any(label not in asked[name] for name, label in given.items()):
-            raise invalid("public", f"an answer of its own to each of {sorted(asked)}", Phrase("others"))
+        public_questions = {question.name: question.texts for question in self.plan.public if not question.invited}
+        public_answers = {name: as_text(label) for name, label in (public or {}).items()}
+        if set(public_answers) != set(public_questions) or any(
+            label not in public_questions[name] for name, label in public_answers.items()
+        ):
+            raise invalid("public", f"an answer of its own to each of {sorted(public_questions)}", Phrase("others"))
         reports = self.respond(answers)
-        said: dict[str, Any] = {} if invitation is None else {"invitation": text(invitation, "invitation")}
-        drawn = {} if self.booklet is None else {BOOKLET: self.booklet}
-        said |= {PUBLIC: {name: asked[name].index(label) for name, label in given.items()}} if asked else {}
+        optional_fields: dict[str, Any] = {} if invitation is None else {"invitation": text(invitation, "invitation")}
+        booklet_field = {} if self.booklet is None else {BOOKLET: self.booklet}
+        optional_fields |= (
+            {PUBLIC: {name: public_questions[name].index(label) for name, label in public_answers.items()}}
+            if public_questions
+            else {}
+        )
         version = version_of(self.plan)
         head = {"schema": SCHEMA, "version": version, "plan": self.plan.checksum, "round": self.plan.round}
-        return {**head, "id": secrets.token_hex(16), **said, **drawn, "reports": reports}
+        return {**head, "id": secrets.token_hex(16), **optional_fields, **booklet_field, "reports": reports}
 
     def _drawn(self) -> PlannedQuestion:
         if self._source is None:
-            return self.plan.booklets[booklet_at(self.plan, self._fresh())]
+            return self.plan.booklets[booklet_position(self.plan, self._fresh())]
         return self.plan.booklets[int(self._source.booklets(None, self._state(self._source), 1)[0])]
 
     def _word(self, question: int, answer: int) -> int:
@@ -125,20 +135,29 @@ class Device:
         return source.respondents(pa.array([self._respondent], pa.string()))
 
 
-def booklet_at(plan: Plan, word: int) -> int:
-    """The position of the booklet that a 64-bit word draws: how many steps are at most the word."""
+def booklet_position(plan: Plan, word: int) -> int:
+    """Return the position of the booklet that a 64-bit word draws.
+
+    It is the number of steps that are at most the word.
+    """
     return bisect_right(booklet_steps(plan).tolist(), word)
 
 
-def report(question: PlannedQuestion, answer: int, word: int) -> int:
-    """The position of the report for an answer's position and a 64-bit word; `drawReport` in the JavaScript client."""
+def report_position(question: PlannedQuestion, answer: int, word: int) -> int:
+    """Return the position of the report for an answer's position and a 64-bit word.
+
+    The JavaScript client has the same function, `drawReport`.
+    """
     channel = question.channel
     steps = list(accumulate(channel.weights[answer].tolist()))
     return bisect_right(steps, word >> (64 - channel.bits))
 
 
-def answer_at(question: PlannedQuestion, answers: Mapping[str, Any]) -> int:
-    """The position of the answers among a planned question's categories; a part that does not apply is not read."""
+def answer_position(question: PlannedQuestion, answers: Mapping[str, Any]) -> int:
+    """Return the position of the answers among a planned question's categories.
+
+    A part that does not apply is not read.
+    """
     if not question.parts:
         return _position(question, question.categories, answers.get(question.name))
     chosen, cell = dict[str, Label](), list[int]()
@@ -150,10 +169,10 @@ def answer_at(question: PlannedQuestion, answers: Mapping[str, Any]) -> int:
 
 
 def _position(question: Part | PlannedQuestion, categories: tuple[Label, ...], answer: Any) -> int:
-    given = question.missing if answer is None else answer
-    if isinstance(given, (str, bool, int, float, tuple)):
+    value = question.missing if answer is None else answer
+    if isinstance(value, (str, bool, int, float, tuple)):
         texts = [as_text(category) for category in categories]
-        if as_text(given) in texts:
-            return texts.index(as_text(given))
+        if as_text(value) in texts:
+            return texts.index(as_text(value))
     got = Phrase("no answer" if answer is None else "an answer outside them")
     raise invalid(f"question {question.name!r}", f"one of its {len(categories)} categories", got)

@@ -1,4 +1,4 @@
-"""From a plan to the files of its questionnaire, which any web server can host.
+"""The files of the web questionnaire of a plan, for any web server.
 
 They are the page and its module, the *public plan* (what a device needs, without the owner's confidential data), the
 texts in each language, and *test vectors*: random words with the reports that every client must draw from them.
@@ -26,7 +26,7 @@ from ldpopt.values.labels import as_text
 from ldpopt.version import __version__
 from ldpopt_survey.collect.randomness import booklet_steps, booklet_tag, word_tags
 from ldpopt_survey.collect.words import Respondents, SecretKey
-from ldpopt_survey.kit.device import ID, booklet_at, report
+from ldpopt_survey.kit.device import DEVICE_ID, booklet_position, report_position
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt_survey.records import mapping
@@ -38,7 +38,9 @@ VERSION, WITH_BOOKLETS, WITH_PUBLIC = 1, 2, 3
 
 
 def public_plan(plan: Plan) -> dict[str, Any]:
-    """The public plan as JSON-ready values (schema ``ldpopt-public-plan``), under the plan's checksum.
+    """Build the public plan as JSON-ready values (schema ``ldpopt-public-plan``).
+
+    It has the plan's checksum.
 
     It has the integers of every channel and the tags from which memoised words are computed, but no pilot shares
     (perhaps from confidential data), expected precision, or column names. `InvalidInput` for a plan with a question
@@ -71,8 +73,8 @@ def public_plan(plan: Plan) -> dict[str, Any]:
         public["parts"] = [_part(part, question.parts) for part in question.parts] or None
         public["cells"] = question.places.tolist() if question.parts else None
     steps = [f"{step:016x}" for step in booklet_steps(plan).tolist()]
-    drawn = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
-    return {**document, "version": max(document["version"], WITH_BOOKLETS), "booklets": drawn if names else None}
+    booklets = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
+    return {**document, "version": max(document["version"], WITH_BOOKLETS), "booklets": booklets if names else None}
 
 
 def _has_booklets(plan: Plan) -> bool:
@@ -117,30 +119,32 @@ LANGUAGES = ("en", "de", "ar")
 
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 PLACE = re.compile(r"\{(\w*)\}")
-MAX_TEXT = 2000
+MAX_TEXT_LENGTH = 2000
 SECTIONS = ("paper", "consent")
 """The keys of sentences of printed sheets and consent forms, which the page does not need."""
 
 
-def shipped(language: str) -> dict[str, Any]:
-    """The texts of a language that comes with the package."""
+def shipped_texts(language: str) -> dict[str, Any]:
+    """Load the texts of a language that comes with the package."""
     return dict(strict.shipped("ldpopt_survey.kit", f"static/language-{language}.json"))
 
 
-def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:
-    """The texts of every language, by its code. A text of the survey replaces the package's text.
+def languages(plan: Plan, custom_texts: Sequence[str | bytes] = ()) -> dict[str, dict[str, Any]]:
+    """Collect the texts of every language, by its code.
 
-    given : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's English
-        texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), ``"paper"`` (sentences of printed
-        sheets), and ``"questions"``: for each question's name its ``"text"`` and, for each of the plan's categories,
-        its ``"answers"``. Missing texts are taken from English, and from the plan's wording and names. If `given` is
-        not empty, it has all the languages.
+    A text of the survey replaces the package's text.
+
+    custom_texts : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's
+        English texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), ``"paper"`` (sentences of
+        printed sheets), and ``"questions"``: for each question's name its ``"text"`` and, for each of the plan's
+        categories, its ``"answers"``. Missing texts are taken from English, and from the plan's wording and names. If
+        `custom_texts` is not empty, it has all the languages.
 
     `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
-    built = {language: shipped(language) for language in LANGUAGES}
-    english, by_code = built[LANGUAGES[0]], dict(built) if not given else {}
-    for content in given:
+    built = {language: shipped_texts(language) for language in LANGUAGES}
+    english, by_code = built[LANGUAGES[0]], dict(built) if not custom_texts else {}
+    for content in custom_texts:
         data = strict.json_value(content, "texts")
         code = data.get("code") if isinstance(data, dict) else None
         if not isinstance(code, str) or not _CODE.fullmatch(code):
@@ -148,59 +152,65 @@ def languages(plan: Plan, given: Sequence[str | bytes] = ()) -> dict[str, dict[s
         if code in by_code:
             raise invalid("texts", "one file for each language", Phrase(f"two for {code!r}"))
         package_texts = built.get(code, built.get(code.split("-")[0], {}))
-        by_code[code] = {**package_texts, **_own(data, english, plan, f"texts of {code!r}")}
+        by_code[code] = {**package_texts, **_custom_texts(data, english, plan, f"texts of {code!r}")}
     for texts in by_code.values() if plan.wording else ():
-        said = texts.get("questions", {})
-        worded = {name: {"answers": {}, "text": words} | said.get(name, {}) for name, words in plan.wording}
-        texts["questions"] = said | worded
+        questions = texts.get("questions", {})
+        plan_wording = {name: {"answers": {}, "text": words} | questions.get(name, {}) for name, words in plan.wording}
+        texts["questions"] = questions | plan_wording
     return by_code
 
 
-def left_in_english(given: Sequence[str | bytes]) -> dict[str, list[str]]:
-    """The keys of the page's words that the texts of a language lack, by its code, where no shipped language has them.
+def untranslated_keys(custom_texts: Sequence[str | bytes]) -> dict[str, list[str]]:
+    """List the keys of page texts that a custom language lacks, by its code.
 
-    given : texts that `languages` has taken.
+    Keys that a shipped language has are not listed.
+
+    custom_texts : texts that `languages` has taken.
     """
-    texts = [strict.json_value(content, "texts") for content in given]
-    lacking = {data["code"]: [key for key in shipped(LANGUAGES[0]) if key not in data] for data in texts}
-    return {code: keys for code, keys in lacking.items() if keys and code.split("-")[0] not in LANGUAGES}
+    texts = [strict.json_value(content, "texts") for content in custom_texts]
+    missing = {data["code"]: [key for key in shipped_texts(LANGUAGES[0]) if key not in data] for data in texts}
+    return {code: keys for code, keys in missing.items() if keys and code.split("-")[0] not in LANGUAGES}
 
 
-def _own(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, what: str) -> dict[str, Any]:
+def _custom_texts(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, title: str) -> dict[str, Any]:
     checked: dict[str, Any] = {}
     for key, value in data.items():
         if key == "questions":
-            checked[key] = _questions(value, plan, what)
+            checked[key] = _questions(value, plan, title)
         elif key in ("survey", "intro"):
-            checked[key] = _text(value, f"{what}: {key}")
+            checked[key] = _text(value, f"{title}: {key}")
         elif key in SECTIONS:
-            checked[key] = {name: _text(said, f"{what}: {key}: {name}") for name, said in mapping(value, what).items()}
+            checked[key] = {
+                name: _text(text, f"{title}: {key}: {name}") for name, text in mapping(value, title).items()
+            }
         elif key in english:
-            checked[key] = _text(value, f"{what}: {key}")
-            places, asked = sorted(PLACE.findall(value)), sorted(PLACE.findall(english[key]))
-            if set(places) - set(asked):
-                raise invalid(f"{what}: {key}", f"only the places {asked}", places)
+            checked[key] = _text(value, f"{title}: {key}")
+            places, allowed = sorted(PLACE.findall(value)), sorted(PLACE.findall(english[key]))
+            if set(places) - set(allowed):
+                raise invalid(f"{title}: {key}", f"only the places {allowed}", places)
         elif key != "code":
-            raise invalid(what, "keys of the English texts, survey, intro, questions, paper, consent or code", key)
+            raise invalid(title, "keys of the English texts, survey, intro, questions, paper, consent or code", key)
     if checked.get("direction", "ltr") not in ("ltr", "rtl"):
-        raise invalid(f"{what}: direction", '"ltr" or "rtl"', checked["direction"])
+        raise invalid(f"{title}: direction", '"ltr" or "rtl"', checked["direction"])
     return checked
 
 
-def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
+def _questions(value: Any, plan: Plan, title: str) -> dict[str, Any]:
     checked: dict[str, Any] = {}
-    asked: dict[str, list[str]] = {}
+    answers_by_question: dict[str, list[str]] = {}
     for part in map(plan.part, plan.answers):
         if isinstance(part, Part) and part.option_of:
-            asked.setdefault(part.option_of, []).append(part.name.removeprefix(f"{part.option_of}: "))
+            answers_by_question.setdefault(part.option_of, []).append(part.name.removeprefix(f"{part.option_of}: "))
         else:
-            asked[part.name] = [as_text(label) for label in (part.asked if isinstance(part, Part) else part.categories)]
-    asked |= {public.name: list(public.texts) for public in plan.public}
-    for name, texts in mapping(value, f"{what}: questions").items():
-        if name not in asked:
-            raise invalid("question", f"one of {list(asked)}", name)
-        categories = asked[name]
-        where = f"{what}: question {name!r}"
+            answers_by_question[part.name] = [
+                as_text(label) for label in (part.asked if isinstance(part, Part) else part.categories)
+            ]
+    answers_by_question |= {public.name: list(public.texts) for public in plan.public}
+    for name, texts in mapping(value, f"{title}: questions").items():
+        if name not in answers_by_question:
+            raise invalid("question", f"one of {list(answers_by_question)}", name)
+        categories = answers_by_question[name]
+        where = f"{title}: question {name!r}"
         if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
             raise invalid(where, "an object with text and answers", Phrase("another"))
         answers = texts.get("answers", {})
@@ -214,21 +224,21 @@ def _questions(value: Any, plan: Plan, what: str) -> dict[str, Any]:
     return checked
 
 
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT:
-        raise invalid(what, f"a text of 1 to {MAX_TEXT} characters", value)
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT_LENGTH:
+        raise invalid(name, f"a text of 1 to {MAX_TEXT_LENGTH} characters", value)
     return value
 
 
-ROWS = 6
-STEPS = 8
-"""The most answers and steps of a question with vectors: the first, the last, and some between."""
+MAX_VECTOR_ANSWERS = 6
+MAX_VECTOR_STEPS = 8
+"""The largest numbers of answers and steps with vectors: the first, the last, and some between."""
 
-IDS = (ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an id of more than one block")
+IDS = (DEVICE_ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an id of more than one block")
 
 
 def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
-    """The vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``).
+    """Generate the test vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``).
 
     reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits: words
         around each step of the cumulative weights, the first and the last one, and random ones.
@@ -237,19 +247,19 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
         the positions of the parts' answers, null for a part that is not asked.
     """
     rng = random.Random(seed)
-    drawn = [
-        [n, x, f"{word:016x}", report(question, x, word)]
+    reports = [
+        [n, x, f"{word:016x}", report_position(question, x, word)]
         for n, question in enumerate(plan.questions)
-        for x in _some(len(question.categories), ROWS)
+        for x in _spread_positions(len(question.categories), MAX_VECTOR_ANSWERS)
         for word in boundary_words(question, x, rng)
     ]
     document: dict[str, Any] = {"format": "ldpopt-vectors", "version": VERSION, "plan": plan.checksum}
-    document |= {"reports": drawn, "words": _words(plan, rng)}
+    document |= {"reports": reports, "words": _words(plan, rng)}
     if not _has_booklets(plan):
         return document
     steps = booklet_steps(plan).tolist()
-    around = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4)), *steps, *(step - 1 for step in steps)}
-    booklets = [[f"{word:016x}", booklet_at(plan, word)] for word in sorted(around)] if plan.booklets else []
+    words = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4)), *steps, *(step - 1 for step in steps)}
+    booklets = [[f"{word:016x}", booklet_position(plan, word)] for word in sorted(words)] if plan.booklets else []
     composite = [
         [n, [None if place == len(part.asked) else place for part, place in zip(question.parts, cell, strict=True)], x]
         for n, question in enumerate(plan.questions)
@@ -260,13 +270,13 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
 
 
 def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -> list[int]:
-    """Words around the steps of one answer, at the ends of the range, and a few at random."""
-    spare = 64 - question.channel.bits
-    every = list(accumulate(question.channel.weights[answer].tolist()))
+    """List words around the steps of one answer, at the ends of the range, and at random."""
+    shift = 64 - question.channel.bits
+    steps = list(accumulate(question.channel.weights[answer].tolist()))
     words = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4))}
-    for step in (every[place] for place in _some(len(every), STEPS)):
+    for step in (steps[place] for place in _spread_positions(len(steps), MAX_VECTOR_STEPS)):
         # The first word at the step, the last word before it, and the last word with the same top bits as the step.
-        words |= {step << spare, (step << spare) - 1, (step << spare) + (1 << spare) - 1}
+        words |= {step << shift, (step << shift) - 1, (step << shift) + (1 << shift) - 1}
     return sorted(word for word in words if 0 <= word < 1 << 64)
 
 
@@ -274,7 +284,7 @@ def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     if plan.respondent is None:
         return []
     lists = []
-    tags = [word_tags(plan, question)[end] for question in plan.questions[:ROWS] for end in (0, -1)]
+    tags = [word_tags(plan, question)[end] for question in plan.questions[:MAX_VECTOR_ANSWERS] for end in (0, -1)]
     for tag in [*tags, *([booklet_tag(plan)] if plan.booklets else [])]:
         key = SecretKey(rng.randbytes(32))
         words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
@@ -283,18 +293,24 @@ def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     return lists
 
 
-def _some(count: int, most: int) -> list[int]:
-    """At most `most` positions below `count`, spread evenly and including the first and the last."""
-    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)} if count > most else range(count))
+def _spread_positions(count: int, max_count: int) -> list[int]:
+    """Up to `max_count` positions below `count`, spread evenly and including the first and the last."""
+    return sorted(
+        {round(place * (count - 1) / (max_count - 1)) for place in range(max_count)}
+        if count > max_count
+        else range(count)
+    )
 
 
-AS_THEY_ARE = ("ldpopt-client.js", "ldpopt-client.d.ts", "questionnaire.js", "figures.js", "style.css", "icon.svg")
-HERE = "./"
-_PLAIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,300}(/[A-Za-z0-9._~/\-]{0,300})?")
+STATIC_FILES = ("ldpopt-client.js", "ldpopt-client.d.ts", "questionnaire.js", "figures.js", "style.css", "icon.svg")
+PAGE_ADDRESS = "./"
+_ALLOWED_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,300}(/[A-Za-z0-9._~/\-]{0,300})?")
 
 
-def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = ()) -> dict[str, bytes]:
-    """The files of the questionnaire for `plan`, by name: a page, its module, the public plan and test vectors.
+def kit_files(plan: Plan, collector: str = PAGE_ADDRESS, texts: Sequence[str | bytes] = ()) -> dict[str, bytes]:
+    """Generate the files of the questionnaire for `plan`, by name.
+
+    They are a page, its module, the public plan and test vectors.
 
     collector : the start of the address for reports; ``submissions`` is added to it. ``./`` is the address of the page
         itself. Anything else must be an https address (http is allowed on this machine).
@@ -320,13 +336,13 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
         survey=escape(plan.name),
     )
     # English is used for missing texts, even if not offered itself.
-    texts_by_code = {LANGUAGES[0]: shipped(LANGUAGES[0]), **by_code}
+    texts_by_code = {LANGUAGES[0]: shipped_texts(LANGUAGES[0]), **by_code}
     for words in texts_by_code.values():
         for section in SECTIONS:
             words.pop(section, None)
     return {
         "index.html": page.encode(),
-        **{name: _static(name) for name in AS_THEY_ARE},
+        **{name: _static(name) for name in STATIC_FILES},
         **{f"language-{code}.json": _json(words) for code, words in texts_by_code.items()},
         "plan.json": _json(public_plan(plan)),
         "vectors.json": _json(vectors(plan)),
@@ -334,17 +350,17 @@ def kit_files(plan: Plan, collector: str = HERE, texts: Sequence[str | bytes] = 
     }
 
 
-def _collector(given: str) -> tuple[str, str]:
+def _collector(address: str) -> tuple[str, str]:
     """The start of the collector's address, ending with a slash, and the origin that the page's policy must allow."""
-    if given == HERE:
-        return HERE, ""
-    if isinstance(given, str) and _PLAIN.fullmatch(given):  # the page's policy allows no other characters
+    if address == PAGE_ADDRESS:
+        return PAGE_ADDRESS, ""
+    if isinstance(address, str) and _ALLOWED_URL.fullmatch(address):  # the page's policy allows no other characters
         with suppress(ValueError):
-            parts = urlsplit(given)
+            parts = urlsplit(address)
             host, _ = parts.hostname, parts.port
             if host and (parts.scheme == "https" or host in ("localhost", "127.0.0.1", "::1")):
-                return f"{given.removesuffix('/')}/", f"{parts.scheme}://{parts.netloc}"
-    raise invalid("collector", "an https address such as https://collect.example.org/, or http://localhost", given)
+                return f"{address.removesuffix('/')}/", f"{parts.scheme}://{parts.netloc}"
+    raise invalid("collector", "an https address such as https://collect.example.org/, or http://localhost", address)
 
 
 def _static(name: str) -> bytes:

@@ -1,1 +1,1 @@
-"""Surveys on paper: sheets with which people randomize by hand, and the entry of their reports."""
+"""Surveys on paper: forms for randomizing by hand, and the entry of the reports."""

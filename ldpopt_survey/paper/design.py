@@ -1,4 +1,4 @@
-"""Things that people randomize with, such as dice, and the best channel of a question that one of them can run."""
+"""Randomizing devices, such as dice, and the best channel of a question that a device can run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ldpopt_survey.plan.planned_question import PlannedQuestion
 
 __all__ = ["DEVICES", "PaperDevice", "PaperSurvey", "design_sheet", "device_named", "paper_survey"]
 
-MAX_CARDS = 40
+MAX_ANSWERS = 40
 """The most answers of a question on paper."""
 
 
@@ -81,7 +81,7 @@ Texts = Mapping[str, str]
 
 
 def shipped_texts(language: str = "en") -> Texts:
-    """The sentences of printed sheets in a language that comes with the package."""
+    """Load the sentences of printed forms in a language that comes with the package."""
     return strict.shipped("ldpopt_survey.paper", f"static/sheets-{language}.json")
 
 
@@ -95,7 +95,9 @@ DEVICES = (*_TABLES, "coins")
 
 
 def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> PaperDevice:
-    """The device with this name in commands. tosses : the number of tosses, from 2 to 8, for ``"coins"`` only.
+    """Return the device with this name in commands.
+
+    tosses : the number of tosses, from 2 to 8, for ``"coins"`` only.
 
     texts : the sentences of its language, English by default.
 
@@ -105,12 +107,12 @@ def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> Pape
     texts = shipped_texts() if texts is None else texts
     if name not in DEVICES:
         raise invalid("device", f"one of {', '.join(DEVICES)}", name)
-    places: dict[str, int] = {}
+    values: dict[str, int] = {}
     if name == "coins":
         n = positive_integer(tosses, "tosses", 2)
         if n > 8:
             raise invalid("tosses", "from 2 to 8", n)
-        places = {"tosses": n, "first": n // 2, "last": n - n // 2}
+        values = {"tosses": n, "first": n // 2, "last": n - n // 2}
         sides = texts["coins.sides"].split()
         rows, columns = (tuple("".join(faces) for faces in product(sides, repeat=m)) for m in (n // 2, n - n // 2))
         if n // 2 == 1:
@@ -118,11 +120,13 @@ def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> Pape
     else:
         rows, columns = _TABLES[name]
         columns = columns or tuple(texts["cards.values"].split())
-    said = {key: filled(text, **places) for key, text in texts.items() if key.startswith(f"{name}.")}
+    sentences = {key: filled(text, **values) for key, text in texts.items() if key.startswith(f"{name}.")}
     return PaperDevice(
-        name, said[f"{name}.title"], rows, columns, said.get(f"{name}.row", ""), said.get(f"{name}.column", ""),
-        tuple(said[key] for key in (f"{name}.draw", f"{name}.draw2") if key in said), said[f"{name}.find"],
-        said[f"{name}.assumption"], name == "spinner",
+        name, sentences[f"{name}.title"], rows, columns, sentences.get(f"{name}.row", ""),
+        sentences.get(f"{name}.column", ""),
+        tuple(sentences[key] for key in (f"{name}.draw", f"{name}.draw2") if key in sentences),
+        sentences[f"{name}.find"],
+        sentences[f"{name}.assumption"], name == "spinner",
     )  # fmt: skip
 
 
@@ -130,7 +134,7 @@ DICE, TWO_DICE, D10, TWO_D10, CARDS, SPINNER = map(device_named, _TABLES)
 
 
 def coins(tosses: int = 5) -> PaperDevice:
-    """One coin tossed several times, from 2 to 8: 2^tosses outcomes.
+    """Return one coin tossed several times, from 2 to 8: 2^tosses outcomes.
 
     >>> coins(5).denominator
     32
@@ -146,8 +150,8 @@ SHEET = "sheet"
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 """Without I and O, which look like digits."""
 
-SIMPLER = 0.01
-"""The share by which the error may grow, by default, when reports are merged."""
+MERGE_LOSS = 0.01
+"""The fraction by which the error may grow, by default, when reports are merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +176,9 @@ class PaperSurvey(Result):
         return {"question": list(self.losses), "loss": list(self.losses.values()), "intended": intended}
 
     def table(self, question: str, answer: int) -> tuple[str, ...]:
-        """The report for every outcome, in the order of the device's table, for the answer at position `answer`.
+        """List the report for every outcome, in the order of the device's table.
+
+        answer : the position of the answer.
 
         >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
         >>> from ldpopt_survey.paper.design import DICE
@@ -188,13 +194,13 @@ class PaperSurvey(Result):
 def paper_survey(
     plan: Plan,
     device: PaperDevice,
-    simpler: float = SIMPLER,
+    simpler: float = MERGE_LOSS,
     *,
     time_limit: float | None = None,
     progress: Progress = False,
     thorough: bool = False,
 ) -> PaperSurvey:
-    """The version of a plan that people run by hand with a device.
+    """Design the version of a plan that people run by hand with a device.
 
     Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
     device, and whose epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
@@ -219,20 +225,20 @@ def paper_survey(
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
             planned = question.channel.matrix.tobytes() if question.parts else b""
-            asked = question.shares.tobytes(), question.epsilon, tuple(part.name for part in question.parts), planned
-            if asked not in sheets:
-                sheets[asked] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
-            sheet = sheets[asked]
+            key = question.shares.tobytes(), question.epsilon, tuple(part.name for part in question.parts), planned
+            if key not in sheets:
+                sheets[key] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
+            sheet = sheets[key]
             names = tuple(islice(letters, sheet.weights.shape[1]))
             channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
             channel.verify(question.epsilon)
-            loss = _more_respondents(question, sheet.weights, device.denominator) if question.parts else sheet.loss
+            loss = _booklet_loss(question, sheet.weights, device.denominator) if question.parts else sheet.loss
             losses[question.name] = loss
-            told = {"loss": loss}
+            expected = {"loss": loss}
             questions.append(
                 PlannedQuestion(
                     question.name, question.column, channel, missing=question.missing, pilot=question.pilot,
-                    expected=told, probability=question.probability, parts=question.parts, reading=question.reading,
+                    expected=expected, probability=question.probability, parts=question.parts, reading=question.reading,
                     measure=question.measure,
                 )
             )  # fmt: skip
@@ -247,12 +253,12 @@ def paper_survey(
 def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadline: Deadline, thorough: bool) -> Sheet:
     """The sheet of a question, or `InvalidInput`."""
     k, D = len(question.categories), device.denominator
-    if k > MAX_CARDS:
-        expected = f"at most {MAX_CARDS} answers on paper, a card for each (ranges of numbers, fewer options)"
+    if k > MAX_ANSWERS:
+        expected = f"at most {MAX_ANSWERS} answers on paper, a card for each (ranges of numbers, fewer options)"
         raise invalid(f"question {question.name!r}", expected, k)
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
-    criterion = printed(question) if question.parts and k <= MAX_PRINTED else None
+    criterion = booklet_criterion(question) if question.parts and k <= MAX_WEIGHTED_CELLS else None
     sheet = design_sheet(question.shares, question.epsilon, D, simpler, deadline, thorough, criterion)
     if sheet is None:
         raise InvalidInput(
@@ -262,42 +268,45 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
     return sheet
 
 
-MAX_PRINTED = 16
+MAX_WEIGHTED_CELLS = 16
 """The most cells of a booklet whose sheet is designed for what is printed; at 19 that took more than 40 s."""
 
-TABLES = 0.1
-"""The weight of the tables of a booklet beside its questions, each relative to what the planned channel tells."""
+TABLE_WEIGHT = 0.1
+"""The weight of a booklet's tables relative to its questions; variances are relative to the planned channel's."""
 
 
-def printed(question: PlannedQuestion) -> Marginals:
-    """The criterion of what a plan prints of a booklet: the shares of its questions, and of their tables.
+def booklet_criterion(question: PlannedQuestion) -> Marginals:
+    """Build the criterion of a booklet's results: the shares of its questions, and of their tables.
 
     Each variance counts relative to the one by the planned channel. The weight of the cells themselves is a trace, so
-    that the channel tells all of them apart, as nothing else may be estimated from letters that do not.
+    that the channel distinguishes all of them: otherwise nothing else could be estimated from the letters.
     """
     pilot, channel = question.shares, Channel(question.channel.matrix)
     names = [part.name for part in question.parts]
-    groups = [(1.0, (name,)) for name in names] + [(TABLES, pair) for pair in combinations(names, 2)]
+    groups = [(1.0, (name,)) for name in names] + [(TABLE_WEIGHT, pair) for pair in combinations(names, 2)]
     rows = []
     for weight, group in groups:
         contrasts = np.asarray(question.members(*group), dtype=np.float64)
         variances = contrast_variances(channel, pilot, contrasts)
-        known = np.isfinite(variances) & (variances > 0)
-        rows.append((contrasts - (contrasts @ pilot)[:, None])[known] * np.sqrt(weight / variances[known])[:, None])
+        is_estimable = np.isfinite(variances) & (variances > 0)
+        rows.append(
+            (contrasts - (contrasts @ pilot)[:, None])[is_estimable]
+            * np.sqrt(weight / variances[is_estimable])[:, None]
+        )
     return Marginals((len(pilot),), [1e-9], contrasts=np.vstack(rows).T)
 
 
-def _more_respondents(question: PlannedQuestion, weights: Integers, D: int) -> float:
-    """The share by which the variance of a share grows the most among the questions of a booklet, against the plan."""
-    more = 0.0
+def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float:
+    """The largest relative growth of a share's variance among a booklet's questions, compared with the plan."""
+    loss = 0.0
     for part in question.parts:
         contrasts = np.asarray(question.members(part.name), dtype=np.float64)
-        planned, made = (
+        planned, actual = (
             contrast_variances(channel, question.shares, contrasts)
             for channel in (Channel(question.channel.matrix), Channel(weights / D))
         )
-        more = max(more, float((made[np.isfinite(planned)] / planned[np.isfinite(planned)]).max(initial=1.0)) - 1)
-    return more
+        loss = max(loss, float((actual[np.isfinite(planned)] / planned[np.isfinite(planned)]).max(initial=1.0)) - 1)
+    return loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,55 +326,61 @@ def design_sheet(
     pilot: Array,
     epsilon: float,
     D: int,
-    simpler: float = SIMPLER,
+    simpler: float = MERGE_LOSS,
     deadline: Deadline = UNLIMITED,
     thorough: bool = False,
     criterion: Criterion | None = None,
 ) -> Sheet | None:
-    """The integers with the least error at `pilot`, (k,), within epsilon (nats), after merging reports.
+    """Design the integers with the least error at `pilot`, then merge reports.
+
+    pilot : shares (k,). epsilon : nats.
 
     Merging may raise the error by the share `simpler`. thorough : as for `paper_survey`. criterion : the error, a sum
     of variances; that of all shares by default. None if no channel over D was found that separates all answers.
     """
     utility = FisherInformation(pilot, AOptimal() if criterion is None else criterion)
-    asked: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
+    constraints: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
     designs: list[Design] = []
     turn = deadline.turn(0, 3)
     if thorough:
         with suppress(InvalidInput):  # with many answers the program has too many columns
-            designs.append(optimal_channel(utility, asked, method=IntegerProgram(), certify=False, **turn.passed))
+            designs.append(optimal_channel(utility, constraints, method=IntegerProgram(), certify=False, **turn.passed))
     turn = deadline.turn(1, 3)  # rounding often gives fewer reports
-    designs.append(optimal_channel(utility, asked, method=Rounded(), certify=False, **turn.passed))
-    least = min(design.value for design in designs)
-    if not least < np.inf:
+    designs.append(optimal_channel(utility, constraints, method=Rounded(), certify=False, **turn.passed))
+    smallest_error = min(design.value for design in designs)
+    if not smallest_error < np.inf:
         return None
-    few = [_fewer(design.channel, utility, D, least * (1 + simpler)) for design in designs if design.value < np.inf]
-    weights = min(few, key=lambda whole: (whole.shape[1], utility.value(whole / D)))
+    merged = [
+        _merge_reports(design.channel, utility, D, smallest_error * (1 + simpler))
+        for design in designs
+        if design.value < np.inf
+    ]
+    weights = min(merged, key=lambda candidate: (candidate.shape[1], utility.value(candidate / D)))
     turn = deadline.turn(2, 3)
-    free = optimal_channel(utility, LocalDP(epsilon), certify=False, **turn.passed).value
-    loss = float(utility.value(weights / D) / free - 1)
-    return Sheet(weights, max(loss, 0.0), max(float(least / free - 1), 0.0))
+    unrestricted = optimal_channel(utility, LocalDP(epsilon), certify=False, **turn.passed).value
+    loss = float(utility.value(weights / D) / unrestricted - 1)
+    return Sheet(weights, max(loss, 0.0), max(float(smallest_error / unrestricted - 1), 0.0))
 
 
-def _fewer(channel: Channel, utility: FisherInformation, D: int, most: float) -> Integers:
-    """The channel after merging reports, the pair that costs least first, as long as its error is at most `most`."""
+def _merge_reports(channel: Channel, utility: FisherInformation, D: int, max_error: float) -> Integers:
+    """The channel after merging reports, the cheapest pair first, while its error is at most `max_error`."""
     weights = np.rint(channel.matrix * D).astype(np.int64)
     while weights.shape[1] > 2:
-        tried = []
-        for a, b in _least_lost(weights, utility):
-            kept = np.delete(weights, b, axis=1)
-            kept[:, a] += weights[:, b]
-            tried.append((utility.value(kept / D), (a, b), kept))
-        value, _, kept = min(tried, key=lambda attempt: attempt[:2])
-        if not value <= most:
+        candidates = []
+        for a, b in _cheapest_merges(weights, utility):
+            merged = np.delete(weights, b, axis=1)
+            merged[:, a] += weights[:, b]
+            candidates.append((utility.value(merged / D), (a, b), merged))
+        value, _, merged = min(candidates, key=lambda attempt: attempt[:2])
+        if not value <= max_error:
             break
-        weights = kept
+        weights = merged
     # Reports are put in the order of the answers that make them likeliest.
     order = sorted(range(weights.shape[1]), key=lambda y: (int(weights[:, y].argmax()), -int(weights[:, y].max())))
     return np.ascontiguousarray(weights[:, order])
 
 
-def _least_lost(weights: Integers, utility: FisherInformation) -> list[tuple[int, int]]:
+def _cheapest_merges(weights: Integers, utility: FisherInformation) -> list[tuple[int, int]]:
     """The pairs of reports whose merging leaves the least sum of variances, up to rounding; all where none is left.
 
     The sum is the trace of F^T J^-1 F but for a constant, where J is the sum of q q^T / (q @ pilot) over the reports q.
@@ -376,21 +391,28 @@ def _least_lost(weights: Integers, utility: FisherInformation) -> list[tuple[int
     first, second = np.triu_indices(weights.shape[1], 1)
     columns = weights.astype(np.float64)
 
-    def terms(given: Array) -> Array:
-        return np.asarray(np.einsum("xn,yn->nxy", given, given) / (pilot @ given)[:, None, None])
+    def terms(reports: Array) -> Array:
+        return np.asarray(np.einsum("xn,yn->nxy", reports, reports) / (pilot @ reports)[:, None, None])
 
-    alone = terms(columns)
-    after = alone.sum(axis=0) - alone[first] - alone[second] + terms(columns[:, first] + columns[:, second])
-    scale = np.trace(after, axis1=1, axis2=2)[:, None, None] / len(pilot)
-    telling = np.abs(np.linalg.det(after / scale)) > 1e-12
-    lost = np.full(len(first), np.inf)
-    lost[telling] = np.einsum("xr,nxy,yr->n", factor, np.linalg.inv(after[telling]), factor, optimize=True)
-    near = lost <= lost.min() * (1 + 1e-6)
-    return list(zip(first[near].tolist(), second[near].tolist(), strict=True))
+    information = terms(columns)
+    merged_information = (
+        information.sum(axis=0)
+        - information[first]
+        - information[second]
+        + terms(columns[:, first] + columns[:, second])
+    )
+    scale = np.trace(merged_information, axis1=1, axis2=2)[:, None, None] / len(pilot)
+    is_regular = np.abs(np.linalg.det(merged_information / scale)) > 1e-12
+    losses = np.full(len(first), np.inf)
+    losses[is_regular] = np.einsum(
+        "xr,nxy,yr->n", factor, np.linalg.inv(merged_information[is_regular]), factor, optimize=True
+    )
+    is_smallest = losses <= losses.min() * (1 + 1e-6)
+    return list(zip(first[is_smallest].tolist(), second[is_smallest].tolist(), strict=True))
 
 
 def paper_files(survey: PaperSurvey) -> dict[str, bytes]:
-    """The files by name: the plan under which reports are counted, every channel, and the empty entry file."""
+    """Generate the files: the plan that counts reports, every channel, and the entry file."""
     from ldpopt_survey.collect.aggregate import report_columns
 
     plan = survey.plan

@@ -60,7 +60,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
     refuse_taken(output)
-    rows, left_out = _checked(plan, Path(codes), leave_out_incomplete)
+    rows, left_out = _read_rows(plan, Path(codes), leave_out_incomplete)
     if not rows:
         raise invalid("codes", "at least one complete row", Phrase("none"), str(codes))
     empty = {question.name for question in plan.questions if question.may_be_empty}
@@ -70,34 +70,36 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     }
     # A fingerprint of each sheet of the plan, so that the same sheet is not counted twice.
     marks = (hashlib.blake2b(f"{plan.checksum}\n{sheet}".encode(), digest_size=16).hexdigest() for sheet in rows)
-    said = Manifest.of(plan, "by hand", len(rows), [total(marks)])
-    write_reports(output, with_manifest(pa.table(columns), said))
+    manifest = Manifest.of(plan, "by hand", len(rows), [total(marks)])
+    write_reports(output, with_manifest(pa.table(columns), manifest))
     if output.suffix == ".csv":
-        parts = said.parts
+        parts = manifest.parts
         replace_text(sidecar(output), Manifest.of(plan, "by hand", len(rows), parts, digest(output)).to_json())
     return Entered(len(rows), left_out)
 
 
-def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[str, str]], int]:
+def _read_rows(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[str, str]], int]:
     """The complete rows by sheet number, with codes written as in the plan, and the number of rows left out."""
     dialect = sniff(path) if path.is_file() else PLAIN
-    # What cp1252 does not know stands in no code, and is refused with its row.
+    # Characters outside cp1252 are in no code; their rows are refused.
     text = read_text(path) if dialect == PLAIN else path.read_bytes().decode(dialect.encoding, "replace")
     stream = io.StringIO(text.removeprefix("\ufeff"), newline="")
     reader = csv.reader(stream, delimiter=dialect.delimiter, strict=True)
     left_out = {q.name for q in plan.questions if any(part.reading.left_out for part in q.answers)}
     owner = {code: question.name for question in plan.questions for code in question.reports}
-    known = {question.name: {code.upper(): code for code in question.reports} for question in plan.questions}
-    wanted = [SHEET, *report_columns(plan), *plan.carry]
+    codes_by_question = {
+        question.name: {code.upper(): code for code in question.reports} for question in plan.questions
+    }
+    expected_columns = [SHEET, *report_columns(plan), *plan.carry]
     rows: dict[str, dict[str, str]] = {}
     numbers: dict[str, int] = {}
     incomplete = 0
     try:
         header = [name.strip() for name in next(reader, [])]
-        if sorted(header) != sorted(wanted):
-            lacking = [name for name in wanted if name not in header]
-            got = f"none called {lacking[0]!r}" if lacking else "others, or one twice"
-            raise invalid("codes", f"the columns {', '.join(wanted)}", Phrase(got), str(path))
+        if sorted(header) != sorted(expected_columns):
+            missing = [name for name in expected_columns if name not in header]
+            got = f"none called {missing[0]!r}" if missing else "others, or one twice"
+            raise invalid("codes", f"the columns {', '.join(expected_columns)}", Phrase(got), str(path))
         for number, cells in enumerate(reader, 1):
             if not any(cell.strip() for cell in cells):
                 continue
@@ -116,9 +118,9 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[st
                     where = f"row {number}, column {public.name!r}"
                     raise invalid("codes", f"one of {', '.join(public.texts[:8])}", Phrase("another, or none"), where)
                 row[public.name] = written[row[public.name].casefold()]
-            asked = _asked(plan, row, number, known)
-            needed = {name: codes for name, codes in asked.items() if row[name] or name not in left_out}
-            if _codes(row, number, needed, owner, leave_out):
+            required = _required_codes(plan, row, number, codes_by_question)
+            to_check = {name: codes for name, codes in required.items() if row[name] or name not in left_out}
+            if _codes(row, number, to_check, owner, leave_out):
                 rows[sheet], numbers[sheet] = row, number
             else:
                 incomplete += 1
@@ -127,26 +129,30 @@ def _checked(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[st
     return rows, incomplete
 
 
-def _asked(
-    plan: Plan, row: Mapping[str, str], number: int, known: Mapping[str, Mapping[str, str]]
+def _required_codes(
+    plan: Plan, row: Mapping[str, str], number: int, codes_by_question: Mapping[str, Mapping[str, str]]
 ) -> Mapping[str, Mapping[str, str]]:
     """The codes of the questions that a row has to have: those of everybody, and of its booklet."""
     if not (names := [question.name for question in plan.booklets]):
-        return known
+        return codes_by_question
     if row[BOOKLET] not in names:
         raise invalid("codes", f"one of the booklets {', '.join(names[:8])}", Phrase("another"), f"row {number}")
     others = [name for name in names if name != row[BOOKLET]]
-    if wrong := [name for name in others if row[name]]:
-        where = f"row {number}, column {wrong[0]!r}"
+    if unexpected := [name for name in others if row[name]]:
+        where = f"row {number}, column {unexpected[0]!r}"
         raise invalid("codes", f"a code of the booklet {row[BOOKLET]!r} alone", Phrase("one of another"), where)
-    return {name: codes for name, codes in known.items() if name not in others}
+    return {name: codes for name, codes in codes_by_question.items() if name not in others}
 
 
 def _codes(
-    row: dict[str, str], number: int, known: Mapping[str, Mapping[str, str]], owner: Mapping[str, str], leave_out: bool
+    row: dict[str, str],
+    number: int,
+    codes_by_question: Mapping[str, Mapping[str, str]],
+    owner: Mapping[str, str],
+    leave_out: bool,
 ) -> bool:
-    """Whether the row has a code for every question. The codes in the row are rewritten as in the plan."""
-    for question, codes in known.items():
+    """Return True if the row has a code for every question. The codes in the row are rewritten as in the plan."""
+    for question, codes in codes_by_question.items():
         typed, where = row[question].upper(), f"row {number}, column {question!r}"
         if typed in codes:
             row[question] = codes[typed]

@@ -1,4 +1,4 @@
-"""Results for readers: self-contained pages, and what a delivered survey folder proves."""
+"""Results for readers: self-contained HTML reports, and the checks of a delivered survey folder."""
 
 from __future__ import annotations
 

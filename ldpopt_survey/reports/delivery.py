@@ -42,34 +42,39 @@ def results(
     analysis: Analysis | None = None,
     answered: Mapping[str, Estimates] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """JSON-ready estimates by question, and those among the people who answered, each with what it was made from.
+    """Convert estimates to JSON-ready values by question, each with its source.
+
+    Estimates among those who answered are included. The source is the plan's checksum, the fingerprint of all
+    counted rows, and the analysis if it is not the default one.
 
     That is the plan's checksum, the fingerprint of all counted rows, and the analysis if it is not the default one.
     """
-    asked = Analysis() if analysis is None else analysis
+    analysis_used = Analysis() if analysis is None else analysis
     source: dict[str, Any] = {"plan": counts.plan, "reports": total(counts.sources)}
     source |= {name: getattr(counts, name) for name in ("simulation", "unlabelled")}
-    source |= {} if asked.is_default else {"analysis": asked.to_dict()}
-    data = {name: {**_shown(estimated, asked.level), **source} for name, estimated in estimates.items()}
+    source |= {} if analysis_used.is_default else {"analysis": analysis_used.to_dict()}
+    data = {
+        name: {**_estimates_to_dict(estimated, analysis_used.level), **source} for name, estimated in estimates.items()
+    }
     for name, among in (answered or {}).items():
-        data[name]["among_those_who_answered"] = _shown(among, asked.level)
+        data[name]["among_those_who_answered"] = _estimates_to_dict(among, analysis_used.level)
     return data
 
 
-def _shown(estimated: Estimate | Estimates, level: float) -> dict[str, Any]:
+def _estimates_to_dict(estimated: Estimate | Estimates, level: float) -> dict[str, Any]:
     if not isinstance(estimated, Estimates):
         return estimated.to_dict(level)
-    groups = {name: inside.to_dict(level) for name, inside in estimated.groups.items()}
+    groups = {name: estimate.to_dict(level) for name, estimate in estimated.groups.items()}
     return estimated.whole.to_dict(level) | ({"groups": groups} if groups else {})
 
 
-_IMAGE = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
-_HOW = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
-_CONSENT = re.compile(
+_IMAGE_TAG = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
+_ANALYSIS_TAG = re.compile(r'<meta name="ldpopt-analysis" content="([^"]*)">')
+_CONSENT_TAG = re.compile(
     r"<!-- ldpopt plan ([0-9a-f]{64})(?: language ([\w-]{2,20}))?"
     r"(?: shuffled (\d{1,9}) (\d(?:\.\d+)?(?:e-\d+)?))? -->"
 )
-_MARK = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
+_REPORTS_TAG = re.compile(r'<meta name="ldpopt-reports" content="([0-9a-f]{32}) (\S+)">')
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,7 @@ class Findings(Rows[Finding]):
         return not self.failures
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values."""
+        """Convert the findings to JSON-ready values."""
         return {"verified": bool(self), "simulation": self.simulation, "findings": list(map(vars, self.findings))}
 
     def __repr__(self) -> str:
@@ -130,23 +135,24 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
         plan = Plan.from_json(read_text(plans[0]))
     except LdpoptError as error:
         return Findings((Finding(plans[0].name, False, str(error)),))
-    checked = _Checked(plan, runner)
+    delivery_check = _DeliveryCheck(plan, runner)
     claims = f"epsilon {ceil_digits(plan.epsilon, 4)} and eta {ceil_digits(plan.eta, 4)}"
-    said = f"all reports of a person within {claims}, proved from integers"
-    said += f"; seen by everybody is who left {', '.join(plan.seen)} empty" if plan.seen else ""
-    said += f"; not protected, as the plan accepts: {', '.join(plan.unprotected)}" if plan.unprotected else ""
-    findings = [Finding(plans[0].name, True, said)]
+    reason = f"all reports of a person within {claims}, proved from integers"
+    reason += f"; seen by everybody is who left {', '.join(plan.seen)} empty" if plan.seen else ""
+    reason += f"; not protected, as the plan accepts: {', '.join(plan.unprotected)}" if plan.unprotected else ""
+    findings = [Finding(plans[0].name, True, reason)]
     checks: dict[str, Callable[[Path], str]] = {
-        "reports": checked.reports, counting.FORMAT: checked.counts, "results": checked.estimates, "page": checked.page,
-        "consent": checked.consent,
+        "reports": delivery_check.reports, counting.FORMAT: delivery_check.counts, "results": delivery_check.estimates,
+        "page": delivery_check.page,
+        "consent": delivery_check.consent,
     }  # fmt: skip
     for kind, check in checks.items():
         findings += [_finding(path, check) for path in paths if kinds[path] == kind]
-    findings += list(_others(kinds))
-    return Findings(tuple(findings), checked.simulation)
+    findings += list(_other_findings(kinds))
+    return Findings(tuple(findings), delivery_check.simulation)
 
 
-class _Checked:
+class _DeliveryCheck:
     """The counts so far, by the fingerprint of their rows."""
 
     def __init__(self, plan: Plan, runner: Runner | None) -> None:
@@ -162,71 +168,75 @@ class _Checked:
         self.simulation |= counts.simulation
         self._add(counts, [path])
         self.found.append((counts.sources, path))
-        if len(counts.rounds) > (told := self.plan.rounds or len(counts.rounds)):
-            raise invalid("reports", f"people in at most {told} rounds, of which they were told", len(counts.rounds))
-        what = "simulated reports" if counts.simulation else "reports"
-        said = f"{counts.rows:,} {what} of the plan, as they were written"
-        return "; ".join(filter(None, [said, rounds_in_words(self.plan, counts.rounds).rstrip(".")]))
+        if len(counts.rounds) > (rounds_announced := self.plan.rounds or len(counts.rounds)):
+            raise invalid(
+                "reports", f"people in at most {rounds_announced} rounds, of which they were told", len(counts.rounds)
+            )
+        noun = "simulated reports" if counts.simulation else "reports"
+        reason = f"{counts.rows:,} {noun} of the plan, as they were written"
+        return "; ".join(filter(None, [reason, rounds_in_words(self.plan, counts.rounds).rstrip(".")]))
 
     def counts(self, path: Path) -> str:
         """Compare a file of counts with the reports that it names as its source."""
-        said = counting.Counts.from_json(read_text(path), self.plan)
-        chosen = self._sources_of(said, path)
-        pairs = [(names[0], names[1]) for names in said.tables if len(names) == 2]
-        again = counting.aggregate(self.plan, chosen, pairs, self.runner)
-        if said != again:
+        stored = counting.Counts.from_json(read_text(path), self.plan)
+        paths = self._sources_of(stored, path)
+        pairs = [(names[0], names[1]) for names in stored.tables if len(names) == 2]
+        recomputed = counting.aggregate(self.plan, paths, pairs, self.runner)
+        if stored != recomputed:
             raise invalid("counts", "those of their reports", Phrase("others"), str(path))
-        self._add(again, chosen)
-        return f"counts of {said.rows:,} reports, counted again"
+        self._add(recomputed, paths)
+        return f"counts of {stored.rows:,} reports, counted again"
 
     def estimates(self, path: Path) -> str:
         """Compare a file of estimates with estimates from the reports that it names as its source."""
         data = strict.json_value(read_text(path), str(path))
         counts = self._counted({str(recorded.get("reports")) for recorded in data.values()}, path)
-        hows = {strict.json_text(recorded.get("analysis")) for recorded in data.values()}
-        if len(hows) != 1:
+        analyses = {strict.json_text(recorded.get("analysis")) for recorded in data.values()}
+        if len(analyses) != 1:
             raise invalid("estimates", "one analysis", Phrase("several"), str(path))
         analysis = _analysis(next(iter(data.values())).get("analysis"))
         estimated = self._estimates(counts, analysis)
         answered = among_those_who_answered(self.plan, estimated)
-        want = strict.json_value(strict.json_text(results(estimated, counts, analysis, answered)))
-        if not _close(data, want):
+        recomputed = strict.json_value(strict.json_text(results(estimated, counts, analysis, answered)))
+        if not _almost_equal(data, recomputed):
             raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
 
     def page(self, path: Path) -> str:
         """Compare the text of a page with a page made again from its reports."""
         text = read_text(path)
-        mark = _MARK.search(text)
-        if mark is None:
+        reports_tag = _REPORTS_TAG.search(text)
+        if reports_tag is None:
             raise invalid("page", "a page of `ldpopt survey report`", Phrase("another"), str(path))
-        if mark[2] != __version__:
-            raise _CannotTell(f"written by version {mark[2]}")
-        counts = self._counted({mark[1]}, path)
-        how = _HOW.search(text)
-        analysis = _analysis(None if how is None else strict.json_value(unescape(how[1]), str(path)))
+        if reports_tag[2] != __version__:
+            raise _Undecidable(f"written by version {reports_tag[2]}")
+        counts = self._counted({reports_tag[1]}, path)
+        analysis_tag = _ANALYSIS_TAG.search(text)
+        analysis = _analysis(None if analysis_tag is None else strict.json_value(unescape(analysis_tag[1]), str(path)))
         estimated = self._estimates(counts, analysis)
-        bare = _IMAGE.sub(r"<img\1>", text)  # the bytes of pictures differ between versions of the drawing library
-        if bare != survey_report(self.plan, estimated, counts, pictures=False, analysis=analysis):
+        text_without_images = _IMAGE_TAG.sub(
+            r"<img\1>", text
+        )  # the bytes of pictures differ between versions of the drawing library
+        if text_without_images != survey_report(self.plan, estimated, counts, pictures=False, analysis=analysis):
             raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
         return f"text and tables from {counts.rows:,} reports, made again"
 
     def consent(self, path: Path) -> str:
         """Compare a consent form with the one that its plan gives."""
         text = read_text(path)
-        mark = _CONSENT.search(text)
-        if mark is None or mark[1] != self.plan.checksum:
+        tag = _CONSENT_TAG.search(text)
+        if tag is None or tag[1] != self.plan.checksum:
             expected = "a consent form of this plan (`ldpopt survey consent` writes it)"
             raise invalid("consent form", expected, Phrase("one of another plan"), str(path))
-        shuffled = None if mark[3] is None else (int(mark[3]), float(mark[4]))
-        if (language := mark[2] or LANGUAGES[0]) not in LANGUAGES:
-            raise _CannotTell(f"made of this plan, in a language ({language}) whose sentences do not come with ldpopt")
+        shuffled = None if tag[3] is None else (int(tag[3]), float(tag[4]))
+        if (language := tag[2] or LANGUAGES[0]) not in LANGUAGES:
+            raise _Undecidable(f"made of this plan, in a language ({language}) whose sentences do not come with ldpopt")
         words = words_of(self.plan, "consent", language)
-        promised = consent_paragraph(self.plan, shuffled, words).splitlines()
+        expected_lines = consent_paragraph(self.plan, shuffled, words).splitlines()
         if shuffled is None and words.sentences["shuffled"].partition("{")[0].strip() in text:
-            raise _CannotTell("made of this plan, but what it says of a shuffler was added by hand")
-        if not {line for line in promised if "<!--" not in line} <= set(text.splitlines()):
-            raise _CannotTell("made of this plan, but what it promises was changed by hand")
+            raise _Undecidable("made of this plan, but what it says of a shuffler was added by hand")
+        if not {line for line in expected_lines if "<!--" not in line} <= set(text.splitlines()):
+            raise _Undecidable("made of this plan, but what it promises was changed by hand")
         return "what this plan promises, word for word"
 
     def _add(self, counts: counting.Counts, paths: list[Path]) -> None:
@@ -236,42 +246,42 @@ class _Checked:
         reports = counts if analysis.of_counts else self.paths[total(counts.sources)]
         return self.survey.findings(reports, analysis)[0]
 
-    def _counted(self, marks: set[str], path: Path) -> counting.Counts:
-        mark = marks.pop() if len(marks) == 1 else ""
-        if mark not in self.by_rows:
-            raise _not_here(path)
-        return self.by_rows[mark]
+    def _counted(self, fingerprints: set[str], path: Path) -> counting.Counts:
+        fingerprint = fingerprints.pop() if len(fingerprints) == 1 else ""
+        if fingerprint not in self.by_rows:
+            raise _missing_source(path)
+        return self.by_rows[fingerprint]
 
-    def _sources_of(self, said: counting.Counts, path: Path) -> list[Path]:
+    def _sources_of(self, counts: counting.Counts, path: Path) -> list[Path]:
         """The files of reports whose partitions are those of the counts, each once."""
-        left, chosen = set(said.sources), []
+        missing, sources = set(counts.sources), []
         for parts, source in self.found:
-            if parts and parts <= left:
-                left -= parts
-                chosen.append(source)
-        if left or not chosen:
-            raise _not_here(path)
-        return chosen
+            if parts and parts <= missing:
+                missing -= parts
+                sources.append(source)
+        if missing or not sources:
+            raise _missing_source(path)
+        return sources
 
 
-def _analysis(said: Any) -> Analysis:
-    return Analysis() if said is None else Analysis.from_dict(said)
+def _analysis(data: Any) -> Analysis:
+    return Analysis() if data is None else Analysis.from_dict(data)
 
 
-class _CannotTell(Exception):
+class _Undecidable(Exception):
     """Raised if something can be neither confirmed nor refuted."""
 
 
 def _finding(path: Path, check: Callable[[Path], str]) -> Finding:
     try:
         return Finding(path.name, True, check(path))
-    except _CannotTell as reason:
+    except _Undecidable as reason:
         return Finding(path.name, None, str(reason))
     except LdpoptError as error:
         return Finding(path.name, False, str(error))
 
 
-MUST_NOT = {
+FORBIDDEN_FILES = {
     "key": "a survey key: whoever has it can undo the privatization",
     "work": "the work folder of an unfinished run, perhaps with its key",
     "sidecar": "the manifest of reports that are not here",
@@ -279,15 +289,17 @@ MUST_NOT = {
 """What must not be in a delivery, by its kind; a manifest may stand beside its reports."""
 
 
-def _others(kinds: Mapping[Path, str]) -> Iterator[Finding]:
+def _other_findings(kinds: Mapping[Path, str]) -> Iterator[Finding]:
     """Findings for files that are not checked, and for files that must not be in a delivery."""
     for path, kind in kinds.items():
         if kind == "":
             yield Finding(path.name, None, "no file of a survey that can be recomputed")
         elif kind == "ledger":
             yield Finding(path.name, None, "the ledger of privacy, for the holder of the answers: do not hand it on")
-        elif kind in MUST_NOT and not (kind == "sidecar" and path.with_name(path.name.removesuffix(SIDECAR)).exists()):
-            yield Finding(path.name, False, MUST_NOT[kind])
+        elif kind in FORBIDDEN_FILES and not (
+            kind == "sidecar" and path.with_name(path.name.removesuffix(SIDECAR)).exists()
+        ):
+            yield Finding(path.name, False, FORBIDDEN_FILES[kind])
 
 
 def _kind(path: Path) -> str:
@@ -295,8 +307,8 @@ def _kind(path: Path) -> str:
     if path.is_dir():
         if is_work(path):
             return "work"
-        holds = (path / FOLDER).exists() or any(inside.suffix in (".csv", ".parquet") for inside in path.iterdir())
-        return "reports" if holds else ""
+        has_reports = (path / FOLDER).exists() or any(entry.suffix in (".csv", ".parquet") for entry in path.iterdir())
+        return "reports" if has_reports else ""
     if not path.is_file():
         return ""
     if path.suffix in (".csv", ".parquet"):
@@ -323,20 +335,20 @@ def _json_kind(path: Path) -> str:
     if isinstance(data, dict) and isinstance(data.get("format"), str):
         return data["format"] if data["format"] in (planning.FORMAT, counting.FORMAT) else ""
     entries = data.values() if isinstance(data, dict) and data else [None]
-    whole = all(isinstance(entry, dict) and "reports" in entry for entry in entries)
-    return "results" if whole else ""
+    is_results = all(isinstance(entry, dict) and "reports" in entry for entry in entries)
+    return "results" if is_results else ""
 
 
-def _not_here(path: Path) -> InvalidInput:
+def _missing_source(path: Path) -> InvalidInput:
     return invalid(path.name, "what follows from the reports of this delivery", Phrase("what is of others"))
 
 
-def _close(value: Any, other: Any) -> bool:
-    """Whether two JSON values are equal, except for the last digits of their numbers."""
+def _almost_equal(value: Any, other: Any) -> bool:
+    """Return True if two JSON values are equal, except for the last digits of their numbers."""
     if isinstance(value, dict) and isinstance(other, dict):
-        return set(value) == set(other) and all(_close(value[name], other[name]) for name in value)
+        return set(value) == set(other) and all(_almost_equal(value[name], other[name]) for name in value)
     if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(_close, value, other))
+        return len(value) == len(other) and all(map(_almost_equal, value, other))
     if isinstance(value, float) and isinstance(other, float):
         return math.isclose(value, other, rel_tol=SUM_ORDER, abs_tol=SUM_ORDER)
     return type(value) is type(other) and bool(value == other)

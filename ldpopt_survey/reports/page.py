@@ -52,41 +52,52 @@ def render(
     filters: Mapping[str, Callable[..., Any]] | None = None,
     **values: Any,
 ) -> str:
-    """The text that a template of `package` makes of these values and filters; in pages text among them is escaped."""
+    """Generate the text of a template of `package` from values and filters.
+
+    In pages, text among the values is escaped.
+    """
     _templates(package).filters.update(filters or {})
     text = _templates(package).get_template(template).render(**{"marks": ()} | values)
     return overrides_shown(text.rstrip("\n")) + "\n"
 
 
-def part(template: str, name: str, *values: Any) -> Markup:
-    """What the macro `name` of a template makes of these values, in which text is escaped."""
+def macro(template: str, name: str, *values: Any) -> Markup:
+    """Generate the markup of the macro `name` of a template; text in values is escaped."""
     markup: Markup = getattr(_templates("ldpopt_survey.reports").get_template(template).module, name)(*values)
     return markup
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """A whole page. `title` is text; `body` is finished HTML."""
+    """Generate a whole page. `title` is text; `body` is finished HTML."""
     return render("page.html", title=title, body=Markup("\n".join(body)))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", numbers: Sequence[int] = ()) -> Markup:
-    """A table of text cells, escaped here; the columns at the positions `numbers` are aligned to the right."""
-    return part("parts.html", "table", head, rows, caption, numbers)
+    """Generate a table of text cells, which are escaped.
+
+    The columns at the positions `numbers` are aligned to the right.
+    """
+    return macro("parts.html", "table", head, rows, caption, numbers)
 
 
 def embed(png: bytes, description: str, caption: str = "") -> Markup:
-    """A PNG picture of 200 dots an inch, no larger than it was drawn; without bytes only its description."""
+    """Embed a PNG figure of 200 dots an inch, at most in its original size.
+
+    Without bytes, only the description is shown.
+    """
     width = round(int.from_bytes(png[16:20]) / 200 * 96)  # the width field of the PNG header
     source = f"data:image/png;base64,{b64encode(png).decode('ascii')}" if png else ""
-    return part("parts.html", "figure", source, width, description, caption)
+    return macro("parts.html", "figure", source, width, description, caption)
 
 
 def interval_table(
-    labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str, plain: bool = False
+    labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str, is_number: bool = False
 ) -> Markup:
-    """A table with a row for every answer: name, share, interval, and the interval drawn on a common scale.
+    """Generate a table with one row per answer: name, share, interval, and a drawing of it.
 
-    plain : whether they are numbers and no shares.
+    The drawings have a common scale.
+
+    is_number : whether they are numbers and no shares.
     """
     values, lower, upper = (np.asarray(numbers, dtype=np.float64) for numbers in (values, lower, upper))
     low, step, count = _scale(min(0.0, float(lower.min())), float(max(upper.max(), values.max())))
@@ -96,19 +107,19 @@ def interval_table(
 
     rows = []
     for label, value, start, end in zip(labels, values, lower, upper, strict=True):
-        shown = [f"{numbers:.5g}" if plain else f"{100 * numbers:.2f} %" for numbers in (value, start, end)]
+        shown = [f"{numbers:.5g}" if is_number else f"{100 * numbers:.2f} %" for numbers in (value, start, end)]
         said = f"{label}: {shown[0]}, from {shown[1]} to {shown[2]}"
         ends = {"start": place(start), "end": place(end), "at": place(value)}
         rows.append({"label": label, "shown": shown, "said": said, **ends})
     shares = [low + step * number for number in range(count + 1)]
     grid = [("zero" if abs(share) < 1e-12 else "grid", place(share)) for share in shares]
-    zero, every = round(-low / step), max(1, math.ceil((count + 1) / 4))
+    zero, tick_step = round(-low / step), max(1, math.ceil((count + 1) / 4))
     ticks = [
-        (f"{round(share, 6):g}" if plain else f"{round(100 * share, 6):g} %", place(share))
+        (f"{round(share, 6):g}" if is_number else f"{round(100 * share, 6):g} %", place(share))
         for number, share in enumerate(shares)
-        if (number - zero) % every == 0
+        if (number - zero) % tick_step == 0
     ]
-    return part("parts.html", "intervals", rows, grid, ticks, caption, percent, "number" if plain else "share")
+    return macro("parts.html", "intervals", rows, grid, ticks, caption, percent, "number" if is_number else "share")
 
 
 def _scale(low: float, high: float) -> tuple[float, float, int]:
@@ -126,20 +137,20 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
-    """The bytes of an .xlsx file with a sheet for each name, the same for the same cells.
+    """Encode an .xlsx file with a sheet for each name; equal cells give equal bytes.
 
     Numbers keep all their digits, text stays text (never a formula), and None is an empty cell.
     """
     targets = [f"worksheets/sheet{number}.xml" for number in range(1, len(sheets) + 1)]
     files = {
-        "[Content_Types].xml": part("workbook.xml", "types", len(sheets)),
-        "_rels/.rels": part("workbook.xml", "relations", "officeDocument", ["xl/workbook.xml"]),
-        "xl/workbook.xml": part("workbook.xml", "book", list(sheets)),
-        "xl/_rels/workbook.xml.rels": part("workbook.xml", "relations", "worksheet", targets),
+        "[Content_Types].xml": macro("workbook.xml", "types", len(sheets)),
+        "_rels/.rels": macro("workbook.xml", "relations", "officeDocument", ["xl/workbook.xml"]),
+        "xl/workbook.xml": macro("workbook.xml", "book", list(sheets)),
+        "xl/_rels/workbook.xml.rels": macro("workbook.xml", "relations", "worksheet", targets),
     }
     for target, rows in zip(targets, sheets.values(), strict=True):
         cells = [list(_cells(row, number)) for number, row in enumerate(rows, 1)]
-        files[f"xl/{target}"] = part("workbook.xml", "sheet", cells)
+        files[f"xl/{target}"] = macro("workbook.xml", "sheet", cells)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in files.items():
@@ -148,7 +159,7 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
 
 
 def _cells(row: Sequence[Any], number: int) -> Iterator[tuple[str, str, str]]:
-    """Where each cell of a row stands, its number with all digits, or else its text; empty cells are left out."""
+    """The address of each cell of a row with its number (all digits) or its text; empty cells are left out."""
     for place, value in enumerate(row):
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             yield f"{_letters(place)}{number}", repr(value), ""
@@ -191,7 +202,7 @@ class ResultTable:
                 raise invalid("table", f"{len(self.columns)} cells in each row", len(row))
 
     def in_format(self, name: str) -> bytes:
-        """The bytes of the table in one of `FORMATS`; `InvalidInput` for another."""
+        """Encode the table in one of `FORMATS`; raise `InvalidInput` for another."""
         if name not in FORMATS:
             raise invalid("format", f"one of {', '.join(FORMATS)}", Phrase(name or "none"))
         makers: dict[str, Callable[[], str | bytes]] = {
@@ -202,8 +213,10 @@ class ResultTable:
         return content if isinstance(content, bytes) else content.encode()
 
     def shown(self) -> list[list[str]]:
-        """The cells as text for readers."""
-        return [[_shown(row[x], name, name in self.shares) for x, name in enumerate(self.columns)] for row in self.rows]
+        """Format the cells as text for readers."""
+        return [
+            [_cell_text(row[x], name, name in self.shares) for x, name in enumerate(self.columns)] for row in self.rows
+        ]
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -243,15 +256,17 @@ class ResultTable:
         return "\n".join([*parts, *(part for note in self.notes for part in ("", for_markdown(note)))]) + "\n"
 
     def _json(self) -> str:
-        rows = [{name: _plain(value) for name, value in zip(self.columns, row, strict=True)} for row in self.rows]
+        rows = [
+            {name: _finite_or_none(value) for name, value in zip(self.columns, row, strict=True)} for row in self.rows
+        ]
         return strict.json_text({"title": self.title, "rows": rows, "notes": list(self.notes)})
 
 
-def _plain(value: Cell) -> Any:
+def _finite_or_none(value: Cell) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _shown(value: Cell, name: str, share: bool) -> str:
+def _cell_text(value: Cell, name: str, share: bool) -> str:
     if value is None:
         return ""
     if isinstance(value, str):

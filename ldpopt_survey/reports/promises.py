@@ -1,4 +1,6 @@
-"""A plan -> what respondents are promised, in words of one language: the consent form, also if reports are shuffled.
+"""Promises of a plan to respondents, in sentences of one language: the consent form, also with shuffled reports.
+
+Texts of the survey may add any language if they have all sentences, so that no text is half translated.
 
 A text of the survey's own may bring any language, if all its sentences are there: nothing is half translated.
 """
@@ -38,41 +40,48 @@ SENTENCES = {"paper": shipped_texts, "consent": consent_texts}
 class SurveyWords(Words):
     """The words of a survey's sheets or consent form in one language.
 
-    page : what the questionnaire's texts say of the survey and its questions. code : the language.
+    page : the questionnaire's texts about the survey and its questions. code : the language.
     """
 
     page: Mapping[str, Any]
     code: str
 
     def label(self, question: str, answer: Label) -> str:
-        """An answer to a question, or the name of an option."""
-        own = self.page.get("questions", {}).get(question, {}).get("answers", {})
+        """Return the text of an answer to a question, or the name of an option."""
+        translations = self.page.get("questions", {}).get(question, {}).get("answers", {})
         if answer == NOT_APPLICABLE:
             return str(self.page["notApplicable"])
-        return str(own.get(as_text(answer), label_in_words(answer)))
+        return str(translations.get(as_text(answer), label_in_words(answer)))
 
     def wording(self, question: str) -> str:
-        """The words in which a question is asked; empty if there are none but its name."""
+        """Return the wording of a question; empty if it has only a name."""
         return str(self.page.get("questions", {}).get(question, {}).get("text", ""))
 
     def answer(self, question: PlannedQuestion, answer: Label) -> str:
-        """An answer as text; several answers with commas between, and of options those that are chosen."""
+        """Format an answer as text.
+
+        Several answers are separated by commas; of options, the chosen ones are listed.
+        """
         if not question.parts or not isinstance(answer, tuple):
             return self.label(question.name, answer)
-        said: dict[str, list[str]] = {}
+        labels_by_question: dict[str, list[str]] = {}
         for part, label in zip(question.parts, answer, strict=True):
-            own = said.setdefault(part.option_of or part.name, [])
+            labels = labels_by_question.setdefault(part.option_of or part.name, [])
             if not part.option_of:
-                own.append(self.label(part.name, label))
+                labels.append(self.label(part.name, label))
             elif label == part.categories[1]:
-                own.append(self.label(part.option_of, part.name.removeprefix(f"{part.option_of}: ")))
+                labels.append(self.label(part.option_of, part.name.removeprefix(f"{part.option_of}: ")))
             elif label not in part.asked:
-                own[:] = [self.label(part.option_of, label)]
-        return self.say("comma").join(" + ".join(own) or self.page["noneChosen"] for own in said.values())
+                labels[:] = [self.label(part.option_of, label)]
+        return self.say("comma").join(
+            " + ".join(labels) or self.page["noneChosen"] for labels in labels_by_question.values()
+        )
 
 
 def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str | bytes | None = None) -> SurveyWords:
-    """The words of a plan's sheets ("paper") or consent form in a language of the package, or that of the survey's own.
+    """Return the sentences of a plan's sheets ("paper") or consent form in one language.
+
+    The language comes with the package, or with the survey's texts.
 
     texts : JSON as `ldpopt_survey.kit.folder.languages` reads it, with sentences under the name of the section. Those
         of a language that comes with the package may be left out; of any other all must be there, and are named.
@@ -81,70 +90,78 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
         raise invalid("language", f"one of {', '.join(LANGUAGES)} (or texts of its own)", language)
     ((code, page),) = languages(plan, [f'{{"code": "{language}"}}' if texts is None else texts]).items()
     shipped = SENTENCES[section]
-    own, english, base = page.pop(section, {}), shipped(), code.split("-")[0]
-    said = {**(shipped(base) if base in LANGUAGES else {}), **own}
-    lacking = [f"{section}: {key}" for key in english if key not in said]
-    if lacking := lacking + [key for key in ("noneChosen", "notApplicable") if key not in page]:
+    custom, english, base = page.pop(section, {}), shipped(), code.split("-")[0]
+    sentences = {**(shipped(base) if base in LANGUAGES else {}), **custom}
+    missing = [f"{section}: {key}" for key in english if key not in sentences]
+    if missing := missing + [key for key in ("noneChosen", "notApplicable") if key not in page]:
         expected = "all sentences in the language, as none is shown in English"
-        raise invalid(f"texts of {code!r}", expected, Phrase(f"none for {', '.join(lacking)}"))
-    for key, text in said.items():
+        raise invalid(f"texts of {code!r}", expected, Phrase(f"none for {', '.join(missing)}"))
+    for key, text in sentences.items():
         if key not in english:
             raise invalid(f"texts of {code!r}: {section}", "keys of the English sentences", key)
-        places, asked = (sorted(set(PLACE.findall(sentence))) for sentence in (text, english[key]))
-        if places != asked:
-            raise invalid(f"texts of {code!r}: {section}: {key}", f"the places {asked}", places)
-    return SurveyWords(said, page, code)
+        places, required = (sorted(set(PLACE.findall(sentence))) for sentence in (text, english[key]))
+        if places != required:
+            raise invalid(f"texts of {code!r}: {section}: {key}", f"the places {required}", places)
+    return SurveyWords(sentences, page, code)
 
 
 def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guarantee:
-    """What a plan guarantees if a shuffler hides which of at least so many people sent which report.
+    """Bound the guarantee of a plan if a shuffler hides the senders of reports.
 
-    The reports about each question are shuffled apart, and the questions' guarantees add up [KOV15]. Which booklet a
-    person was asked is taken as known: their report hides among those of the same booklet, for which half of delta
+    At least `respondents` people send reports.
+
+    The reports about each question are shuffled separately, and the questions' guarantees add up [KOV15]. Which booklet
+    a person was asked is taken as known: their report hides among those of the same booklet, for which half of delta
     allows that few were asked it. epsilon in nats.
 
     Raises `InvalidInput` for plans whose reports a shuffler does not make alike: with public columns, with respondents
     by name, or with answers that something else tells.
     """
-    told = {
+    obstacles = {
         "carried columns": bool(plan.carry),
         "a respondent column": plan.respondent is not None,
         "answers that something else tells": bool(plan.revealed),
     }
-    for what, there in told.items():
-        if there:
-            raise invalid("shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {what}"))
+    for obstacle, is_present in obstacles.items():
+        if is_present:
+            raise invalid(
+                "shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {obstacle}")
+            )
     if plan.seen:
         expected = 'questions with missing_answers = "category", as an empty report hides among no others'
         raise invalid("shuffled", expected, Phrase(f'{", ".join(plan.seen)} with "left out"'))
     delta, people = unit_interval(delta, "delta"), positive_integer(respondents, "respondents")
     parts = len(plan.everyone) + bool(plan.booklets)
-    each = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
+    part_delta = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
 
     @cache  # many questions have one channel
-    def kept(channel: ExactChannel, people: int, delta: float) -> Guarantee:
+    def shuffled_guarantee(channel: ExactChannel, people: int, delta: float) -> Guarantee:
         from ldpopt.composition import shuffled
 
         return shuffled(channel, people).epsilon_at(delta)
 
-    values = [kept(question.channel, people, each).value for question in plan.everyone]
+    values = [shuffled_guarantee(question.channel, people, part_delta).value for question in plan.everyone]
     if plan.booklets:
+        booklet_delta = part_delta / 2
+        counts = [fewest_in_booklet(people, question.probability, booklet_delta) for question in plan.booklets]
         values.append(max(
-            kept(question.channel, fewest(people, question.probability, each / 2), each / 2).value
-            for question in plan.booklets
+            shuffled_guarantee(question.channel, count, booklet_delta).value
+            for question, count in zip(plan.booklets, counts, strict=True)
         ))  # fmt: skip
     value = math.inf if math.inf in values else float_up(sum(map(Fraction, values), Fraction(0)))
     # If all others were asked the same, a booklet would cost a person its probability times what it tells.
     lower = max(
-        kept(question.channel, people, min(1.0, float_up(Fraction(delta) / question.probability))).lower
+        shuffled_guarantee(question.channel, people, min(1.0, float_up(Fraction(delta) / question.probability))).lower
         for question in plan.questions
     )
     parameters = {"delta": delta, "respondents": people}
     return Guarantee("shuffled_dp", value, lower, None, False, "[BBGN]; [KOV15]", parameters)
 
 
-def fewest(people: int, probability: Fraction, delta: float) -> int:
-    """So many of `people`, one who was asked a booklet among them, were asked it at least, but for a chance of `delta`.
+def fewest_in_booklet(people: int, probability: Fraction, delta: float) -> int:
+    """Bound the number of `people` asked a booklet from below, except with chance `delta`.
+
+    One of them was asked it.
 
     Each of the others is asked it with the given probability, in (0, 1), which leaves at most k of them with a chance
     of at most exp(-n D), D the KL divergence of k/n from the probability [Chernoff].
@@ -167,25 +184,28 @@ def fewest(people: int, probability: Fraction, delta: float) -> int:
     return low + 2
 
 
-def claims_in_words(epsilon: float, eta: float, words: Words = ENGLISH, what: str = "", **places: object) -> list[str]:
-    """The claims of a plan, which its integers prove; the other arguments are those of `guarantee_in_words`."""
+def claims_in_words(epsilon: float, eta: float, words: Words = ENGLISH, scope: str = "", **places: object) -> list[str]:
+    """Describe the claims of a plan, which its integers prove.
+
+    The other arguments are those of `guarantee_in_words`.
+    """
     claims = (("local_dp", epsilon, "[GI, Def 6]"), ("total_variation", eta, "[GI, Def 7]"))
-    claimed = [Guarantee(name, cap, cap, None, True, source) for name, cap, source in claims]
-    return [guarantee_in_words(guarantee, words, what, **places) for guarantee in claimed]
+    guarantees = [Guarantee(name, cap, cap, None, True, source) for name, cap, source in claims]
+    return [guarantee_in_words(guarantee, words, scope, **places) for guarantee in guarantees]
 
 
 def promises_in_words(plan: Plan, words: Words = ENGLISH) -> list[str]:
-    """What all reports of a respondent together promise, and which answers they do not protect."""
-    unprotected, seen = plan.unprotected, _quoted(plan.seen)
-    several = ".all" * (len(plan.everyone) + bool(plan.booklets) > 1)
-    said = _promised(plan, *plan.promised(), words, several) if set(unprotected) < set(plan.answers) else []
-    said += [words.say("seen", questions=seen)] * bool(seen)
-    said += [_not_protected(plan, name, words) for name in unprotected]
+    """Describe the promise of all reports of a respondent, and list unprotected answers."""
+    unprotected, visible = plan.unprotected, _quoted(plan.seen)
+    scope = ".all" * (len(plan.everyone) + bool(plan.booklets) > 1)
+    sentences = _limits_in_words(plan, *plan.promised(), words, scope) if set(unprotected) < set(plan.answers) else []
+    sentences += [words.say("seen", questions=visible)] * bool(visible)
+    sentences += [_not_protected(plan, name, words) for name in unprotected]
     if plan.public:
-        said.append(words.say("public", questions=_quoted(question.name for question in plan.public)))
-    if singled := dict(plan.revealed).get(PERSON):
-        said.append(words.say("recognised", columns=_quoted(singled)))
-    return said
+        sentences.append(words.say("public", questions=_quoted(question.name for question in plan.public)))
+    if identifying := dict(plan.revealed).get(PERSON):
+        sentences.append(words.say("recognised", columns=_quoted(identifying)))
+    return sentences
 
 
 def _quoted(names: Iterable[Label]) -> str:
@@ -193,51 +213,51 @@ def _quoted(names: Iterable[Label]) -> str:
 
 
 def rounds_in_words(plan: Plan, answered: Sequence[int]) -> str:
-    """How many people had answered one round of the survey, two, ..., and how many they were told of."""
-    said = [f"{people:,} in {n} round{'s' * (n > 1)}" for n, people in enumerate(answered, 1) if people]
-    told = f", of at most {plan.rounds} that they were told of" if plan.rounds else ""
-    return f"With this round, people have taken part: {', '.join(said)}{told}." if said else ""
+    """Describe the number of people by rounds answered, and the announced limit of rounds."""
+    counts = [f"{people:,} in {n} round{'s' * (n > 1)}" for n, people in enumerate(answered, 1) if people]
+    limit = f", of at most {plan.rounds} that they were told of" if plan.rounds else ""
+    return f"With this round, people have taken part: {', '.join(counts)}{limit}." if counts else ""
 
 
 def question_in_words(plan: Plan, name: str) -> list[str]:
-    """What the report about one question promises."""
+    """Describe the promise of the report about one question."""
     if name in plan.unprotected:
         return [_not_protected(plan, name, ENGLISH)]
-    asked = plan.answers[name]
-    return claims_in_words(max(part.epsilon for part in asked), max(part.eta for part in asked))
+    holders = plan.answers[name]
+    return claims_in_words(max(part.epsilon for part in holders), max(part.eta for part in holders))
 
 
 def _not_protected(plan: Plan, name: str, words: Words) -> str:
-    """That something tells an answer, and what."""
-    known = {ORDER: words.say("by.order")}
-    known |= {name: words.say("by.empty", question=repr(name)) for name in plan.seen}
-    known |= {name: words.say("by.carried", column=repr(name)) for name in plan.carry}
-    known |= {str(plan.respondent): words.say("by.number")}
-    by = [known.get(name, repr(name)) for name in plan.unprotected[name]]
-    told = "told.one" if len(by) == 1 else "told.several"
-    return words.say(told, question=repr(name), by=words.say("and").join(by))
+    """The sentence that an answer can be inferred, with the columns that disclose it."""
+    descriptions = {ORDER: words.say("by.order")}
+    descriptions |= {name: words.say("by.empty", question=repr(name)) for name in plan.seen}
+    descriptions |= {name: words.say("by.carried", column=repr(name)) for name in plan.carry}
+    descriptions |= {str(plan.respondent): words.say("by.number")}
+    sources = [descriptions.get(name, repr(name)) for name in plan.unprotected[name]]
+    key = "told.one" if len(sources) == 1 else "told.several"
+    return words.say(key, question=repr(name), by=words.say("and").join(sources))
 
 
 def after_shuffling_in_words(plan: Plan, respondents: int, delta: float, words: Words = ENGLISH) -> str:
-    """What all reports of a respondent guarantee behind a shuffler."""
+    """Describe the guarantee of all reports of a respondent behind a shuffler."""
     several = len(plan.answers) > 1
-    apart = "questions" if len(plan.everyone) > 1 or (several and not plan.booklets) else ""
+    separation = "questions" if len(plan.everyone) > 1 or (several and not plan.booklets) else ""
     if plan.booklets:
-        apart = "both" if plan.everyone else "booklets"
+        separation = "both" if plan.everyone else "booklets"
     people = words.say("atLeast", people=words.number(f"{respondents:,}"))
-    places = {"people": people, "apart": words.say(f"apart.{apart}") if apart else ""}
+    places = {"people": people, "apart": words.say(f"apart.{separation}") if separation else ""}
     return guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * several, **places)
 
 
-def _promised(plan: Plan, epsilon: float, eta: float, words: Words, what: str, **places: object) -> list[str]:
-    """What reports promise within epsilon (nats) and eta, as long as they leave the same questions empty."""
-    said = claims_in_words(epsilon, eta, words, what, **places)
+def _limits_in_words(plan: Plan, epsilon: float, eta: float, words: Words, scope: str, **places: object) -> list[str]:
+    """The promise within epsilon (nats) and eta, for people who leave the same questions empty."""
+    sentences = claims_in_words(epsilon, eta, words, scope, **places)
     same = words.say("asLong", questions=_quoted(plan.seen))
-    return [f"{line[:-1]}{same}" for line in said] if plan.seen else said
+    return [f"{line[:-1]}{same}" for line in sentences] if plan.seen else sentences
 
 
 def _before_and_after(epsilon: float, words: Words, key: str) -> str:
-    """What somebody can take an answer for, out of 100, before and at most after reports within epsilon (nats)."""
+    """The chance of an answer, out of 100, before reports within epsilon (nats) and at most after them."""
     if not 0 < epsilon < 700:
         return ""
     ratio = Fraction(up(math.exp(epsilon), 4))
@@ -247,7 +267,9 @@ def _before_and_after(epsilon: float, words: Words, key: str) -> str:
 
 
 def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None, words: SurveyWords | None = None) -> str:
-    """A draft in Markdown for a consent form: what happens to the answers, and what is protected or not.
+    """Generate the draft of a consent form in Markdown.
+
+    It says how answers are processed, and which of them are protected or not.
 
     shuffled : the number of respondents whose reports a shuffler mixes, and a delta. words : of the form's language.
     """
@@ -256,15 +278,15 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None, wor
     epsilon, eta = plan.promised()
     together, several = over_rounds(epsilon, eta, rounds), rounds > 1 and epsilon > 0
     everybody = [part.name for question in plan.everyone for part in question.answers] if plan.booklets else []
-    drawn = ".several" if len(plan.questions) > 1 else ""
+    scope = ".several" if len(plan.questions) > 1 else ""
     if plan.booklets:
-        drawn = ".booklets" if everybody else ".booklet"
+        scope = ".booklets" if everybody else ".booklet"
     before = "protected" if plan.unprotected else ""
     if several:
         before = "protectedRounds" if before else "rounds"
-    promised = promises_in_words(plan, words)
+    promises = promises_in_words(plan, words)
     if shuffled is not None:
-        promised.append(after_shuffling_in_words(plan, *shuffled, words))
+        promises.append(after_shuffling_in_words(plan, *shuffled, words))
     language = f" language {words.code}" if words.code != LANGUAGES[0] else ""
     return render(
         "consent.md.code",
@@ -273,13 +295,13 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None, wor
         say=words.say,
         rtl=words.page.get("direction") == "rtl",
         person="person" if plan.respondent else "survey",
-        drawn=drawn,
+        drawn=scope,
         everybody=everybody,
-        promised=promised,
+        promised=promises,
         once=words.number(ceil_digits(epsilon, 4)) if epsilon else "",
         twice=words.number(ceil_digits(over_rounds(epsilon, eta, 2)[0], 4)),
         rounds=rounds,
-        over_all=_promised(plan, *together, words, ".rounds", rounds=rounds) if several else [],
+        over_all=_limits_in_words(plan, *together, words, ".rounds", rounds=rounds) if several else [],
         before=_before_and_after(together[0], words, f"before.{before}" if before else "before"),
         asked=[words.wording(name) or title for name, title in plan.titles.items()]
         if any(map(words.wording, plan.titles))

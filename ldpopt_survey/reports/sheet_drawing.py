@@ -1,4 +1,4 @@
-"""What sheets are made of: words in one language, fonts for any script, and a device's outcomes as a table or a wheel.
+"""Elements of printed forms: fonts for any script, and a device's outcomes as a table or a wheel.
 
 DejaVu comes with matplotlib; other characters are taken from fonts of this computer.
 """
@@ -17,47 +17,54 @@ from ldpopt_survey.paper.design import PaperDevice
 
 FAMILY = "body"
 
-JOINED = ("ARABIC", "SYRIAC", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM",
-          "GUJARATI", "GURMUKHI", "ORIYA", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "MONGOLIAN", "THAANA")  # fmt: skip
+SHAPED_SCRIPTS = (
+    "ARABIC", "SYRIAC", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "GUJARATI",
+    "GURMUKHI", "ORIYA", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "MONGOLIAN", "THAANA",
+)  # fmt: skip
 """Scripts whose letters change their shape beside others, or that run from right to left."""
 
 
 def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
-    """Give an `fpdf.FPDF` embedded fonts for all characters of `texts`. Returns a warning for each missing font."""
+    """Set embedded fonts of an `fpdf.FPDF` for all characters of `texts`.
+
+    Returns a warning for each missing font.
+    """
     import matplotlib
 
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     for style, name in (("", "DejaVuSans.ttf"), ("B", "DejaVuSans-Bold.ttf")):
         pdf.add_font(FAMILY, style, folder / name)
-    wanted = {c for text in texts for c in text if c.isprintable() and not c.isspace()}
-    lacking = wanted - characters(str(folder / "DejaVuSans.ttf"))
+    characters_needed = {c for text in texts for c in text if c.isprintable() and not c.isspace()}
+    missing = characters_needed - characters(str(folder / "DejaVuSans.ttf"))
     extra: list[str] = []
-    for path, face in _installed() if lacking else ():
-        if drawn := lacking & characters(path, face):
+    for path, face in _installed() if missing else ():
+        if covered := missing & characters(path, face):
             name = f"more{len(extra)}"
             pdf.add_font(name, "", path, collection_font_number=face)
             pdf.add_font(name, "B", path, collection_font_number=face)
             extra.append(name)
-            lacking -= drawn
-        if not lacking:
+            missing -= covered
+        if not missing:
             break
     if extra:
         pdf.set_fallback_fonts(extra, exact_match=False)
-    return _warnings(pdf, lacking, wanted)
+    return _warnings(pdf, missing, characters_needed)
 
 
-def _warnings(pdf: Any, lacking: set[str], wanted: set[str]) -> list[str]:
-    said = []
-    if lacking:
-        shown = " ".join(sorted(lacking)[:12])
-        said.append(f"no font on this computer has {shown}: install a Noto font for that script and print again")
-    joined = sorted({script for c in wanted if (script := unicodedata.name(c, "").split(" ")[0]) in JOINED})
+def _warnings(pdf: Any, missing: set[str], characters_needed: set[str]) -> list[str]:
+    warnings = []
+    if missing:
+        examples = " ".join(sorted(missing)[:12])
+        warnings.append(f"no font on this computer has {examples}: install a Noto font for that script and print again")
+    scripts = sorted(
+        {script for c in characters_needed if (script := unicodedata.name(c, "").split(" ")[0]) in SHAPED_SCRIPTS}
+    )
     if find_spec("uharfbuzz") is not None:
-        pdf.set_text_shaping(use_shaping_engine=bool(joined))
-    elif joined:
-        names = ", ".join(script.capitalize() for script in joined)
-        said.append(f"{names} needs its letters joined and ordered: python -m pip install 'ldpopt[paper]'")
-    return said
+        pdf.set_text_shaping(use_shaping_engine=bool(scripts))
+    elif scripts:
+        names = ", ".join(script.capitalize() for script in scripts)
+        warnings.append(f"{names} needs its letters joined and ordered: python -m pip install 'ldpopt[paper]'")
+    return warnings
 
 
 SUFFIXES, OTHER_FACES = (".ttf", ".otf", ".ttc"), ("Bold", "Italic", "Oblique", "LastResort")
@@ -65,7 +72,7 @@ SUFFIXES, OTHER_FACES = (".ttf", ".otf", ".ttc"), ("Bold", "Italic", "Oblique", 
 
 @cache
 def characters(path: str, face: int = 0) -> frozenset[str]:
-    """The characters that a font file can draw; none if the file is not a usable font."""
+    """List the characters that a font file can draw; none if the font is not usable."""
     from fontTools.ttLib import TTFont, TTLibError
 
     try:
@@ -87,37 +94,37 @@ def _installed() -> list[tuple[str, int]]:
     return [(str(path), 0) for path in sorted(upright, key=order)]
 
 
-TINT = (214, 228, 240)
+TINT_RGB = (214, 228, 240)
 """The tint of examples and heads. Cards have none: those of a question must look alike from afar."""
 
-GREY = (110, 110, 110)
+GREY_RGB = (110, 110, 110)
 
 
 def put(
-    pdf: Any, text: str, box: tuple[float, float, float, float], font: tuple[str, float] | None = None, **more: Any
+    pdf: Any, text: str, box: tuple[float, float, float, float], font: tuple[str, float] | None = None, **options: Any
 ) -> None:
     """Write text into the middle of a box (x, y, width, height), in a font of another style and size if it is given."""
     if font is not None:
         pdf.set_font(FAMILY, *font)
     pdf.set_xy(*box[:2])
-    pdf.cell(*box[2:], text, align="C", **more)
+    pdf.cell(*box[2:], text, align="C", **options)
 
 
 def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
     """Draw the table of letters for all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
     x, y, width, height = box
-    bare = device.rows == ("",)
+    has_no_row_names = device.rows == ("",)
     m, n = len(device.columns), len(device.rows)
-    left = 0.0 if bare else (16.0 if len(device.rows[0]) > 1 else 12.0)
-    above = 12.0
-    side = min((width - left - 6) / m, (height - above) / n, 15.0)
-    across = min((width - left - 6) / m, side * 1.5)
-    x += (width - left - across * m) / 2
-    y += (height - above - side * n) / 2
-    pdf.set_text_color(*GREY)
-    put(pdf, device.column_means, (x + left, y, across * m, 5), ("", 8))
+    left = 0.0 if has_no_row_names else (16.0 if len(device.rows[0]) > 1 else 12.0)
+    header_height = 12.0
+    side = min((width - left - 6) / m, (height - header_height) / n, 15.0)
+    cell_width = min((width - left - 6) / m, side * 1.5)
+    x += (width - left - cell_width * m) / 2
+    y += (height - header_height - side * n) / 2
+    pdf.set_text_color(*GREY_RGB)
+    put(pdf, device.column_means, (x + left, y, cell_width * m, 5), ("", 8))
     if device.row_means:
-        middle = (x + 2.5, y + above + side * n / 2)
+        middle = (x + 2.5, y + header_height + side * n / 2)
         with pdf.rotation(90, *middle):
             # fpdf2 measures a negative x from the right edge of the page.
             pdf.text(middle[0] - pdf.get_string_width(device.row_means) / 2, middle[1] + 1, device.row_means)
@@ -125,34 +132,37 @@ def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: tuple
     size = min(side * 1.5, 14.0)
     pdf.set_font(FAMILY, "B", min(size, 11.0))
     for column, name in enumerate(device.columns):
-        put(pdf, name, (x + left + column * across, y + 5, across, above - 5.5))
-    for row, name in enumerate(() if bare else device.rows):
-        put(pdf, name, (x + 4, y + above + row * side, left - 4.5, side))
+        put(pdf, name, (x + left + column * cell_width, y + 5, cell_width, header_height - 5.5))
+    for row, name in enumerate(() if has_no_row_names else device.rows):
+        put(pdf, name, (x + 4, y + header_height + row * side, left - 4.5, side))
     pdf.set_draw_color(120)
     pdf.set_line_width(0.2)
     pdf.set_font(FAMILY, "", size)
     for number, letter in enumerate(letters):
         row, column = divmod(number, m)
-        put(pdf, letter, (x + left + column * across, y + above + row * side, across, side), border=1)
+        put(pdf, letter, (x + left + column * cell_width, y + header_height + row * side, cell_width, side), border=1)
 
 
 def draw_wheel(pdf: Any, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
-    """Draw a wheel of steps, each with its letter: sectors of one letter would tell cards apart from afar."""
+    """Draw a wheel of steps, each with its letter.
+
+    Sectors of one letter would let cards be distinguished from a distance.
+    """
     x, y, width, height = box
     radius = min(width, height) / 2 - 2
     middle = (x + width / 2, y + height / 2)
     total = len(letters)
 
-    def at(step: float, far: float) -> tuple[float, float]:
+    def point(step: float, fraction: float) -> tuple[float, float]:
         angle = 2 * math.pi * step / total - math.pi / 2
-        return middle[0] + far * radius * math.cos(angle), middle[1] + far * radius * math.sin(angle)
+        return middle[0] + fraction * radius * math.cos(angle), middle[1] + fraction * radius * math.sin(angle)
 
     pdf.set_draw_color(60)
     pdf.set_line_width(0.15)
     pdf.ellipse(middle[0] - radius, middle[1] - radius, 2 * radius, 2 * radius)
     for step, letter in enumerate(letters):
-        pdf.line(*at(step, 0.25), *at(step, 1.0))
-        centre = at(step + 0.5, 0.93)
+        pdf.line(*point(step, 0.25), *point(step, 1.0))
+        centre = point(step + 0.5, 0.93)
         put(pdf, letter, (centre[0] - 3, centre[1] - 2, 6, 4), ("B", 9 if len(letter) == 1 else 6))
     pdf.set_fill_color(0)
     pdf.ellipse(middle[0] - 0.8, middle[1] - 0.8, 1.6, 1.6, style="F")

@@ -22,8 +22,8 @@ from ldpopt_survey.reports.page import render
 from ldpopt_survey.reports.promises import SurveyWords, words_of
 from ldpopt_survey.reports.sheet_drawing import (
     FAMILY,
-    GREY,
-    TINT,
+    GREY_RGB,
+    TINT_RGB,
     draw_table,
     draw_wheel,
     put,
@@ -31,11 +31,11 @@ from ldpopt_survey.reports.sheet_drawing import (
 )
 
 PAPERS = ("a4", "letter")
-MARGIN = 18.0
-LINES = 20
+MARGIN_MM = 18.0
+LINES_PER_FORM = 20
 """Lines on one page of the interviewer's form, one for each person."""
 
-SLIP_LINE = 4.2
+SLIP_LINE_MM = 4.2
 """The height of a line on a slip, in millimetres."""
 
 MAX_SLIPS = 60
@@ -48,18 +48,27 @@ MAX_COLUMNS = 6
 def sheet_text(
     part: str, survey: PaperSurvey, question: PlannedQuestion | None = None, words: SurveyWords | None = None
 ) -> list[str]:
-    """The sentences of a part of printed sheets: "steps", "why" and "rules", or the "promises" of a question."""
+    """List the sentences of a part of the forms, or the "promises" of a question.
+
+    The parts are "steps", "why" and "rules".
+    """
     words = words_of(survey.plan, "paper") if words is None else words
     question = max(survey.plan.questions, key=_ratio) if question is None else question
     ratio, proof = _ratio(question), question.channel.proof()
     x, other, y = proof.ratio_at
     parts = [survey.plan.part(name) for name in survey.plan.answers]
-    cards = [(own.name, "" if own.missing is None else words.label(own.name, own.missing)) for own in parts]
-    said = render(
+    cards = [
+        (
+            question_part.name,
+            "" if question_part.missing is None else words.label(question_part.name, question_part.missing),
+        )
+        for question_part in parts
+    ]
+    text = render(
         "sheets.code", part=part, asked=len(parts), say=words.say,
         unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
-        public=[(asked.name, asked.texts, asked.invited) for asked in survey.plan.public],
-        device=survey.device, ratio=ratio, times=words.number(_times(ratio)), letter=question.reports[y],
+        public=[(public.name, public.texts, public.invited) for public in survey.plan.public],
+        device=survey.device, ratio=ratio, times=words.number(_ratio_text(ratio)), letter=question.reports[y],
         answer=words.answer(question, question.categories[x]), other=words.answer(question, question.categories[other]),
         epsilon=words.number(ceil_digits(proof.epsilon, 5)),
         intended=words.number(f"{survey.intended[question.name]:.5g}"),
@@ -67,7 +76,7 @@ def sheet_text(
         unfair=words.number(ceil_digits(float(ratio * Fraction(105, 95)), 3)),
         loss=words.number(f"{100 * survey.losses[question.name]:.1f}"),
     )  # fmt: skip
-    return said.splitlines()
+    return text.splitlines()
 
 
 def _ratio(question: PlannedQuestion) -> Fraction:
@@ -76,7 +85,7 @@ def _ratio(question: PlannedQuestion) -> Fraction:
     return ratio
 
 
-def _times(ratio: Fraction) -> str:
+def _ratio_text(ratio: Fraction) -> str:
     """A ratio, rounded up and written with as few digits as it needs."""
     return f"{-(-ratio.numerator * 100 // ratio.denominator) / 100:g}"
 
@@ -92,7 +101,9 @@ class Sheets:
 def paper_sheets(
     survey: PaperSurvey, paper: str = "a4", language: str = LANGUAGES[0], texts: str | bytes | None = None
 ) -> Sheets:
-    """All printed sheets of a survey on ``"a4"`` or ``"letter"`` paper; `warnings` name missing fonts.
+    """Print all forms of a survey on ``"a4"`` or ``"letter"`` paper.
+
+    `warnings` name missing fonts.
 
     language, texts : as for `words_of`; nothing of the sheets is in another language.
     """
@@ -136,7 +147,7 @@ class _Page:
             texts += [words.answer(question, answer) for answer in question.categories]
         self.pdf: Any = pdf
         self.warnings = set_fonts(pdf, texts)
-        pdf.set_margins(MARGIN, MARGIN, MARGIN)
+        pdf.set_margins(MARGIN_MM, MARGIN_MM, MARGIN_MM)
         pdf.set_auto_page_break(False)
         pdf.set_title(self.say("fileTitle", survey=self.name, device=survey.device.title))
         pdf.set_lang(words.code)
@@ -146,17 +157,17 @@ class _Page:
     def _text(
         self, text: str, size: float, style: str = "", line: float = 1.45, align: str = "", grey: bool = False
     ) -> None:
-        self.pdf.set_text_color(*(GREY if grey else (0, 0, 0)))
+        self.pdf.set_text_color(*(GREY_RGB if grey else (0, 0, 0)))
         # fpdf2 sets a font again after a substitute only if something about it changes.
         self.pdf.set_font(FAMILY, style, size + 1)
         self.pdf.set_font(FAMILY, style, size)
-        said = {"w": self.width, "h": size * 0.3528 * line, "text": text, "align": align or self.before}
-        left = self.pdf.h - 5 - self.pdf.get_y()
+        cell = {"w": self.width, "h": size * 0.3528 * line, "text": text, "align": align or self.before}
+        height_left = self.pdf.h - 5 - self.pdf.get_y()
         # Two lines in turn hold more than one line's width, so that most texts fit without being broken for a trial.
         lines = 2 * self.pdf.get_string_width(text) / self.width + 1 + text.count("\n")
-        if lines * said["h"] > left and self.pdf.multi_cell(**said, dry_run=True, output="HEIGHT") > left:
+        if lines * cell["h"] > height_left and self.pdf.multi_cell(**cell, dry_run=True, output="HEIGHT") > height_left:
             self.pdf.add_page()
-        self.pdf.multi_cell(**said, new_x="LMARGIN", new_y="NEXT")
+        self.pdf.multi_cell(**cell, new_x="LMARGIN", new_y="NEXT")
 
     def _head(self, title: str) -> None:
         self.pdf.add_page()
@@ -169,17 +180,17 @@ class _Page:
         for number, text in enumerate(texts, 1):
             top = self.pdf.get_y()
             self.pdf.set_font(FAMILY, "B", size)
-            after = self.before == "R"
-            self.pdf.set_xy(MARGIN + (self.width - 9) * after, top)
+            is_right_to_left = self.before == "R"
+            self.pdf.set_xy(MARGIN_MM + (self.width - 9) * is_right_to_left, top)
             self.pdf.cell(9, size * 0.3528 * 1.45, f"{number}.", align=self.before)
             self.pdf.set_font(FAMILY, "", size)
-            self.pdf.set_xy(MARGIN + 9 * (not after), top)
-            wide = self.width - 9
-            self.pdf.multi_cell(wide, size * 0.3528 * 1.45, text, align=self.before, new_x="LMARGIN", new_y="NEXT")
+            self.pdf.set_xy(MARGIN_MM + 9 * (not is_right_to_left), top)
+            width = self.width - 9
+            self.pdf.multi_cell(width, size * 0.3528 * 1.45, text, align=self.before, new_x="LMARGIN", new_y="NEXT")
             self.pdf.ln(space)
 
     def instructions(self) -> None:
-        """The page of instructions for respondents."""
+        """Print the page of instructions for respondents."""
         self._head(self.say("title"))
         self._text(self.say("needs", device=self.survey.device.title), 13)
         self.pdf.ln(5)
@@ -193,9 +204,9 @@ class _Page:
             self.pdf.ln(2.5)
 
     def questions(self) -> None:
-        """The words in which questions are asked, for who asks them and for respondents."""
-        worded = {name: self.words.wording(name) for name in self.survey.plan.titles}
-        for number, (name, words) in enumerate(worded.items() if any(worded.values()) else ()):
+        """Print the wordings of the questions, for interviewers and respondents."""
+        wordings = {name: self.words.wording(name) for name in self.survey.plan.titles}
+        for number, (name, words) in enumerate(wordings.items() if any(wordings.values()) else ()):
             if number == 0 or self.pdf.get_y() > self.pdf.h - 60:
                 self._head(self.say("questions"))
             if words:
@@ -208,72 +219,79 @@ class _Page:
         device, question = self.survey.device, self.survey.plan.questions[0]
         letters = self.survey.table(question.name, 0)
         m = len(device.columns)
-        said = {"answer": self.words.answer(question, question.categories[0]), "question": question.name}
+        values = {"answer": self.words.answer(question, question.categories[0]), "question": question.name}
         x = 0 if device.spins else min(2, len(device.rows) - 1) * m + min(4, m - 1)
         row, column = device.rows[x // m], device.columns[x % m]
-        came = self.say("comma").join([f"{device.row_means}: {row}"] * bool(row) + [f"{device.column_means}: {column}"])
+        outcome = self.say("comma").join(
+            [f"{device.row_means}: {row}"] * bool(row) + [f"{device.column_means}: {column}"]
+        )
         key = "example.spinner" if device.spins else "example"
-        card = self.say(key, **said, letter=letters[x], outcome=came)
+        card = self.say(key, **values, letter=letters[x], outcome=outcome)
         self.pdf.set_font(FAMILY, "", 11.5)
-        self.pdf.set_fill_color(*TINT)
+        self.pdf.set_fill_color(*TINT_RGB)
         self.pdf.multi_cell(
             self.width, 6, card, align=self.before, fill=True, padding=(4, 5), new_x="LMARGIN", new_y="NEXT"
         )
         self.pdf.ln(4)
 
     def cards(self, question: PlannedQuestion) -> None:
-        """A card for each answer, two on a page, to be cut along the middle."""
+        """Print a card for each answer, two on a page, to be cut along the middle."""
         pdf, half = self.pdf, self.pdf.h / 2
         for number, category in enumerate(question.categories):
             if number % 2 == 0:
                 pdf.set_fill_color(0)
-                pdf.set_draw_color(*GREY)
+                pdf.set_draw_color(*GREY_RGB)
                 pdf.add_page()
                 if number + 1 < len(question.categories):
                     pdf.set_dash_pattern(2, 2)
                     pdf.line(6, half, pdf.w - 6, half)
                     pdf.set_dash_pattern()
             top = (number % 2) * half + 10
-            pdf.set_xy(MARGIN, top)
+            pdf.set_xy(MARGIN_MM, top)
             self._text(question.name, 11, grey=True)
             if words := self.words.wording(question.name):
                 self._text(words, 11, line=1.3)
             self._text(self.say("card.answer", answer=self.words.answer(question, category)), 13, "B", 1.3)
             letters = self.survey.table(question.name, number)
             start = pdf.get_y() + 2
-            box = (MARGIN, start, self.width, top + half - 26 - start)
+            box = (MARGIN_MM, start, self.width, top + half - 26 - start)
             if self.survey.device.spins:
                 draw_wheel(pdf, letters, box)
             else:
                 draw_table(pdf, self.survey.device, letters, box)
-            pdf.set_xy(MARGIN, top + half - 22)
+            pdf.set_xy(MARGIN_MM, top + half - 22)
             self._text(self.say("card.back"), 9, align="C", grey=True)
 
     def slips(self) -> None:
-        """Slips to draw a booklet from, as many of each as its share, if not everybody is asked everything."""
+        """Print slips to draw a booklet from, in proportion to the booklets' probabilities.
+
+        There are none if everybody is asked everything.
+        """
         if not (booklets := self.survey.plan.booklets):
             return
         self._head(self.say("slips"))
         self._text(self.say("slips.how", booklet=self.say("form.booklet")), 11)
         self.pdf.ln(4)
-        whole = min(math.lcm(*(question.probability.denominator for question in booklets)), MAX_SLIPS)
-        texts = [q.name for q in booklets for _ in range(max(1, round(float(q.probability) * whole)))]
-        pdf, wide = self.pdf, self.width / 4
+        slip_count = min(math.lcm(*(question.probability.denominator for question in booklets)), MAX_SLIPS)
+        texts = [q.name for q in booklets for _ in range(max(1, round(float(q.probability) * slip_count)))]
+        pdf, width = self.pdf, self.width / 4
         pdf.set_font(FAMILY, "", 9)
         # Names are written in full, since they may differ at their ends alone.
-        lines = {name: pdf.multi_cell(wide - 3, SLIP_LINE, name, dry_run=True, output="LINES") for name in set(texts)}
-        high = max(12.0, 4 + SLIP_LINE * max(map(len, lines.values())))
+        lines = {
+            name: pdf.multi_cell(width - 3, SLIP_LINE_MM, name, dry_run=True, output="LINES") for name in set(texts)
+        }
+        height = max(12.0, 4 + SLIP_LINE_MM * max(map(len, lines.values())))
         for number, name in enumerate(texts):
-            if number % 4 == 0 and pdf.get_y() + high > pdf.h - MARGIN:
+            if number % 4 == 0 and pdf.get_y() + height > pdf.h - MARGIN_MM:
                 pdf.add_page()
-            left, top = MARGIN + (number % 4) * wide, pdf.get_y()
-            pdf.rect(left, top, wide, high)
-            pdf.set_xy(left + 1.5, top + (high - SLIP_LINE * len(lines[name])) / 2)
-            pdf.multi_cell(wide - 3, SLIP_LINE, name, align="C")
-            pdf.set_xy(MARGIN, top + high if number % 4 == 3 or number + 1 == len(texts) else top)
+            left, top = MARGIN_MM + (number % 4) * width, pdf.get_y()
+            pdf.rect(left, top, width, height)
+            pdf.set_xy(left + 1.5, top + (height - SLIP_LINE_MM * len(lines[name])) / 2)
+            pdf.multi_cell(width - 3, SLIP_LINE_MM, name, align="C")
+            pdf.set_xy(MARGIN_MM, top + height if number % 4 == 3 or number + 1 == len(texts) else top)
 
     def form(self) -> None:
-        """The interviewer's form: the rules, and lines for the letters."""
+        """Print the interviewer's form: the rules, and lines for the letters."""
         self._head(self.say("form"))
         self._numbered(sheet_text("rules", self.survey, words=self.words), 10.5, 1.8)
         questions = self.survey.plan.questions
@@ -286,34 +304,34 @@ class _Page:
     def _lines(self, questions: Sequence[PlannedQuestion], carry: Sequence[str]) -> None:
         pdf = self.pdf
         top = pdf.get_y() + 2
-        drawn = self.survey.plan.booklets
-        heads = [self.say("form.sheet"), *([self.say("form.booklet")] if drawn else [])]
+        booklets = self.survey.plan.booklets
+        heads = [self.say("form.sheet"), *([self.say("form.booklet")] if booklets else [])]
         names = [*heads, *(question.name for question in questions), *carry]
         first = 16.0
-        wide = (self.width - first) / (len(names) - 1)
+        width = (self.width - first) / (len(names) - 1)
         pdf.set_line_width(0.2)
         pdf.set_draw_color(120)
-        pdf.set_fill_color(*TINT)
+        pdf.set_fill_color(*TINT_RGB)
         head = 15.0
-        count = min(LINES, int((pdf.h - MARGIN - top - head) / 7.2))
+        count = min(LINES_PER_FORM, int((pdf.h - MARGIN_MM - top - head) / 7.2))
         for column, name in enumerate(names):
-            x, w = (MARGIN, first) if column == 0 else (MARGIN + first + (column - 1) * wide, wide)
+            x, w = (MARGIN_MM, first) if column == 0 else (MARGIN_MM + first + (column - 1) * width, width)
             pdf.rect(x, top, w, head, style="DF")
             pdf.set_font(FAMILY, "B", 9)
             pdf.set_xy(x + 0.5, top + 1)
             lines = pdf.multi_cell(w - 1, 4, name, align="C", dry_run=True, output="LINES")
             pdf.multi_cell(w - 1, 4, "\n".join(lines[:2]), align="C")
-            if 0 < column - bool(drawn) <= len(questions):
-                letters = questions[column - 1 - bool(drawn)].reports
-                shown = " ".join(letters)
+            if 0 < column - bool(booklets) <= len(questions):
+                letters = questions[column - 1 - bool(booklets)].reports
+                letter_text = " ".join(letters)
                 if len(letters) > 8:
-                    shown = self.say("form.letters", first=letters[0], last=letters[-1])
-                put(pdf, shown, (x + 0.5, top + 9.5, w - 1, 4), ("", 8))
+                    letter_text = self.say("form.letters", first=letters[0], last=letters[-1])
+                put(pdf, letter_text, (x + 0.5, top + 9.5, w - 1, 4), ("", 8))
             for line in range(count):
                 pdf.rect(x, top + head + line * 7.2, w, 7.2)
 
     def guarantee(self, question: PlannedQuestion) -> None:
-        """The page with the guarantees of one question and its table of integers."""
+        """Print the page with the guarantees of one question and its table of integers."""
         self._head(self.say("promises", question=question.name))
         for text in sheet_text("promises", self.survey, question, self.words):
             self._text(text, 11)
@@ -332,26 +350,26 @@ class _Page:
         pdf.set_draw_color(120)
         for begin in range(0, len(question.reports), 12):
             part = slice(begin, begin + 12)
-            wide = min(16.0, (self.width - first) / len(question.reports[part]))
+            width = min(16.0, (self.width - first) / len(question.reports[part]))
             heads = [self.say("promises.count", count=D), *question.reports[part]]
-            self._row(heads, first, wide, "B")
+            self._row(heads, first, width, "B")
             for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
-                if pdf.get_y() + 7 > pdf.h - MARGIN:
+                if pdf.get_y() + 7 > pdf.h - MARGIN_MM:
                     pdf.add_page()
-                    self._row(heads, first, wide, "B")
-                self._row([self.words.answer(question, category), *map(str, row[part])], first, wide, "")
+                    self._row(heads, first, width, "B")
+                self._row([self.words.answer(question, category), *map(str, row[part])], first, width, "")
             pdf.ln(3)
 
-    def _row(self, cells: Sequence[str], first: float, wide: float, style: str) -> None:
+    def _row(self, cells: Sequence[str], first: float, width: float, style: str) -> None:
         pdf = self.pdf
         pdf.set_font(FAMILY, style, 10)
         name = cells[0]
         while pdf.get_string_width(name) > first - 3 and len(name) > 2:
             name = name[:-2] + "…"
-        pdf.set_x(MARGIN)
+        pdf.set_x(MARGIN_MM)
         with pdf.local_context():  # substitute fonts are dropped again afterwards
             pdf.cell(first, 7, name, border=1)
-        pdf.set_x(MARGIN + first)
+        pdf.set_x(MARGIN_MM + first)
         for cell in cells[1:]:
-            pdf.cell(wide, 7, cell, border=1, align="C")
+            pdf.cell(width, 7, cell, border=1, align="C")
         pdf.ln(7)

@@ -42,23 +42,30 @@ if TYPE_CHECKING:
 
 
 def among_those_who_answered(plan: Plan, estimates: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
-    """Estimates among those who answered, for questions whose missing answers are a category, if they can be made."""
+    """Estimate among those who answered, for questions whose missing answers are a category.
+
+    Questions without such an estimate are left out.
+    """
     among = {}
     for question in map(plan.part, plan.answers):
         if not non_answers(question) or question.name not in estimates:
             continue
-        own = estimates[question.name]
+        estimate = estimates[question.name]
         answered = {}
-        for name, inside in ({"": own.whole, **own.groups} if isinstance(own, Findings) else {"": own}).items():
+        for name, group_estimate in (
+            {"": estimate.whole, **estimate.groups} if isinstance(estimate, Findings) else {"": estimate}
+        ).items():
             with suppress(InvalidInput):
-                answered[name] = among_answered(inside, *non_answers(question))
+                answered[name] = among_answered(group_estimate, *non_answers(question))
         if "" in answered:
             among[question.name] = Findings(answered.pop(""), answered)
     return among
 
 
 def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int | None) -> str:
-    """How missing answers were treated, and what this means for the guarantee; empty if they were refused.
+    """Describe the treatment of missing answers, and its effect on the guarantee.
+
+    The text is empty if missing answers were refused.
 
     rows : the number of all reports, if everybody was asked.
     """
@@ -83,17 +90,22 @@ def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int 
     return ""
 
 
-def missing_of(plan: Plan, counts: Counts) -> dict[str, str]:
-    """`missing_in_words` by question, without the questions for which it is empty."""
-    said = {}
-    for name, asked in plan.answers.items():
-        rows = counts.rows if asked[0].probability == 1 else None
-        said[name] = missing_in_words(plan.part(name), sum(int(counts[holder.name].sum()) for holder in asked), rows)
-    return {name: words for name, words in said.items() if words}
+def missing_by_question(plan: Plan, counts: Counts) -> dict[str, str]:
+    """Describe the treatment of missing answers by question; leave empty texts out."""
+    sentences = {}
+    for name, holders in plan.answers.items():
+        rows = counts.rows if holders[0].probability == 1 else None
+        sentences[name] = missing_in_words(
+            plan.part(name), sum(int(counts[holder.name].sum()) for holder in holders), rows
+        )
+    return {name: words for name, words in sentences.items() if words}
 
 
-def reached_in_words(plan: Plan, name: str, estimated: Estimate) -> str:
-    """The half-width that the plan asks for and the widest one obtained, both at 95 %; empty without a target."""
+def precision_in_words(plan: Plan, name: str, estimated: Estimate) -> str:
+    """Describe the target half-width of the plan and the widest one obtained, both at 95 %.
+
+    The text is empty without a target.
+    """
     planned = plan.answers[name][0].expected or {}
     if len(plan.answers[name]) > 1 or "half_width" not in planned or estimated.bets is not None:
         return ""
@@ -107,8 +119,11 @@ def reached_in_words(plan: Plan, name: str, estimated: Estimate) -> str:
     )
 
 
-def few_in_words(shares: Estimate) -> str:
-    """What is to be known of intervals that rest on few reports, or on one unit; empty where they do on neither."""
+def caveats_in_words(shares: Estimate) -> str:
+    """Describe the weakness of intervals from few reports or from one primary unit.
+
+    The text is empty if neither applies.
+    """
     if shares.bets is None and not shares.degrees:
         return (
             "All of them are of one primary unit (of each stratum), which does not show how units differ: the standard "
@@ -116,18 +131,18 @@ def few_in_words(shares: Estimate) -> str:
         )
     if not shares.few_report_labels:
         return ""
-    of = (
+    answers = (
         "this"
         if len(shares.few_report_labels) == len(shares.labels)
         else ", ".join(map(as_text, shares.few_report_labels))
     )
     return (
-        f"Few reports tell of {of}: intervals of 95 % may cover in anything from 91 to 99 of 100 surveys there, by how "
-        "the true share falls between whole numbers of reports."
+        f"Few reports tell of {answers}: intervals of 95 % may cover in anything from 91 to 99 of 100 surveys there, "
+        "by how the true share falls between whole numbers of reports."
     )
 
 
-DRAWN = 40
+MAX_REPORTS_DRAWN = 40
 """Channels with more reports than this are not drawn, since nothing could be read."""
 
 
@@ -138,29 +153,39 @@ def survey_report(
     pictures: bool = True,
     analysis: Analysis | None = None,
 ) -> str:
-    """One HTML page with every question's estimates, channel, guarantees in plain words and rival protocols.
+    """Generate the HTML report with estimates, channels, guarantees and rival protocols.
 
     With `counts` the page names its reports, and says if they are simulated; without `pictures` it describes them.
     """
     simulation, unlabelled = (counts.simulation, counts.unlabelled) if counts is not None else (False, False)
-    findings = {name: own if isinstance(own, Findings) else Findings(own, {}) for name, own in estimates.items()}
-    asked = Analysis() if analysis is None else analysis
-    marks = []  # what `ldpopt_survey.reports.verify_delivery` makes the page again from
+    findings = {
+        name: findings_or_estimate if isinstance(findings_or_estimate, Findings) else Findings(findings_or_estimate, {})
+        for name, findings_or_estimate in estimates.items()
+    }
+    analysis_used = Analysis() if analysis is None else analysis
+    marks = []  # the data from which `ldpopt_survey.reports.verify_delivery` recomputes the page
     if counts is not None:
         marks = [("ldpopt-reports", f"{total(counts.sources)} {__version__}")]
-        marks += [] if asked.is_default else [("ldpopt-analysis", json.dumps(asked.to_dict(), sort_keys=True))]
-    page = _Page(asked, f"{100 * asked.level:g} %", counts, pictures)
+        marks += (
+            []
+            if analysis_used.is_default
+            else [("ldpopt-analysis", json.dumps(analysis_used.to_dict(), sort_keys=True))]
+        )
+    page = _Page(analysis_used, f"{100 * analysis_used.level:g} %", counts, pictures)
     together = "all reports of a person" if plan.booklets else "all questions together"
     parts = [(q.name, str(len(q.categories)), q) for q in plan.questions] + [(together, "", plan)]
-    budget = [[name, answers, ceil_digits(own.epsilon, 4), ceil_digits(own.eta, 4)] for name, answers, own in parts]
+    budget = [
+        [name, answers, ceil_digits(findings_or_estimate.epsilon, 4), ceil_digits(findings_or_estimate.eta, 4)]
+        for name, answers, findings_or_estimate in parts
+    ]
     if plan.booklets:
         budget = [
             [*row, share]
             for row, share in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
         ]
     several = len(plan.questions) > 1
-    n = max(own.whole.n for own in findings.values())
-    if counts is not None and plan.booklets and not asked.where:
+    n = max(findings_or_estimate.whole.n for findings_or_estimate in findings.values())
+    if counts is not None and plan.booklets and not analysis_used.where:
         n = counts.rows  # each is of one booklet, so that no question has them all
     return render(
         "survey.html",
@@ -168,20 +193,20 @@ def survey_report(
         marks=marks,
         plan=plan,
         n=f"{n:,}",
-        how=str(asked),
+        how=str(analysis_used),
         simulation=simulation,
         unlabelled=unlabelled,
         budget=budget if several else None,
         promise=promises_in_words(plan),
         rounds=rounds_in_words(plan, () if counts is None else counts.rounds),
         questions=[page.question(plan, name, findings[name]) for name in plan.answers],
-        level=asked.level,
+        level=analysis_used.level,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Page:
-    """What the parts of one page share: the analysis, its level in percent, the counts, and whether it has pictures."""
+    """The common data of the parts of a page: analysis, level in percent, counts, and whether it has figures."""
 
     asked: Analysis
     percent: str
@@ -189,17 +214,17 @@ class _Page:
     pictures: bool
 
     def draw(self, draw: Callable[..., Any], drawn: Any) -> bytes:
-        """The bytes of a picture; empty if the page has none."""
+        """Draw a figure as bytes; empty if the page has none."""
         return plots.picture(draw(drawn)) if self.pictures else b""
 
     def question(self, plan: Plan, name: str, both: Findings) -> dict[str, Any]:
-        """The values that the template shows of a question."""
-        shares, asked, part = both.whole, plan.answers[name], plan.part(name)
-        k, m = asked[0].channel.shape
-        drawn = m <= DRAWN and len(asked) == 1
-        channel = Channel(asked[0].channel.matrix, asked[0].categories, asked[0].reports) if drawn else None
+        """Collect the values that the template shows of a question."""
+        shares, holders, part = both.whole, plan.answers[name], plan.part(name)
+        k, m = holders[0].channel.shape
+        drawn = m <= MAX_REPORTS_DRAWN and len(holders) == 1
+        channel = Channel(holders[0].channel.matrix, holders[0].categories, holders[0].reports) if drawn else None
         rows = shares.n if self.counts is None else self.counts.rows
-        missing = missing_in_words(part, shares.n, rows if asked[0].probability == 1 else None)
+        missing = missing_in_words(part, shares.n, rows if holders[0].probability == 1 else None)
         answered: str | Markup = ""
         if non_answers(part) and not self.asked.anytime and not self.asked.answered:
             answered = self.intervals(among_answered(shares, *non_answers(part)), "Among those who answered")
@@ -207,75 +232,92 @@ class _Page:
             "name": name,
             "wording": dict(plan.wording).get(getattr(part, "option_of", None) or name, ""),
             "intervals": self.intervals(shares, f"{shares.n:,} reports"),
-            "effect": f"{reached_in_words(plan, name, shares)} {_effect(shares) if part.measure == 'shares' else ''}",
+            "effect": f"{precision_in_words(plan, name, shares)} {_effect(shares) if part.measure == 'shares' else ''}",
             "groups": self.groups(both),
-            "few": few_in_words(shares),
+            "few": caveats_in_words(shares),
             "promise": question_in_words(plan, name),
             "booklets": []
             if has_own_report(plan, name) or part.measure == "mean"
             else [
                 f"{holder.name} ({holder.channel.shape[0]} answers, {holder.channel.shape[1]} possible reports)"
-                for holder in asked
+                for holder in holders
             ],
-            "pilot": asked[0].pilot is not None,
+            "pilot": holders[0].pilot is not None,
             "shape": (k, m),
             "channel": None if channel is None else _channel_in_words(channel),
             "drawn": b"" if channel is None else self.draw(plots.channel, channel),
-            "rivals": self.rivals(asked[0], shares) if has_own_report(plan, name) else None,
+            "rivals": self.rivals(holders[0], shares) if has_own_report(plan, name) else None,
             "missing": missing,
             "answered": answered,
         }
 
-    def intervals(self, shares: Estimate, of: str) -> Markup:
-        """The estimates with their intervals, as a table."""
-        shown, labels = shares.intervals(Binomial(self.asked.level)), [as_text(label) for label in shares.labels]
-        said = f"{of}; {self.percent} {shown.interval}s."
-        plain = shares.labels == ("mean",)
-        return interval_table(labels, shares.values, shown.lower, shown.upper, said, self.percent, plain)
+    def intervals(self, shares: Estimate, subject: str) -> Markup:
+        """Generate a table of the estimates with their intervals."""
+        limits, labels = shares.intervals(Binomial(self.asked.level)), [as_text(label) for label in shares.labels]
+        caption = f"{subject}; {self.percent} {limits.interval}s."
+        is_mean = shares.labels == ("mean",)
+        return interval_table(labels, shares.values, limits.lower, limits.upper, caption, self.percent, is_mean)
 
     def groups(self, both: Findings) -> Markup:
-        """The intervals of all groups under one another, answer by answer; of two answers only the second."""
+        """Generate a table of the intervals of all groups, answer by answer.
+
+        Of two answers only the second is shown.
+        """
         if not both.groups:
             return Markup("")
-        groups = [(name, own, own.intervals(Binomial(self.asked.level))) for name, own in both.groups.items()]
+        groups = [
+            (name, estimate, estimate.intervals(Binomial(self.asked.level))) for name, estimate in both.groups.items()
+        ]
         k = len(both.whole.labels)
         answers = range(1 if k == 2 else 0, k)
-        labels = [f"{as_text(own.labels[x])}: {name} ({own.n:,})" for x in answers for name, own, _ in groups]
+        labels = [
+            f"{as_text(estimate.labels[x])}: {name} ({estimate.n:,})" for x in answers for name, estimate, _ in groups
+        ]
         values, lower, upper = np.array(
-            [[own.values[x], limits.lower[x], limits.upper[x]] for x in answers for _, own, limits in groups]
+            [[estimate.values[x], limits.lower[x], limits.upper[x]] for x in answers for _, estimate, limits in groups]
         ).T
-        said = f"By {', '.join(self.asked.by)} (reports); {self.percent} {groups[0][2].interval}s."
-        return interval_table(labels, values, lower, upper, said, self.percent, both.whole.labels == ("mean",))
+        caption = f"By {', '.join(self.asked.by)} (reports); {self.percent} {groups[0][2].interval}s."
+        return interval_table(labels, values, lower, upper, caption, self.percent, both.whole.labels == ("mean",))
 
     def rivals(self, question: PlannedQuestion, estimated: Estimate) -> dict[str, Any] | None:
-        """The respondents that other protocols with the same epsilon would need for the planned half-width."""
+        """Compute the respondents that other protocols need for the planned half-width.
+
+        They have the same epsilon.
+        """
         if not 0 < question.epsilon < math.inf:
             return None
         shares = np.clip(estimated.values, 1e-6, None) if question.pilot is None else question.pilot
         width = (question.expected or {}).get("half_width", 0.05)
-        own = Channel(question.channel.matrix)
+        channel = Channel(question.channel.matrix)
         # Measured in floats and rounded outward, the channel may exceed the proved epsilon by a rounding error.
-        epsilon = max(question.epsilon, float(local_dp(own)))
-        compared = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=own)
+        epsilon = max(question.epsilon, float(local_dp(channel)))
+        protocol_table = compare_protocols(shares / shares.sum(), HalfWidth(width), epsilon, optimal=channel)
         rows = [
             replace(row, protocol="channel of this survey") if row.protocol == "optimal channel" else row
-            for row in compared
+            for row in protocol_table
         ]
-        shown = replace(compared, rows=tuple(rows))
-        cells = [[r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in shown]
-        drawn = self.draw(protocols, shown)
-        return {"cells": cells, "width": width, "unprivate": f"{shown.respondents_without_privacy:,}", "drawn": drawn}
+        comparison = replace(protocol_table, rows=tuple(rows))
+        cells = [
+            [r.protocol, ceil_digits(r.epsilon, 4), ceil_digits(r.eta, 4), f"{r.respondents:,}"] for r in comparison
+        ]
+        figure = self.draw(protocols, comparison)
+        return {
+            "cells": cells,
+            "width": width,
+            "unprivate": f"{comparison.respondents_without_privacy:,}",
+            "drawn": figure,
+        }
 
 
 def _channel_in_words(channel: Channel) -> str:
     """The probabilities of a small channel in words; for a large one the likeliest report of each answer."""
     k, m = channel.shape
-    said = []
+    sentences = []
     for label, row in zip(channel.inputs, channel.matrix, strict=True):
         best = np.argsort(-row, kind="stable")[: m if k * m <= 36 else 1]
         parts = ", ".join(f"{label_in_words(channel.outputs[y])} {100 * row[y]:.1f} %" for y in sorted(best))
-        said.append(f"{label_in_words(label)} is reported as {parts}")
-    return f"Channel from {k} answers to {m} reports: {'; '.join(said)}."
+        sentences.append(f"{label_in_words(label)} is reported as {parts}")
+    return f"Channel from {k} answers to {m} reports: {'; '.join(sentences)}."
 
 
 def _effect(shares: Estimate) -> str:
@@ -285,12 +327,12 @@ def _effect(shares: Estimate) -> str:
         variances = np.diag(shares.loadings * shares.table.frequencies @ shares.loadings.T) - shares.values**2
     else:
         variances = shares.n * np.diag(shares.sampling.covariance)
-    plain = max(float((p * (1 - p)).max()), 1 / max(shares.n, 1))
-    effect = float(variances.max()) / plain
+    binomial_variance = max(float((p * (1 - p)).max()), 1 / max(shares.n, 1))
+    effect = float(variances.max()) / binomial_variance
     if not effect > 0:
         return f"No design effect can be estimated: all {shares.n:,} reports are equal."
-    of = "" if shares.table.simple else ", of the sample and of privacy together"
+    sources = "" if shares.table.simple else ", of the sample and of privacy together"
     return (
-        f"Design effect {effect:.3g}{of}: these {shares.n:,} private reports are worth about "
+        f"Design effect {effect:.3g}{sources}: these {shares.n:,} private reports are worth about "
         f"{max(1, round(shares.n / effect)):,} open answers."
     )

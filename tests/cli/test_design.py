@@ -154,7 +154,7 @@ def test_bad_distributions(refused, pair, message):
         (["-e", "1", "--picture", "channel.bmp"], "channel.bmp: expected a picture named *.png, *.svg, *.pdf, *.pgf"),
         (["-e", "1", "--out", "nowhere/channel.json"], "expected a path in a folder that exists"),
         (["-e", "1", "--out", "same.png", "--picture", "same.png"], "same.png: expected a path for each output"),
-        (["-e", "1", "--columns", "a,b"], "expected a FILE they speak of, got none"),
+        (["-e", "1", "--columns", "a,b"], "require a FILE"),
         ([], "--epsilon, --rho or --renyi"),
         (["-e", "1", "--loud"], "No such option"),
     ],
@@ -173,8 +173,8 @@ def test_bad_options(refused, options, message):
         ("p0,p1\n5,1\n5,9\n", [], "pair.csv: p0: expected entries that sum to 1 within 1e-09"),
         ("a,b,c\n1,2,3\n", [], "pair.csv: expected a column 'p0', got 3 others"),
         ("a,g\nx,1\ny,2\nx,3\n", ["--answer", "a", "--group", "g"], "pair.csv: expected exactly two groups, got 3"),
-        ("a,g\nx,1\n", ["--answer", "a"], "--answer and --group: expected both or neither, got one"),
-        ("a,g\nx,1\n", ["--answer", "a", "--group", "g", "--counts"], "--columns and --counts: expected a table"),
+        ("a,g\nx,1\n", ["--answer", "a"], "--answer and --group must be given together"),
+        ("a,g\nx,1\n", ["--answer", "a", "--group", "g", "--counts"], "--columns and --counts cannot be combined"),
         ("p0,p1\n0.5,0.4\n0.5,0.6\n", ["--columns", "p0"], "--columns: expected two names"),
         ("p0,p1\n0.5,0.4\n0.5,0.6\n", [*PAIR], "populations: expected FILE, or --p0 and --p1"),
     ],
@@ -354,8 +354,8 @@ def test_the_help_says_what_is_required_and_what_the_defaults_are(run, monkeypat
     for command in ("design", "frontier"):
         shown = run(command, "--help").stdout
         lines = {line.split()[1]: line for line in shown.splitlines() if line.startswith("│ --")}
-        assert "Required without FILE" in lines["--p0"]
-        assert "Required without FILE" in lines["--p1"]
+        assert "required without FILE" in lines["--p0"]
+        assert "required without FILE" in lines["--p1"]
         assert "(none)" not in shown
         assert "no limit" in lines["--time-limit"]
         required = "at least one of --epsilon, --eta, --rho and --renyi" in shown

@@ -41,7 +41,7 @@ def test_bounds_and_mechanisms_at_every_point(run, refused, tmp_path):
     expected = compare(Divergence(KL, P0, P1), [1.0, 2.0], [0.0, 0.3])
     assert (tmp_path / "frontier.csv").read_text() == expected.to_csv()
     assert (tmp_path / "frontier.pdf").read_bytes().startswith(b"%PDF")
-    assert "neither --jobs nor --resume" in refused(*asked, "--force", "--jobs", "2")
+    assert "cannot be combined with --jobs or --resume" in refused(*asked, "--force", "--jobs", "2")
 
 
 def test_bad_input(refused, tmp_path):

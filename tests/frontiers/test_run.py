@@ -248,7 +248,7 @@ def test_other_folders_are_refused(alone, tmp_path):
         with pytest.raises(InvalidInput, match=r"part-000000|JSON"):
             frontier(posed, *points, resume=folder)
     (folder / "problem.json").write_text("{}")
-    with pytest.raises(InvalidInput, match="what a frontier began with"):
+    with pytest.raises(InvalidInput, match="the header of a frontier"):
         frontier(posed, *points, resume=folder)
 
 

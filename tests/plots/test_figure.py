@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ldpopt import Channel, Divergence, InvalidInput, frontier, plots
 from ldpopt.divergences import KL
-from ldpopt.plots.figure import ink
+from ldpopt.plots.figure import text_color
 
 UTILITY = Divergence(KL, [0.5, 0.5], [0.25, 0.75])
 TABLE = frontier(UTILITY, [1.0], [0.1, 0.2])
@@ -142,4 +142,4 @@ def test_an_unknown_format_is_refused():
 
 def test_text_is_legible():
     """Dark cells get white text, light ones black; long labels are cut."""
-    assert (ink((0, 0, 0.3, 1)), ink((0.9, 0.95, 1, 1))) == ("white", "black")
+    assert (text_color((0, 0, 0.3, 1)), text_color((0.9, 0.95, 1, 1))) == ("white", "black")

@@ -13,7 +13,7 @@ def test_long_labels_are_wrapped():
     """Words stay whole, what does not fit ends in dots, and a dollar is a dollar."""
     assert figure.label_text("a " * 12, 10) == "a a a a a\na a a a a\na a"
     assert figure.label_text("x" * 200, 10).endswith("…")
-    assert max(map(len, figure.label_text("word " * 100).split("\n"))) <= figure.LINE
+    assert max(map(len, figure.label_text("word " * 100).split("\n"))) <= figure.LABEL_LINE_LENGTH
     assert figure.label_text(("a", 1)) == "a, 1"
     assert figure.label_text("") == " "
 

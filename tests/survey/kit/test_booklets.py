@@ -15,7 +15,7 @@ from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
 from ldpopt_survey.collect.coding import JointCoder, Tally
 from ldpopt_survey.collect.randomness import booklet_steps
 from ldpopt_survey.collect.words import create_key, read_key
-from ldpopt_survey.kit.device import answer_at, booklet_at
+from ldpopt_survey.kit.device import answer_position, booklet_position
 from ldpopt_survey.kit.folder import languages, public_plan, vectors
 from ldpopt_survey.server.submission import CODE, Reader, Refused
 
@@ -51,8 +51,8 @@ def test_a_device_asks_one_booklet_in_the_planned_shares():
 def test_the_steps_draw_the_booklet():
     """A word at a step draws the next booklet, the word before it the last; both are in rational proportion."""
     for at, step in enumerate(booklet_steps(PLAN).tolist()):
-        assert (booklet_at(PLAN, step - 1), booklet_at(PLAN, step)) == (at, at + 1)
-    assert (booklet_at(PLAN, 0), booklet_at(PLAN, (1 << 64) - 1)) == (0, 2)
+        assert (booklet_position(PLAN, step - 1), booklet_position(PLAN, step)) == (at, at + 1)
+    assert (booklet_position(PLAN, 0), booklet_position(PLAN, (1 << 64) - 1)) == (0, 2)
 
 
 def test_a_memoised_device_has_the_booklet_and_reports_of_files(tmp_path):
@@ -78,17 +78,17 @@ def test_a_part_that_is_not_asked_is_not_read():
     import pyarrow as pa
 
     composite = PLAN.booklets[0]
-    at = {answer_at(composite, {"drug": "drug-no-zq", "how often": often, "smokes": "smokes-yes-zq"})
+    at = {answer_position(composite, {"drug": "drug-no-zq", "how often": often, "smokes": "smokes-yes-zq"})
           for often in (None, "nonsense", "often-daily-zq")}  # fmt: skip
     assert [composite.categories[x] for x in at] == [("drug-no-zq", "not applicable", "smokes-yes-zq")]
-    left_out = answer_at(composite, {"drug": "drug-yes-zq", "smokes": "smokes-yes-zq"})
+    left_out = answer_position(composite, {"drug": "drug-yes-zq", "smokes": "smokes-yes-zq"})
     assert composite.categories[left_out][1] == "often-rarely-zq"  # the category for missing answers
     people = all_answers()
     for question in PLAN.questions:
         frame = {one.column: [person[one.name] for person in people] for one in question.answers}
         (batch,) = pa.table(frame).to_batches()
         expected = JointCoder(question).read(batch, Tally(), int)[0].tolist()
-        assert [answer_at(question, person) for person in people] == expected
+        assert [answer_position(question, person) for person in people] == expected
 
 
 @pytest.mark.parametrize("change", [{"drug": "secret"}, {"drug": None}, {"drug": "not applicable"}, {"other": "secret"},
@@ -130,9 +130,9 @@ def test_node_and_python_draw_the_same_booklets_and_combine_answers_alike(tmp_pa
     given = {"plan": public_plan(PLAN), "words": [str(word) for word in words], "people": all_answers()}
     (tmp_path / "given").write_text(json.dumps(given))
     booklets, cells = json.loads(node(script, CLIENT, tmp_path / "given"))
-    assert booklets == [booklet_at(PLAN, word) for word in words]
+    assert booklets == [booklet_position(PLAN, word) for word in words]
     shared = [question for question in PLAN.questions if question.parts]
-    assert cells == [[answer_at(question, person) for person in all_answers()] for question in shared]
+    assert cells == [[answer_position(question, person) for person in all_answers()] for question in shared]
 
 
 @needs_node

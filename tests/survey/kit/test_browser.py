@@ -12,7 +12,7 @@ from kit_site import CHROMIUM, DUMP, answer_all, begin, choose, chromium, press,
 from ldpopt.exact import ExactChannel
 from ldpopt.mechanisms import randomized_response
 from ldpopt_survey import AnyOfSpec, NumberSpec, QuestionSpec, SurveySpec, plan_survey
-from ldpopt_survey.kit.device import report
+from ldpopt_survey.kit.device import report_position
 from ldpopt_survey.kit.folder import kit_files
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
@@ -541,7 +541,7 @@ def test_numbers_and_options_are_asked_as_what_they_are(open_kit, locale, typed)
     word = int("0000000100000001", 16)
     chosen = plan.question("paid").categories.index(("yes", "no", "yes"))
     places = {"hours": 75, "paid": chosen, "vote": 1}
-    assert sent["reports"] == {name: report(plan.question(name), at, word) for name, at in places.items()}
+    assert sent["reports"] == {name: report_position(plan.question(name), at, word) for name, at in places.items()}
     assert "zq" not in json.dumps(sent)
     assert page.said == []
 
@@ -562,7 +562,7 @@ def test_nothing_ticked_is_an_answer(open_kit):
     (sent,) = site.submissions
     word = int("0000000100000001", 16)
     none = plan.question("paid").categories.index(("no",) * 3)
-    assert sent["reports"]["paid"] == report(plan.question("paid"), none, word)
+    assert sent["reports"]["paid"] == report_position(plan.question("paid"), none, word)
     assert sorted(sent) == ["id", "plan", "reports", "round", "schema", "version"]
 
 

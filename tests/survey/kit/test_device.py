@@ -14,7 +14,7 @@ from ldpopt.exact import ExactChannel
 from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
 from ldpopt_survey.collect.coding import Sampler
 from ldpopt_survey.collect.words import Given, create_key
-from ldpopt_survey.kit.device import report
+from ldpopt_survey.kit.device import report_position
 from ldpopt_survey.kit.folder import boundary_words, public_plan, vectors
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
@@ -40,7 +40,7 @@ def test_a_word_gives_the_sampler_s_report(plan):
             made = Sampler(question.channel).reports(
                 np.full(len(words), x, np.uint16), Given(np.array(words, np.uint64))
             )
-            assert [report(question, x, word) for word in words] == made.tolist()
+            assert [report_position(question, x, word) for word in words] == made.tolist()
 
 
 def test_a_memoised_device_repeats_what_a_file_says(tmp_path):

@@ -12,7 +12,7 @@ from kit_plans import CLIENT, WITHOUT_NODE
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt_survey import QuestionSpec, SurveySpec, kit_files, plan_survey
-from ldpopt_survey.kit.folder import LANGUAGES, languages, left_in_english, shipped
+from ldpopt_survey.kit.folder import LANGUAGES, languages, shipped_texts, untranslated_keys
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -78,7 +78,7 @@ def test_a_collector_that_could_widen_the_policy_is_refused(given):
 def test_languages_are_complete(language):
     """Every language has every text of the first, with the same places to fill in."""
     places = re.compile(r"\{\w+\}")
-    first, texts = shipped(LANGUAGES[0]), shipped(language)
+    first, texts = shipped_texts(LANGUAGES[0]), shipped_texts(language)
     assert set(texts) == set(first)
     for key, text in texts.items():
         assert sorted(places.findall(text)) == sorted(places.findall(first[key])), key
@@ -111,7 +111,7 @@ def test_only_the_languages_given_are_offered():
     files = kit_files(PLAN, texts=['{"code": "pt-BR", "start": "Vamos"}'])
     assert 'content="pt-BR"' in files["index.html"].decode()
     assert json.loads(files["language-pt-BR.json"]) == {"start": "Vamos"}
-    assert json.loads(files["language-en.json"]) == shipped("en")
+    assert json.loads(files["language-en.json"]) == shipped_texts("en")
 
 
 @pytest.mark.full
@@ -129,14 +129,16 @@ def test_npm_packs_the_client_alone(tmp_path):
 
 def test_what_a_language_lacks_is_said():
     """Texts in a language that is not shipped name every word that stays English; a shipped one has all."""
-    hindi = json.dumps({"code": "hi", "title": "सर्वेक्षण"}) if "title" in shipped("en") else json.dumps({"code": "hi"})
-    lacking = left_in_english([hindi])["hi"]
+    hindi = (
+        json.dumps({"code": "hi", "title": "सर्वेक्षण"}) if "title" in shipped_texts("en") else json.dumps({"code": "hi"})
+    )
+    lacking = untranslated_keys([hindi])["hi"]
     assert {"promiseTimes", "introChance"} <= set(lacking)
-    assert set(lacking) | set(json.loads(hindi)) == set(shipped("en")) | {"code"}
-    whole = json.dumps({**shipped("en"), "code": "pt-BR"})
-    assert left_in_english([whole, json.dumps({"code": "de-AT", "intro": "Servus"})]) == {}
+    assert set(lacking) | set(json.loads(hindi)) == set(shipped_texts("en")) | {"code"}
+    whole = json.dumps({**shipped_texts("en"), "code": "pt-BR"})
+    assert untranslated_keys([whole, json.dumps({"code": "de-AT", "intro": "Servus"})]) == {}
     for code in LANGUAGES:
-        assert set(shipped(code)) == set(shipped("en"))
+        assert set(shipped_texts(code)) == set(shipped_texts("en"))
 
 
 def test_questions_are_asked_in_the_words_of_the_plan():

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from ldpopt_survey.plan.told import precision_of, tables_of
 
 from ldpopt import Channel, LocalDP, optimal_channel
 from ldpopt.design import FisherInformation
@@ -14,8 +15,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.exact import exp_lower
 from ldpopt_survey import Plan, QuestionSpec, SurveySpec, paper_survey, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances
-from ldpopt_survey.paper.design import DICE, TWO_D10, TWO_DICE, _least_lost, design_sheet, device_named
-from ldpopt_survey.plan.reported_precision import precision_of, tables_of
+from ldpopt_survey.paper.design import DICE, TWO_D10, TWO_DICE, _cheapest_merges, design_sheet, device_named
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +170,6 @@ def test_the_pairs_that_lose_least_are_among_those_that_are_tried(seed):
         merged[:, pair[0]] += weights[:, pair[1]]
         return utility.value(merged / total)
 
-    tried = _least_lost(weights, utility)
+    tried = _cheapest_merges(weights, utility)
     assert min(map(value, combinations(range(7), 2))) == min(map(value, tried))
     assert len(tried) < 21

@@ -31,7 +31,7 @@ from ldpopt_survey.reports import results
 from ldpopt_survey.reports.analyses import difference_table, number_table, regression_table, share_table, two_way_rows
 from ldpopt_survey.reports.page import ResultTable
 from ldpopt_survey.reports.promises import consent_paragraph, words_of
-from ldpopt_survey.reports.sheets import _times
+from ldpopt_survey.reports.sheets import _ratio_text
 from ldpopt_survey.reports.survey import among_those_who_answered
 
 Q = [[0.8, 0.2], [0.2, 0.8]]
@@ -100,7 +100,7 @@ def test_what_respondents_read():
     assert any("If you take part twice, e^2 replaces e^1." in one for one in lines)
     likely = "to at most 2.7 in 100. A chance of 10 in 100 can rise to at most 23.2 in 100, and 50 in 100 to at most"
     assert any("Suppose someone thinks that there is" in one and likely in one for one in lines)
-    assert [_times(Fraction(13, 5)), _times(Fraction(19, 7))] == ["2.6", "2.72"]
+    assert [_ratio_text(Fraction(13, 5)), _ratio_text(Fraction(19, 7))] == ["2.6", "2.72"]
     promised = guarantee_in_words(local_dp([[0.75, 0.25], [0.25, 0.75]]))
     assert promised.startswith("Whatever you answer, each possible report is at most 3.001 times (e^1.0987) as likely")
     design = optimal_channel(Divergence(TOTAL_VARIATION, [0.5, 0.5], [0.25, 0.75]), LocalDP(1.0))

@@ -105,7 +105,7 @@ GROUPS = (("north", 400), ("south", 500))
 
 def test_means_are_drawn_on_an_axis_of_their_own_unit():
     """A mean is no share: neither its head nor its axis says so."""
-    mean = str(interval_table(["mean"], [5.0], [4.5], [5.5], "", "95 %", plain=True))
+    mean = str(interval_table(["mean"], [5.0], [4.5], [5.5], "", "95 %", is_number=True))
     share = str(interval_table(["no"], [0.5], [0.4], [0.6], "", "95 %"))
     axes = [re.findall(r"<text[^>]*>([^<]*)</text>", one) for one in (mean, share)]
     assert axes[0][0] == "0"

@@ -20,7 +20,7 @@ from ldpopt_survey import QuestionSpec, SurveySpec, make_plan, plan_survey
 from ldpopt_survey.kit.folder import LANGUAGES, PLACE
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.reports.delivery import verify_delivery
-from ldpopt_survey.reports.promises import after_shuffling, consent_paragraph, fewest, words_of
+from ldpopt_survey.reports.promises import after_shuffling, consent_paragraph, fewest_in_booklet, words_of
 from ldpopt_survey.reports.words import consent_texts
 
 
@@ -129,7 +129,7 @@ def test_booklets_hide_among_their_own_readers():
 @pytest.mark.parametrize(("people", "probability", "delta"), [(10_000, 0.1, 1e-6), (200, 1 / 3, 0.1), (5, 0.5, 0.2)])
 def test_the_fewest_readers_are_rarely_fewer(people, probability, delta):
     """By the exact binomial law of the others [Chernoff]."""
-    least = fewest(people, Fraction(probability).limit_denominator(100), delta)
+    least = fewest_in_booklet(people, Fraction(probability).limit_denominator(100), delta)
     assert stats.binom.cdf(least - 2, people - 1, probability) <= delta
     assert least > 1
 
