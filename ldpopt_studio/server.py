@@ -18,7 +18,17 @@ from ldpopt.extras import need
 from ldpopt.files import strict
 from ldpopt_studio.processes import Jobs, Views, sweep
 from ldpopt_survey.server.submission import Refused
-from ldpopt_survey.server.web import HEADERS, Sender, body, encoded, file_of, no_route, refusal, said, static_files
+from ldpopt_survey.server.web import (
+    HEADERS,
+    Sender,
+    body,
+    encoded,
+    file_of,
+    json_response,
+    no_route,
+    refusal,
+    static_files,
+)
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -94,7 +104,7 @@ class _Studio:
         """The first states of the page."""
         from ldpopt.version import __version__
 
-        return said(200, {"version": __version__, "states": self._start})
+        return json_response(200, {"version": __version__, "states": self._start})
 
     async def view(self, request: Request) -> Response:
         """The document of a view for a state."""
@@ -104,8 +114,8 @@ class _Studio:
         state = await _state(request)
         outcome = await self._views.outcome(place, state, request.is_disconnected)
         if "result" in outcome:
-            return said(200, outcome["result"])
-        return said(422, {"errors": outcome.get("errors") or {"": outcome["error"]}})
+            return json_response(200, outcome["result"])
+        return json_response(422, {"errors": outcome.get("errors") or {"": outcome["error"]}})
 
     async def begin(self, request: Request) -> Response:
         """Start a job for a state."""
@@ -113,7 +123,7 @@ class _Studio:
         if name not in JOBS:
             raise Refused(404, "There is no job of this name.")
         state = await _state(request)
-        return said(202, {"job": await asyncio.to_thread(self._jobs.start, name, state)})
+        return json_response(202, {"job": await asyncio.to_thread(self._jobs.start, name, state)})
 
     async def look(self, request: Request) -> Response:
         """Return the progress of a job, or kill it."""
@@ -122,7 +132,7 @@ class _Studio:
         known = await asyncio.to_thread(ask, request.path_params["which"])
         if not known:
             raise Refused(404, "There is no job of this id.")
-        return said(200, {"cancelled": True} if cancelled else known)
+        return json_response(200, {"cancelled": True} if cancelled else known)
 
     async def page(self, request: Request) -> Response:
         """A file of the page, from memory."""

@@ -14,7 +14,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need, pa, pc
 from ldpopt_survey.collect.batch import privatize_frame
 from ldpopt_survey.collect.coding import Coder
-from ldpopt_survey.collect.leaks import ROWS, find_leaks
+from ldpopt_survey.collect.leaks import MAX_SAMPLED_ROWS, find_leaks
 from ldpopt_survey.collect.randomness import Fresh, Randomness
 from ldpopt_survey.datafiles.pieces import values_hidden
 from ldpopt_survey.plan.plan import Plan
@@ -130,7 +130,7 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
         plan = self._plan("transform")
         table = self._table(X, first=False)
-        if self.missing == "left out" and find_leaks(plan, table.slice(0, ROWS)):
+        if self.missing == "left out" and find_leaks(plan, table.slice(0, MAX_SAMPLED_ROWS)):
             expected = "missing answers that tell no other answer (missing='category' hides who answered)"
             raise invalid("X", expected, Phrase("some that do"))
         reports = privatize_frame(plan, table, self.randomness or Fresh())[0]

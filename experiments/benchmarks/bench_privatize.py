@@ -15,7 +15,7 @@ import pytest
 
 from ldpopt.exact import round_exact
 from ldpopt_survey.collect.coding import Sampler
-from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
+from ldpopt_survey.collect.words import CHUNK_WORDS, Keystream, Respondents, SecretKey, tag
 
 N, K = 1 << 22, 24
 KEY = SecretKey(bytes(32))
@@ -28,8 +28,8 @@ CHANNELS = {
 
 
 def keystream() -> None:
-    stream, words = Keystream(KEY, 0, 0), np.empty(CHUNK, np.uint64)
-    for _ in range(N // CHUNK):
+    stream, words = Keystream(KEY, 0, 0), np.empty(CHUNK_WORDS, np.uint64)
+    for _ in range(N // CHUNK_WORDS):
         stream.fill(words)
 
 

@@ -22,7 +22,7 @@ import run
 from ldpopt.exact import round_exact
 from ldpopt_survey import Plan
 from ldpopt_survey.collect.coding import Sampler
-from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, tag
+from ldpopt_survey.collect.words import CHUNK_WORDS, Keystream, Respondents, SecretKey, tag
 
 N, K, REPEATS = 1 << 23, 24, 7
 HERE = Path(__file__).resolve().parent
@@ -54,8 +54,8 @@ def main() -> None:
     ids = Respondents(key, pa.array(np.arange(N)).cast(pa.large_string()))
 
     def keystream() -> None:
-        stream, words = Keystream(key, 0, 0), np.empty(CHUNK, np.uint64)
-        for _ in range(N // CHUNK):
+        stream, words = Keystream(key, 0, 0), np.empty(CHUNK_WORDS, np.uint64)
+        for _ in range(N // CHUNK_WORDS):
             stream.fill(words)
 
     samplers = {

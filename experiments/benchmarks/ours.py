@@ -19,7 +19,7 @@ from ldpopt.mechanisms import optimized_local_hashing, optimized_unary_encoding,
 from ldpopt.privacy import hockey_stick, local_dp, renyi, total_variation
 from ldpopt_survey import MaximumLikelihood, estimate
 from ldpopt_survey.collect.coding import Sampler
-from ldpopt_survey.collect.words import CHUNK, Keystream, SecretKey
+from ldpopt_survey.collect.words import CHUNK_WORDS, Keystream, SecretKey
 from ldpopt_survey.estimate.sampled import as_table
 
 Work = Callable[[], Any]
@@ -66,8 +66,8 @@ def privatize_rr(k: int) -> Work:
 
 def keystream(k: int) -> Work:
     def work() -> None:
-        stream, words = Keystream(SecretKey(bytes(32)), 0, 0), np.empty(CHUNK, np.uint64)
-        for _ in range(N // CHUNK):
+        stream, words = Keystream(SecretKey(bytes(32)), 0, 0), np.empty(CHUNK_WORDS, np.uint64)
+        for _ in range(N // CHUNK_WORDS):
             stream.fill(words)
 
     return work

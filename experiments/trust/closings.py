@@ -61,7 +61,7 @@ CODES = bytes([1, 0, 0, 0] * 3)
 DRAWN, USED = 20, 15
 DAY = "2026-01-31"
 databases.WAIT = postgresql._LOCK_WAIT = 1.0  # so that a refusal comes soon
-stores.MIXED, stores.PAUSE = 5, 0.0
+stores.MIN_MIXED_SUBMISSIONS, stores.SETTLE_INTERVAL_SECONDS = 5, 0.0
 
 
 class Sqlite:
@@ -109,7 +109,10 @@ class Sqlite:
         content = _apart(self.path)
         count = len(_apart(Path(f"{self.path}-wal")))
         for words in (ids, list(map(spent_mark, used))):
-            for batch in (words[start : start + stores.MIXED] for start in range(0, len(words), stores.MIXED)):
+            for batch in (
+                words[start : start + stores.MIN_MIXED_SUBMISSIONS]
+                for start in range(0, len(words), stores.MIN_MIXED_SUBMISSIONS)
+            ):
                 places = [content.find(word) for word in sorted(batch)]
                 count += places not in (sorted(places), sorted(places, reverse=True))
         return count if alone else 0  # with a snapshot the log holds all
@@ -187,7 +190,7 @@ class Postgresql:
         rows = self.query(f"SELECT id, xmin::text FROM ldpopt.reports WHERE round = {number} ORDER BY ctid")
         marks = dict(self.query(f"SELECT mark, xmin::text FROM ldpopt.spent WHERE round = {number}"))
         groups = [[id_ for id_, written in rows if written == marks.get(spent_mark(hash_))] for hash_ in used]
-        count = sum(len(group) < stores.MIXED or group != sorted(group) for group in groups)
+        count = sum(len(group) < stores.MIN_MIXED_SUBMISSIONS or group != sorted(group) for group in groups)
         for table in ("reports", "spent"):  # a row that was looked up must look like the others
             places = self.query(f"SELECT ctid::text FROM ldpopt.{table} WHERE round = {number}")
             count += alone * (len({self.noted(table, str(place)) for (place,) in places}) - 1)

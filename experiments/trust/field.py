@@ -564,7 +564,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, help="how many tries of each, instead of the usual number")
     given = parser.parse_args()
     globals()["SEED"] = given.seed
-    answers.PARTITIONS = 256
+    answers.MAX_UNSHARED_FILES = 256
     wrong = 0
     for name in given.names or (QUICK if given.quick else TRIES):
         function, times = TRIES[name]

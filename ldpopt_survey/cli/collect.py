@@ -244,7 +244,7 @@ def privatize(
     respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
     """
     from ldpopt.numbers.rounding import ceil_digits
-    from ldpopt_survey.collect.answers import ANSWERS, input_files
+    from ldpopt_survey.collect.answers import ANSWER_SUFFIXES, input_files
     from ldpopt_survey.collect.ledger import ledger_of
     from ldpopt_survey.collect.privatize import privatize as run
     from ldpopt_survey.collect.runner import Threads
@@ -272,7 +272,7 @@ def privatize(
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
         ledger_path = ledger or ledger_of(plan, planned)
-        empty = sum(empty_rows_at_end(path, planned.file) for path in input_files(answers, ANSWERS))
+        empty = sum(empty_rows_at_end(path, planned.file) for path in input_files(answers, ANSWER_SUFFIXES))
         tally = run(planned, list(answers), out, randomness, runner, step, alike, ledger_path, leave_out, force)
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
     if empty:

@@ -149,7 +149,7 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
     ids = [] if proposal.respondent is None else [proposal.respondent]
     sample = {role: name for role in SAMPLE_KEYS if (name := getattr(proposal.sample, role, None)) is not None}
     columns = [*proposal.columns, *proposal.carry, *sample.values(), *ids]
-    table = sampled_rows(partitions([file.path], file.dialect, trimmed=True), list(dict.fromkeys(columns)))
+    table = sampled_rows(partitions([file.path], file.dialect, trim_empty=True), list(dict.fromkeys(columns)))
     proposal, lines = routed(proposal, table), []
     spec = draft_spec(file, proposal, title, revealed=revealed)
     leaks = unaccepted(find_leaks(spec, table), spec.revealed)

@@ -22,7 +22,7 @@ from ldpopt.values.results import Result
 from ldpopt.values.schema import version_of
 from ldpopt_survey.collect.answers import Partition, batches, partitions, refuse_nested
 from ldpopt_survey.collect.batch import require_columns
-from ldpopt_survey.collect.manifest import Delivery, added_rounds, admit, refuse_twice, row_set
+from ldpopt_survey.collect.manifest import Delivery, added_rounds, admit, refuse_repeated_reports, row_set
 from ldpopt_survey.collect.runner import Runner, Threads
 from ldpopt_survey.datafiles.pieces import names_of
 from ldpopt_survey.plan.plan import BOOKLET, Plan
@@ -84,15 +84,15 @@ class Counts(Result):
             raise invalid("counts", "tables of one plan and the same questions", "others")
         if self.simulation != other.simulation:
             raise invalid("counts", "simulated ones, or counts of reports", Phrase("one of each"))
-        refuse_twice(self.sources, other.sources)
+        refuse_repeated_reports(self.sources, other.sources)
         merged = {names: table + other.tables[names] for names, table in self.tables.items()}
         unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
         rounds = added_rounds([self.rounds, other.rounds])
         return Counts(self.plan, self.rows + other.rows, merged, self.simulation, unlabelled, sources, rounds)
 
     def __repr__(self) -> str:
-        what = "simulated respondents" if self.simulation else "respondents"
-        return f"Counts({self.rows} {what}, tables of {', '.join(' x '.join(names) for names in self.tables)})"
+        population = "simulated respondents" if self.simulation else "respondents"
+        return f"Counts({self.rows} {population}, tables of {', '.join(' x '.join(names) for names in self.tables)})"
 
     def to_json(self) -> str:
         """The counts as JSON text (schema ``ldpopt-counts``, version 2)."""
@@ -110,25 +110,25 @@ class Counts(Result):
         counts = load(cls, {name: data[name] for name in data if name not in ("format", "version")}, "counts")
         whole(counts.rows, "counts: rows")
         for names, table in counts.tables.items():
-            asked = [plan.question(name) for name in names]
-            if table.shape != (shape := tuple(len(question.reports) for question in asked)):
+            questions = [plan.question(name) for name in names]
+            if table.shape != (shape := tuple(len(question.reports) for question in questions)):
                 raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
-            counted = sum(map(int, table.ravel()))
-            if counted > counts.rows or (counted < counts.rows and not any(q.may_be_empty for q in asked)):
+            total_count = sum(map(int, table.ravel()))
+            if total_count > counts.rows or (total_count < counts.rows and not any(q.may_be_empty for q in questions)):
                 raise invalid("counts", "tables whose counts sum to the rows", "others", " x ".join(names))
         return counts
 
 
-def _table(data: Any, what: str) -> tuple[Names, Table]:
+def _table(data: Any, name: str) -> tuple[Names, Table]:
     """The names and the counts of one question or two; the shape is compared with the plan later."""
-    if set(mapping(data, what)) != {"questions", "counts"}:
-        raise invalid(what, "tables with questions and counts", Phrase("others"))
-    names = listed(text)(data["questions"], what)
+    if set(mapping(data, name)) != {"questions", "counts"}:
+        raise invalid(name, "tables with questions and counts", Phrase("others"))
+    names = listed(text)(data["questions"], name)
     if not 1 <= len(names) <= 2 or len(set(names)) != len(names):
-        raise invalid(what, "tables of one question or two", names)
-    lines = listed(listed(whole))([data["counts"]] if len(names) == 1 else data["counts"], what)
+        raise invalid(name, "tables of one question or two", names)
+    lines = listed(listed(whole))([data["counts"]] if len(names) == 1 else data["counts"], name)
     if len({len(line) for line in lines}) != 1:
-        raise invalid(what, "lists of counts, all as long", Phrase("others"))
+        raise invalid(name, "lists of counts, all as long", Phrase("others"))
     return names, np.array(lines[0] if len(names) == 1 else lines, np.int64)
 
 
@@ -165,14 +165,14 @@ def aggregate(
     if not isinstance(plan, Plan):
         raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
     names = _table_names(plan, pairs)
-    given = [reports] if isinstance(reports, (str, Path)) else list(reports)
+    sources = [reports] if isinstance(reports, (str, Path)) else list(reports)
     from ldpopt_survey.server.databases import is_database
 
-    stored = [source for source in given if is_database(source)]
+    stored = [source for source in sources if is_database(source)]
     if len(set(map(str, stored))) != len(stored):
         raise invalid("reports", "every database once", Phrase("one twice"))
     counts = [_count_stored(plan, location, names) for location in stored]
-    if files := [source for source in given if not is_database(source)]:
+    if files := [source for source in sources if not is_database(source)]:
         counts.append(_count(plan, admit(plan, files, unlabelled), names, runner))
     if not counts:
         raise invalid("reports", "at least one file", Phrase("none"))
@@ -192,16 +192,18 @@ def _count_stored(plan: Plan, location: str | Path, names: tuple[Names, ...]) ->
 
 def _parts(plan: Plan, delivery: Delivery, public: Sequence[str] = ()) -> list[Partition]:
     """The partitions of a delivery, whose files have the columns that are needed and the rows of their manifests."""
-    own = report_columns(plan)
+    needed_columns = report_columns(plan)
     for path in delivery.files:
-        there = names_of(path)
-        require_columns(own, there, str(path))
+        file_columns = names_of(path)
+        require_columns(needed_columns, file_columns, str(path))
         for name in public:
-            if name not in there:
-                shown = ", ".join(c for c in there if c not in own) or "none"
-                expected = f"one of the public columns of the reports ({shown}; carry = [...] in survey.toml adds some)"
+            if name not in file_columns:
+                available = ", ".join(c for c in file_columns if c not in needed_columns) or "none"
+                expected = (
+                    f"one of the public columns of the reports ({available}; carry = [...] in survey.toml adds some)"
+                )
                 raise invalid("column", expected, name)
-        refuse_nested(path, [*own, *public], (), ())
+        refuse_nested(path, [*needed_columns, *public], (), ())
     parts = partitions(delivery.files)
     delivery.require_rows(parts)
     return parts
@@ -214,18 +216,18 @@ def _count(plan: Plan, delivery: Delivery, names: tuple[Names, ...], runner: Run
     counts = (runner or Threads()).total(task, parts, add) if parts else _count_batches([], plan, names)
     if counts.rows != (rows := sum(part.rows for part in parts)):
         raise invalid("reports", f"the {rows} rows of their files", counts.rows)
-    said = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
-    return replace(counts, **said)
+    provenance = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
+    return replace(counts, **provenance)
 
 
 def _table_names(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Names, ...]:
     """One table for each question, then the pairs."""
-    for pair in (asked := [tuple(pair) for pair in pairs]):
+    for pair in (pair_names := [tuple(pair) for pair in pairs]):
         if len(pair) != 2 or pair[0] == pair[1]:
             raise invalid("pairs", "two different questions in each", pair)
         for name in pair:
             plan.question(name)
-    return (*((question.name,) for question in plan.questions), *asked)
+    return (*((question.name,) for question in plan.questions), *pair_names)
 
 
 def _count_partition(plan_text: str, names: tuple[Names, ...], part: Partition) -> Counts:
@@ -237,13 +239,16 @@ def _count_partition(plan_text: str, names: tuple[Names, ...], part: Partition) 
 
 def _count_batches(record_batches: Iterable[Any], plan: Plan, names: Iterable[Names], row: int = 1) -> Counts:
     """The counts of pyarrow record batches of reports, the first being row number `row`."""
-    tables = {asked: np.zeros([len(plan.question(name).reports) for name in asked], np.int64) for asked in names}
+    tables = {
+        question_names: np.zeros([len(plan.question(name).reports) for name in question_names], np.int64)
+        for question_names in names
+    }
     rows = 0
     for batch in record_batches:
         codes = _positions_of(batch, plan, row + rows)
-        for asked, table in tables.items():
-            answered = np.logical_and.reduce([codes[name] >= 0 for name in asked])
-            flat = np.ravel_multi_index([codes[name][answered] for name in asked], table.shape)
+        for question_names, table in tables.items():
+            has_reports = np.logical_and.reduce([codes[name] >= 0 for name in question_names])
+            flat = np.ravel_multi_index([codes[name][has_reports] for name in question_names], table.shape)
             table += np.bincount(flat, minlength=table.size).reshape(table.shape)
         rows += batch.num_rows
     return Counts(plan.checksum, rows, tables)
@@ -258,29 +263,31 @@ def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.
     """For each question the position of every report among its labels; -1 for an empty report, if it allows one."""
 
     def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
-        column, known = batch.column(name), pa.array(labels, pa.string())
+        column, label_array = batch.column(name), pa.array(labels, pa.string())
         coded = pa.types.is_dictionary(column.type)
-        matched = pc.index_in(pc.cast(column.dictionary if coded else column, pa.string()), known)
+        matched = pc.index_in(pc.cast(column.dictionary if coded else column, pa.string()), label_array)
         matched = matched.take(column.indices) if coded else matched
         if may_be_empty:
             matched = pc.if_else(pc.is_null(column), pa.scalar(-1, matched.type), matched)
         if matched.null_count:
             first = row + pc.index(pc.is_null(matched), True).as_py()
-            raise invalid(f"reports of {name!r}", f"one of the {len(known)} of the plan", "another", f"row {first}")
+            raise invalid(
+                f"reports of {name!r}", f"one of the {len(label_array)} of the plan", "another", f"row {first}"
+            )
         return np.asarray(matched.to_numpy(zero_copy_only=False), np.intp)
 
     codes = {
         question.name: positions(question.name, question.reports, question.may_be_empty) for question in plan.questions
     }
     if booklets := plan.booklets:
-        drawn = positions(BOOKLET, [question.name for question in booklets], False)
+        booklet_positions = positions(BOOKLET, [question.name for question in booklets], False)
         for place, question in enumerate(booklets):
-            here, asked = codes[question.name] >= 0, drawn == place
+            has_report, is_booklet = codes[question.name] >= 0, booklet_positions == place
             left_out = any(part.reading.left_out for part in question.answers)
-            wrong = here & ~asked if left_out else here != asked
-            if wrong.any():
-                what, where = f"reports of {question.name!r}", f"row {row + int(np.argmax(wrong))}"
-                raise invalid(what, "one where it is the booklet, and none elsewhere", Phrase("another"), where)
+            is_misplaced = has_report & ~is_booklet if left_out else has_report != is_booklet
+            if is_misplaced.any():
+                source, where = f"reports of {question.name!r}", f"row {row + int(np.argmax(is_misplaced))}"
+                raise invalid(source, "one where it is the booklet, and none elsewhere", Phrase("another"), where)
     return codes
 
 
@@ -329,31 +336,33 @@ def read_rows(
     ['f', 'm']
     """
     delivery = admit(plan, reports, unlabelled)
-    wanted = list(dict.fromkeys(columns))
-    own = report_columns(plan)
-    for name in wanted:
-        if name in own:
-            options = [asked.name for q in plan.questions for asked in q.answers if q.name == name != asked.name]
+    public_names = list(dict.fromkeys(columns))
+    needed_columns = report_columns(plan)
+    for name in public_names:
+        if name in needed_columns:
+            options = [
+                part_name.name for q in plan.questions for part_name in q.answers if q.name == name != part_name.name
+            ]
             expected = f"one of {', '.join(options)}, or a public column" if options else "a public column"
             raise invalid("column", f"{expected} (reports of one question do not group those of others)", name)
-    parts = _parts(plan, delivery, wanted)
+    parts = _parts(plan, delivery, public_names)
     positions: dict[str, list[Any]] = {question.name: [] for question in plan.questions}
-    public: dict[str, list[Any]] = {name: [] for name in wanted}
+    public: dict[str, list[Any]] = {name: [] for name in public_names}
     rows = 0
     for part in parts:
-        for batch in batches(part, [*own, *wanted], own):
+        for batch in batches(part, [*needed_columns, *public_names], needed_columns):
             for name, codes in _positions_of(batch, plan, 1 + rows).items():
                 positions[name].append(codes)
-            for name in wanted:
+            for name in public_names:
                 public[name] += batch.column(name).to_pylist()
             rows += batch.num_rows
     if rows == 0:
         raise invalid("reports", "at least one", Phrase("none"))
-    reports_of = {name: np.concatenate(some) for name, some in positions.items()}
+    reports_of = {name: np.concatenate(pieces) for name, pieces in positions.items()}
     tables: dict[Names, Table] = {
         (q.name,): np.bincount(reports_of[q.name][reports_of[q.name] >= 0], minlength=len(q.reports))
         for q in plan.questions
     }
-    said = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
-    counts = Counts(plan.checksum, rows, tables, **said)
-    return ReportRows(counts, reports_of, {name: np.array(public[name], dtype=object) for name in wanted})
+    provenance = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
+    counts = Counts(plan.checksum, rows, tables, **provenance)
+    return ReportRows(counts, reports_of, {name: np.array(public[name], dtype=object) for name in public_names})

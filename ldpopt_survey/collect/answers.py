@@ -18,11 +18,11 @@ __all__ = ["refuse_nested"]
 
 PARTITION_ROWS = 1 << 20
 PARTITION_BYTES = 1 << 25
-PARTITIONS = 256
+MAX_UNSHARED_FILES = 256
 """With more files than this, small files share a partition."""
 BATCH_ROWS = 1 << 16
-REPORTS = (".csv", ".parquet")
-ANSWERS = SUFFIXES
+REPORT_SUFFIXES = (".csv", ".parquet")
+ANSWER_SUFFIXES = SUFFIXES
 _EXPECTED = "CSV files or Parquet files (.csv, .parquet; of a database: ldpopt survey export)"
 
 
@@ -63,82 +63,88 @@ class Partition:
         return sum(piece.rows for piece in self.pieces)
 
     def to_dict(self) -> dict[str, Any]:
-        """The partition as JSON-ready values."""
+        """Return the partition as JSON-ready values."""
         pieces = [[*astuple(piece)[:-1], list(astuple(piece.dialect))] for piece in self.pieces]
         return {"first_row": self.first_row, "pieces": pieces}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Partition:
-        """The partition behind `to_dict`."""
+        """Read a partition that `to_dict` wrote."""
         pieces = (
             Piece(path, start, stop, rows, Dialect(*dialect)) for path, start, stop, rows, dialect in data["pieces"]
         )
         return cls(data["first_row"], tuple(pieces))
 
 
-def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str] = REPORTS) -> list[Path]:
+def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str] = REPORT_SUFFIXES) -> list[Path]:
     """The files of `answers`: one file, several, or a folder's, by name.
 
     All must have the same ending, one of `kinds`.
     """
-    given = [answers] if isinstance(answers, (str, Path)) else list(answers)
+    paths = [answers] if isinstance(answers, (str, Path)) else list(answers)
     files: list[Path] = []
-    for path in map(Path, given):
-        inside = [p for p in sorted(path.iterdir()) if not p.name.startswith((".", "_"))] if path.is_dir() else [path]
-        files += [p for p in inside if p.suffix in kinds] if path.is_dir() else inside
-    what = "reports" if kinds == REPORTS else "answers"
+    for path in map(Path, paths):
+        candidates = (
+            [p for p in sorted(path.iterdir()) if not p.name.startswith((".", "_"))] if path.is_dir() else [path]
+        )
+        files += [p for p in candidates if p.suffix in kinds] if path.is_dir() else candidates
+    name = "reports" if kinds == REPORT_SUFFIXES else "answers"
     if missing := [path for path in files if not path.is_file()]:
-        raise invalid(what, "files that exist", str(missing[0]))
+        raise invalid(name, "files that exist", str(missing[0]))
     suffixes = {path.suffix for path in files}
     if len(suffixes) != 1 or not suffixes <= set(kinds):
-        expected = f"files of one kind ({', '.join(kinds)})" if kinds != REPORTS else _EXPECTED
-        raise invalid(what, expected, Phrase(" and ".join(end or "no ending" for end in sorted(suffixes)) or "none"))
-    refuse_the_same(what, files)
+        expected = f"files of one kind ({', '.join(kinds)})" if kinds != REPORT_SUFFIXES else _EXPECTED
+        raise invalid(name, expected, Phrase(" and ".join(end or "no ending" for end in sorted(suffixes)) or "none"))
+    refuse_same_files(name, files)
     return [path.resolve() for path in files]
 
 
-def refuse_the_same(what: str, files: Sequence[Path]) -> None:
-    """`InvalidInput` if a file is there twice, under whatever name."""
-    first: dict[tuple[int, int], Path] = {}
+def refuse_same_files(name: str, files: Sequence[Path]) -> None:
+    """Raise `InvalidInput` if a file is given twice, also under another name."""
+    first_paths: dict[tuple[int, int], Path] = {}
     for path in files:
         stat = path.stat()
-        other = first.setdefault((stat.st_dev, stat.st_ino), path)
+        other = first_paths.setdefault((stat.st_dev, stat.st_ino), path)
         if other is not path:
-            raise invalid(what, "every file once", Phrase(f"{other} and {path}, which are the same file"))
+            raise invalid(name, "every file once", Phrase(f"{other} and {path}, which are the same file"))
 
 
-def partitions(files: Sequence[Path], dialect: Dialect = PLAIN, trimmed: bool = False) -> list[Partition]:
+def partitions(files: Sequence[Path], dialect: Dialect = PLAIN, trim_empty: bool = False) -> list[Partition]:
     """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order.
 
-    Every file begins a partition of its own, unless there are more than `PARTITIONS` files. Then small neighbours share
-    a partition, since ten thousand tasks and their files would take longer than the rows in them.
+    Every file begins a partition of its own, unless there are more than `MAX_UNSHARED_FILES` files. Then
+    small neighbors share a partition, since ten thousand tasks and their files would take longer than their rows.
 
-    dialect : how the files are written, if they are text. trimmed : whether empty rows at their ends are left out.
+    dialect : how the files are written, if they are text.
+    trim_empty : whether empty rows at their ends are left out.
     """
-    together = -(-len(files) // PARTITIONS)
-    finished: list[Partition] = []
-    waiting: list[Piece] = []
+    files_per_partition = -(-len(files) // MAX_UNSHARED_FILES)
+    closed_partitions: list[Partition] = []
+    pending_pieces: list[Piece] = []
     row = 1
 
     def close() -> None:
         nonlocal row
-        if waiting:
-            finished.append(Partition(row, tuple(waiting)))
-            row += finished[-1].rows
-            waiting.clear()
+        if pending_pieces:
+            closed_partitions.append(Partition(row, tuple(pending_pieces)))
+            row += closed_partitions[-1].rows
+            pending_pieces.clear()
 
     for path in files:
-        for start, stop, rows in ranges_of(path, PARTITION_ROWS, PARTITION_BYTES, dialect, trimmed):
+        for start, stop, rows in ranges_of(path, PARTITION_ROWS, PARTITION_BYTES, dialect, trim_empty):
             piece = Piece(str(path), start, stop, rows, dialect)
             if not (rows or piece.delimited):  # text that seems empty stays, to be refused later
                 continue
-            every = [*waiting, piece]
-            full = sum(own.rows for own in every) > PARTITION_ROWS or sum(map(_bytes, every)) > PARTITION_BYTES
-            if full or len(waiting) >= together:
+            candidate_pieces = [*pending_pieces, piece]
+            is_full = (
+                sum(member.rows for member in candidate_pieces) > PARTITION_ROWS
+                or sum(map(_bytes, candidate_pieces)) > PARTITION_BYTES
+            )
+            if is_full or len(pending_pieces) >= files_per_partition:
                 close()
-            waiting.append(piece)
+            pending_pieces.append(piece)
     close()
-    return finished
+    return closed_partitions
 
 
 def _bytes(piece: Piece) -> int:
@@ -150,10 +156,10 @@ def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]
 
     dictionaries : columns that may be read from Parquet as arrow dictionaries, which are faster to encode.
     """
-    yield from _together(_found(part, columns, dictionaries))
+    yield from _join_small_batches(_file_batches(part, columns, dictionaries))
 
 
-def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
+def _file_batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
     """The batches as the files have them."""
     if len(part.pieces) > 1 and part.pieces[0].delimited:
         table = _small_csv_files(part.pieces, columns)
@@ -161,24 +167,24 @@ def _found(part: Partition, columns: Sequence[str], dictionaries: Sequence[str])
             yield from table.to_batches(BATCH_ROWS)
             return
     for piece in part.pieces:
-        of = (piece.path, piece.start, piece.stop, piece.rows, columns, piece.dialect, BATCH_ROWS, dictionaries)
-        yield from batches_of(*of)
+        arguments = (piece.path, piece.start, piece.stop, piece.rows, columns, piece.dialect, BATCH_ROWS, dictionaries)
+        yield from batches_of(*arguments)
 
 
-def _together(record_batches: Iterator[Any]) -> Iterator[Any]:
+def _join_small_batches(record_batches: Iterator[Any]) -> Iterator[Any]:
     """Neighbouring batches of one schema, joined up to `BATCH_ROWS` rows, since even a small batch has a fixed cost."""
-    waiting: list[Any] = []
+    pending: list[Any] = []
 
     def joined() -> list[Any]:
-        whole = waiting if len(waiting) < 2 else pa.Table.from_batches(waiting).combine_chunks().to_batches()
-        return list(whole)
+        merged = pending if len(pending) < 2 else pa.Table.from_batches(pending).combine_chunks().to_batches()
+        return list(merged)
 
     for batch in record_batches:
-        rows = sum(held.num_rows for held in waiting)
-        if waiting and (rows + batch.num_rows > BATCH_ROWS or batch.schema != waiting[0].schema):
+        rows = sum(earlier.num_rows for earlier in pending)
+        if pending and (rows + batch.num_rows > BATCH_ROWS or batch.schema != pending[0].schema):
             yield from joined()
-            waiting.clear()
-        waiting.append(batch)
+            pending.clear()
+        pending.append(batch)
     yield from joined()
 
 
@@ -188,37 +194,51 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
     They are read one by one if a file has quotes, which might reach into the next file, and if anything is wrong, so
     that the message names the file.
     """
-    first, contents, dialect = None, [], pieces[0].dialect
+    first_header, contents, dialect = None, [], pieces[0].dialect
     if dialect.wide:
         return None
     for piece in pieces:
-        above = head(Path(piece.path), dialect)
+        header = head(Path(piece.path), dialect)
         content = bytes_between(Path(piece.path), piece.start, piece.stop)
-        first = first or above
-        if b'"' in above.content or b'"' in content or above.names != first.names or piece.start != above.begin:
+        first_header = first_header or header
+        if (
+            b'"' in header.content
+            or b'"' in content
+            or header.names != first_header.names
+            or piece.start != header.begin
+        ):
             return None
         contents.append(content if content.endswith(b"\n") or not content else content + b"\n")
     try:
-        table = parse(b"".join(contents), () if first is None else first.names, columns, dialect)
+        table = parse(b"".join(contents), () if first_header is None else first_header.names, columns, dialect)
     except (pa.ArrowException, UnicodeDecodeError, InvalidInput):
         return None
     return table if table.num_rows == sum(piece.rows for piece in pieces) else None
 
 
-def refuse_nested(path: Path, columns: Sequence[str], carried: Sequence[str], listed: Sequence[str]) -> None:
+def refuse_nested(
+    path: Path, columns: Sequence[str], carried_columns: Sequence[str], list_columns: Sequence[str]
+) -> None:
     """`InvalidInput` unless the columns of a Parquet file hold plain values, and the carried ones no binary values.
 
-    listed : the columns that may also hold lists of plain values.
+    list_columns : the columns that may also hold lists of plain values.
     """
     if path.suffix != ".parquet":
         return
     schema = parquet_schema(path)
     for name in columns:
-        kind = schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        raw = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
-        if is_flat_list(kind) and name in listed:
+        value_type = schema.field(name).type
+        value_type = value_type.value_type if pa.types.is_dictionary(value_type) else value_type
+        binary_tests = (
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+            pa.types.is_fixed_size_binary,
+            pa.types.is_binary_view,
+        )
+        if is_flat_list(value_type) and name in list_columns:
             continue
-        if pa.types.is_nested(kind) or (name in carried and any(is_raw(kind) for is_raw in raw)):
-            got = Phrase("lists or records" if pa.types.is_nested(kind) else "bytes")
+        if pa.types.is_nested(value_type) or (
+            name in carried_columns and any(is_binary(value_type) for is_binary in binary_tests)
+        ):
+            got = Phrase("lists or records" if pa.types.is_nested(value_type) else "bytes")
             raise invalid("answers", f"plain values (text, numbers, dates) in the column {name!r}", got, str(path))

@@ -20,8 +20,8 @@ from ldpopt.extras import pa, pc
 from ldpopt.files.table import lacking_column
 from ldpopt_survey.collect.answers import values_hidden
 from ldpopt_survey.collect.coding import JointCoder, Sampler, Tally
-from ldpopt_survey.collect.leaks import ROWS, find_leaks, refuse_leaks
-from ldpopt_survey.collect.manifest import SIMULATED, Manifest, total, with_manifest
+from ldpopt_survey.collect.leaks import MAX_SAMPLED_ROWS, find_leaks, refuse_leaks
+from ldpopt_survey.collect.manifest import SIMULATED, Manifest, add_fingerprints, with_manifest
 from ldpopt_survey.collect.randomness import Randomness, WordSource, default_randomness
 from ldpopt_survey.collect.words import SecretKey
 from ldpopt_survey.plan.plan import BOOKLET, Plan
@@ -39,25 +39,25 @@ def duplicate_rows(identities: npt.NDArray[np.uint64], rows: npt.NDArray[np.int6
     array([12])
     """
     order = np.argsort(identities[:, 0])
-    sorted_ = identities[order, 0]
-    same = np.flatnonzero(sorted_[1:] == sorted_[:-1])
-    if len(same) == 0:
+    sorted_words = identities[order, 0]
+    tied_positions = np.flatnonzero(sorted_words[1:] == sorted_words[:-1])
+    if len(tied_positions) == 0:
         return np.empty(0, np.int64)
     # Only rows that share their first word are compared in full.
-    suspects = np.unique(order[np.union1d(same, same + 1)])
+    suspects = np.unique(order[np.union1d(tied_positions, tied_positions + 1)])
     by_identity = suspects[np.lexsort((suspects, identities[suspects, 1], identities[suspects, 0]))]
     ordered = identities[by_identity]
-    again = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1)) + 1
-    return np.sort(rows[by_identity[again]])
+    repeated = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1)) + 1
+    return np.sort(rows[by_identity[repeated]])
 
 
 def bucket_count(rows: int) -> int:
-    """How many buckets keep each at about `BUCKET_ROWS` rows; a power of two, at most 2**16."""
+    """Return the number of buckets of about `BUCKET_ROWS` rows; a power of two, at most 2**16."""
     return min(1 << max(0, (rows // BUCKET_ROWS).bit_length()), 1 << 16)
 
 
-def spilled(identities: npt.NDArray[np.uint64], first_row: int, buckets: int) -> bytes:
-    """A partition's identities and row numbers as the contents of a file, grouped by bucket."""
+def pack_identities(identities: npt.NDArray[np.uint64], first_row: int, buckets: int) -> bytes:
+    """Return a partition's identities and row numbers as file contents, grouped by bucket."""
     bucket = (identities[:, 0] & np.uint64(buckets - 1)).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
     records = np.empty(len(identities), _RECORD)
@@ -69,7 +69,7 @@ def spilled(identities: npt.NDArray[np.uint64], first_row: int, buckets: int) ->
 
 
 def duplicates_in_bucket(paths: Sequence[Path], bucket: int, buckets: int) -> npt.NDArray[np.int64]:
-    """The duplicate rows among all spilled identities of one bucket."""
+    """Return the duplicate rows among all spilled identities of one bucket."""
     parts: list[npt.NDArray[Any]] = []
     for path in paths:
         with open(path, "rb") as file:
@@ -77,40 +77,42 @@ def duplicates_in_bucket(paths: Sequence[Path], bucket: int, buckets: int) -> np
             start, stop = np.fromfile(file, "<i8", 2)
             file.seek(8 * (buckets + 1) + _RECORD.itemsize * int(start))
             parts.append(np.fromfile(file, _RECORD, int(stop - start)))
-    whole = np.concatenate(parts)
-    identities = np.stack([whole["high"], whole["low"]], axis=1)
-    return duplicate_rows(identities, np.asarray(whole["row"], np.int64))
+    records = np.concatenate(parts)
+    identities = np.stack([records["high"], records["low"]], axis=1)
+    return duplicate_rows(identities, np.asarray(records["row"], np.int64))
 
 
 Rows = npt.NDArray[np.int64]
 
 
 def columns_of(plan: Plan) -> list[str]:
-    """The columns of the answers that a plan needs."""
+    """Return the columns of the answers that a plan needs."""
     named = [part.column for question in plan.questions for part in question.answers] + list(plan.carry)
     return list(dict.fromkeys(named + ([plan.respondent] if plan.respondent else [])))
 
 
-def ids_of(column: Any, what: str, first_row: int = 1) -> Any:
+def ids_of(column: Any, name: str, first_row: int = 1) -> Any:
     """Respondent ids as text, in one writing: 5, "5.0", "00005" and " 5" are one person, and "1e+05" is 100000."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
-        column = values_hidden(f"{what}, whole numbers", pc.cast, column, pa.int64())
+        column = values_hidden(f"{name}, whole numbers", pc.cast, column, pa.int64())
     texts = (pa.string(), pa.large_string(), pa.string_view())
     if not (column.type in texts or pa.types.is_integer(column.type)):
-        raise invalid(what, "text or integers", str(column.type))
-    column = values_hidden(what, pc.cast, column, pa.large_string())
+        raise invalid(name, "text or integers", str(column.type))
+    column = values_hidden(name, pc.cast, column, pa.large_string())
     if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[eE]\+[0-9]{2}|[^\x00-\x7f]")).as_py():
         column = pc.replace_substring_regex(column, r"\p{Cf}", "")  # what nobody sees, such as a byte-order mark
         column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFKC"))
-        odd = pc.fill_null(pc.match_substring_regex(column, r"^[0-9](\.[0-9]+)?[eE]\+[0-9]{2}$|[^\x00-\x7f]"), False)
-        plain = pa.array(map(_plain, pc.filter(column, odd).to_pylist()), pa.large_string())
-        column = pc.replace_with_mask(column, odd, plain)
+        is_irregular = pc.fill_null(
+            pc.match_substring_regex(column, r"^[0-9](\.[0-9]+)?[eE]\+[0-9]{2}$|[^\x00-\x7f]"), False
+        )
+        normalized = pa.array(map(_normalize_id, pc.filter(column, is_irregular).to_pylist()), pa.large_string())
+        column = pc.replace_with_mask(column, is_irregular, normalized)
         column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
-    empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
-    if pc.any(empty).as_py():
-        raise invalid(what, "an id in every row", Phrase("none"), f"row {first_row + pc.index(empty, True).as_py()}")
+    is_empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
+    if pc.any(is_empty).as_py():
+        raise invalid(name, "an id in every row", Phrase("none"), f"row {first_row + pc.index(is_empty, True).as_py()}")
     return column
 
 
@@ -118,19 +120,21 @@ _POWER = re.compile(r"[0-9](\.[0-9]+)?[eE]\+[0-9]{2}")
 """How R and spreadsheets write large whole numbers."""
 
 
-def _plain(written: str) -> str:
+def _normalize_id(id_text: str) -> str:
     """An id with the digits 0 to 9 for those of other scripts, and a whole number for its power of ten."""
-    digits = "".join(str(unicodedata.decimal(digit, digit)) for digit in written)
-    whole = _POWER.fullmatch(digits) and (number := Decimal(digits)) == number.to_integral_value()
-    return f"{number:f}" if whole else digits
+    digits = "".join(str(unicodedata.decimal(digit, digit)) for digit in id_text)
+    is_integer_power = _POWER.fullmatch(digits) and (number := Decimal(digits)) == number.to_integral_value()
+    return f"{number:f}" if is_integer_power else digits
 
 
-def kept_rows(batch: Any, first_row: int, dropped: Rows) -> tuple[Any, Rows]:
+def drop_rows(batch: Any, first_row: int, dropped: Rows) -> tuple[Any, Rows]:
     """The rows of a record batch that are not dropped, with their numbers; the first of the batch is `first_row`."""
     numbers = np.arange(first_row, first_row + batch.num_rows)
-    lost = dropped[np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + batch.num_rows)]
-    if len(lost):
-        numbers = np.delete(numbers, lost - first_row)
+    excluded_numbers = dropped[
+        np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + batch.num_rows)
+    ]
+    if len(excluded_numbers):
+        numbers = np.delete(numbers, excluded_numbers - first_row)
         batch = batch.take(pa.array(numbers - first_row))
     return batch, numbers
 
@@ -146,7 +150,7 @@ class Privatizer:
         self._labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
 
     def ids(self, batch: Any, first_row: int) -> Any:
-        """The respondent ids of a record batch as text, in one writing."""
+        """Return the respondent ids of a record batch as normalized text."""
         return ids_of(batch.column(self.plan.respondent), f"respondent column {self.plan.respondent!r}", first_row)
 
     def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
@@ -159,34 +163,38 @@ class Privatizer:
         if streams is not None:
             tally.row_set = self.source.row_set(None, index)
         for batch in batches:
-            kept, numbers = kept_rows(batch, first_row, dropped)
-            report_batches.append(self._reports(kept, numbers, streams, tally))
+            retained_rows, numbers = drop_rows(batch, first_row, dropped)
+            report_batches.append(self._reports(retained_rows, numbers, streams, tally))
             tally.rows += len(numbers)
             tally.duplicates += batch.num_rows - len(numbers)
             first_row += batch.num_rows
-        said = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
-        return with_manifest(values_hidden("carried columns", _one_table, report_batches), said), tally
+        manifest = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
+        return with_manifest(values_hidden("carried columns", _one_table, report_batches), manifest), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
         respondents = None
         if streams is None:
             respondents = self.source.respondents(self.ids(batch, int(numbers[0]) if len(numbers) else 0))
-            tally.row_set = total([tally.row_set, self.source.row_set(respondents, 0)])
+            tally.row_set = add_fingerprints([tally.row_set, self.source.row_set(respondents, 0)])
         columns = {}
         if booklets := self.plan.booklets:
-            drawn = self.source.booklets(streams, respondents, len(numbers))
-            names = [question.name for question in booklets]
-            columns[BOOKLET] = pa.DictionaryArray.from_arrays(pa.array(drawn, pa.int32()), pa.array(names, pa.string()))
+            booklet_positions = self.source.booklets(streams, respondents, len(numbers))
+            booklet_names = [question.name for question in booklets]
+            columns[BOOKLET] = pa.DictionaryArray.from_arrays(
+                pa.array(booklet_positions, pa.int32()), pa.array(booklet_names, pa.string())
+            )
         for q, question in enumerate(self.plan.questions):
             if question.probability == 1:
                 columns[question.name] = self._column(q, batch, numbers, streams, respondents, tally)
                 continue
-            places = np.flatnonzero(drawn == names.index(question.name))
-            asked = None if respondents is None else respondents.take(places)
-            reports = self._column(q, batch.take(pa.array(places)), numbers[places], streams, asked, tally)
-            where = np.full(len(numbers), -1)
-            where[places] = np.arange(len(places))
-            columns[question.name] = reports.take(pa.array(where, mask=where < 0))
+            places = np.flatnonzero(booklet_positions == booklet_names.index(question.name))
+            booklet_respondents = None if respondents is None else respondents.take(places)
+            reports = self._column(
+                q, batch.take(pa.array(places)), numbers[places], streams, booklet_respondents, tally
+            )
+            report_indices = np.full(len(numbers), -1)
+            report_indices[places] = np.arange(len(places))
+            columns[question.name] = reports.take(pa.array(report_indices, mask=report_indices < 0))
         for name in self.plan.carry:
             columns[name] = batch.column(name)
         return pa.record_batch(columns)
@@ -223,7 +231,7 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     table = _table(answers, privatizer.columns)
     table = table.select(privatizer.columns).combine_chunks()
     if randomness.mode != SIMULATED and table.num_rows:
-        refuse_leaks(find_leaks(plan, table.slice(0, ROWS)), plan.revealed)
+        refuse_leaks(find_leaks(plan, table.slice(0, MAX_SAMPLED_ROWS)), plan.revealed)
     batches = table.to_batches(1 << 16)
     dropped: Rows = np.empty(0, np.int64)
     if plan.respondent is not None:
@@ -231,8 +239,8 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
         for batch in batches:
             identities.append(privatizer.source.identities(privatizer.ids(batch, row)))
             row += batch.num_rows
-        whole = np.concatenate([np.empty((0, 2), np.uint64), *identities])
-        dropped = duplicate_rows(whole, np.arange(1, len(whole) + 1))
+        pseudonyms = np.concatenate([np.empty((0, 2), np.uint64), *identities])
+        dropped = duplicate_rows(pseudonyms, np.arange(1, len(pseudonyms) + 1))
         refuse_duplicates(plan, dropped)
     if not batches:
         raise invalid("answers", "at least one row", Phrase("none"))
@@ -277,7 +285,7 @@ def _require_once(columns: list[str], names: list[str]) -> None:
 
 
 def require_columns(needed: list[str], names: list[str], where: str) -> None:
-    """`InvalidInput` unless every needed column is there."""
+    """Raise `InvalidInput` unless every needed column is there."""
     lacking = [name for name in needed if name not in names]
     if lacking:
         raise lacking_column("answers", lacking[0], names, where)
@@ -286,5 +294,5 @@ def require_columns(needed: list[str], names: list[str], where: str) -> None:
 def refuse_duplicates(plan: Plan, dropped: Rows) -> None:
     """`InvalidInput` for a second row of a respondent, unless the plan keeps the first and drops the others."""
     if len(dropped) and not plan.first_of_duplicates:
-        what = f"respondent column {plan.respondent!r}"
-        raise invalid(what, "one row for each respondent", "a second", f"row {int(dropped.min())}")
+        name = f"respondent column {plan.respondent!r}"
+        raise invalid(name, "one row for each respondent", "a second", f"row {int(dropped.min())}")

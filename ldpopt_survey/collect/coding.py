@@ -16,8 +16,8 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.exact import ExactChannel
 from ldpopt.extras import pa, pc
 from ldpopt.values.labels import as_text
-from ldpopt_survey.collect.manifest import NO_ROWS, row_set, total
-from ldpopt_survey.collect.words import CHUNK, WordArray, Words
+from ldpopt_survey.collect.manifest import NO_ROWS, add_fingerprints, row_set
+from ldpopt_survey.collect.words import CHUNK_WORDS, WordArray, Words
 from ldpopt_survey.datafiles.columns import is_one_of, to_numbers
 from ldpopt_survey.datafiles.pieces import values_hidden
 from ldpopt_survey.plan.plan import Plan
@@ -32,7 +32,7 @@ Codes = npt.NDArray[np.unsignedinteger[Any]]
 
 _GUIDE_BITS = 12
 _GUIDE_CELLS = 1 << 18
-_STRIDE = 32 * CHUNK  # after so many answers, the words in cut cells are searched together
+_STRIDE = 32 * CHUNK_WORDS  # after so many answers, the words in cut cells are searched together
 
 
 class Sampler:
@@ -43,9 +43,9 @@ class Sampler:
     word, decides nearly every report by one look-up. If a threshold cuts the cell of the table, the word is compared
     with the thresholds themselves. A report takes O(1) steps, or O(log m) in a cut cell.
 
-    >>> from ldpopt_survey.collect.words import Given
+    >>> from ldpopt_survey.collect.words import ListedWords
     >>> every = np.arange(4, dtype=np.uint64) << np.uint64(62)
-    >>> Sampler(ExactChannel([[3, 1], [1, 3]], bits=2)).reports(np.zeros(4, np.uint8), Given(every))
+    >>> Sampler(ExactChannel([[3, 1], [1, 3]], bits=2)).reports(np.zeros(4, np.uint8), ListedWords(every))
     array([0, 0, 0, 1], dtype=uint8)
     """
 
@@ -69,12 +69,12 @@ class Sampler:
         if answers.size and (answers.dtype.kind != "u" or answers.max() >= self.inputs):
             raise invalid("answers", f"unsigned positions below {self.inputs}", "others")
         reports = np.empty(len(answers), self._kind)
-        word, cell, row = (np.empty(min(CHUNK, len(answers)), np.uint64) for _ in range(3))
+        word, cell, row = (np.empty(min(CHUNK_WORDS, len(answers)), np.uint64) for _ in range(3))
         for begin in range(0, len(answers), _STRIDE):
             end = min(begin + _STRIDE, len(answers))
             cut_places, cut_words, cut_cells = [], [], []
-            for start in range(begin, end, CHUNK):
-                stop = min(start + CHUNK, end)
+            for start in range(begin, end, CHUNK_WORDS):
+                stop = min(start + CHUNK_WORDS, end)
                 w, c, r = word[: stop - start], cell[: stop - start], row[: stop - start]
                 y = reports[start:stop]
                 words.fill(w)
@@ -99,8 +99,8 @@ class Sampler:
         low, high = self._first[cells].astype(np.intp), self._last[cells].astype(np.intp)
         while (low < high).any():
             middle = (low + high) >> 1
-            above = (low < high) & (self._steps[x, middle] <= value)
-            low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
+            is_above = (low < high) & (self._steps[x, middle] <= value)
+            low, high = np.where(is_above, middle + 1, low), np.where(is_above, high, middle)
         return low
 
 
@@ -131,7 +131,7 @@ class Tally:
     gone: int = key(load=whole, default=0)
 
     def __add__(self, other: Tally) -> Tally:
-        rows = total([self.row_set, other.row_set])
+        rows = add_fingerprints([self.row_set, other.row_set])
         both = Tally(self.rows + other.rows, self.duplicates + other.duplicates, row_set=rows)
         for name in ("unknown", "missing"):
             mine, theirs = getattr(self, name), getattr(other, name)
@@ -151,17 +151,21 @@ class Coder:
     def __init__(self, question: Part | PlannedQuestion | QuestionSpec) -> None:
         reading = question.reading
         codes = [(code, _place(question, label)) for code, label in reading.codes]
-        known = {code for code, _ in codes}
-        codes += [(text, place) for place, text in enumerate(map(as_text, question.categories)) if text not in known]
-        codes += _spelled(question, {code for code, _ in codes})
-        written = [code for code, _ in codes]
+        mapped_codes = {code for code, _ in codes}
+        codes += [
+            (text, place) for place, text in enumerate(map(as_text, question.categories)) if text not in mapped_codes
+        ]
+        codes += _truth_spellings(question, {code for code, _ in codes})
+        code_texts = [code for code, _ in codes]
         self._question = question
         self._kind = np.min_scalar_type(len(question.categories))
         self._of_code = np.array([*(place for _, place in codes), -1])  # an answer without a category has position -1
-        self._text = pa.array(written, pa.string())
+        self._text = pa.array(code_texts, pa.string())
         # A column of numbers is compared as numbers: 7, 7.0 and the text "7" are one answer.
-        whole = [text if text.removeprefix("-").isdecimal() and str(int(text)) == text else None for text in written]
-        self._whole = pa.array([int(t) if t is not None and len(t) < 18 else None for t in whole], pa.int64())
+        integer_texts = [
+            text if text.removeprefix("-").isdecimal() and str(int(text)) == text else None for text in code_texts
+        ]
+        self._whole = pa.array([int(t) if t is not None and len(t) < 18 else None for t in integer_texts], pa.int64())
         # A missing answer that is left out is drawn like the others, but not written.
         missing = question.categories[0] if reading.left_out else question.missing
         self._codes = {
@@ -245,8 +249,8 @@ class Coder:
             return self._lookup(column.dictionary).take(column.indices)
         if pa.types.is_floating(column.type):
             number = pc.cast(column, pa.float64())
-            whole = pc.and_(pc.equal(pc.floor(number), number), pc.less(pc.abs(number), 2.0**53))
-            column = pc.cast(pc.if_else(whole, number, None), pa.int64())
+            is_integer = pc.and_(pc.equal(pc.floor(number), number), pc.less(pc.abs(number), 2.0**53))
+            column = pc.cast(pc.if_else(is_integer, number, None), pa.int64())
         if pa.types.is_integer(column.type):
             if pa.types.is_uint64(column.type):
                 column = pc.if_else(pc.less(column, pa.scalar(1 << 63, pa.uint64())), column, None)
@@ -279,25 +283,27 @@ class JointCoder:
             if not isinstance(part, Part) or not part.asked_if:
                 codes[part.name], empty = coder.read(column, tally, row)
             else:
-                asked = np.arange(batch.num_rows)
+                asked_rows = np.arange(batch.num_rows)
                 for name, labels in part.asked_if:
                     places = [x for x, label in enumerate(parts[name].categories) if label in labels]
-                    asked = asked[np.isin(codes[name][asked], places)]
+                    asked_rows = asked_rows[np.isin(codes[name][asked_rows], places)]
 
-                def row_asked(place: int, asked: npt.NDArray[Any] = asked) -> int:
-                    return row(int(asked[place]))
+                def row_asked(place: int, asked_rows: npt.NDArray[Any] = asked_rows) -> int:
+                    return row(int(asked_rows[place]))
 
-                given, own = coder.read(column.take(asked), tally, row_asked)
-                codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, given.dtype)
-                codes[part.name][asked] = given
-                empty = None if own is None else np.isin(np.arange(batch.num_rows), asked[own])
+                part_codes, part_empty = coder.read(column.take(asked_rows), tally, row_asked)
+                codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, part_codes.dtype)
+                codes[part.name][asked_rows] = part_codes
+                empty = None if part_empty is None else np.isin(np.arange(batch.num_rows), asked_rows[part_empty])
             absent |= False if empty is None else empty
         cells = self._cells[tuple(codes[part.name] for part in self._parts)]
         left_out = any(part.reading.left_out for part in self._parts)
         return np.where(absent, 0, cells).astype(self._kind), absent if left_out else None
 
 
-def _spelled(question: Part | PlannedQuestion | QuestionSpec, known: set[str]) -> list[tuple[str, int]]:
+def _truth_spellings(
+    question: Part | PlannedQuestion | QuestionSpec, excluded_texts: set[str]
+) -> list[tuple[str, int]]:
     """The common spellings of true and false, with their places, if the answers are such a pair."""
     answers = [label for label in question.categories if label != NOT_APPLICABLE]
     if question.reading.own_category:
@@ -312,7 +318,7 @@ def _spelled(question: Part | PlannedQuestion | QuestionSpec, known: set[str]) -
         (spelling, _place(question, label))
         for label, value in pairs
         for spelling in spellings_of(bool(value))
-        if spelling not in known
+        if spelling not in excluded_texts
     ]
 
 

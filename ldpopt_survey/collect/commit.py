@@ -37,18 +37,18 @@ from ldpopt_survey.plan.plan import Plan
 
 def write_reports(path: Path, table: Any) -> None:
     """Write one partition's reports, a pyarrow table with its manifest, as Parquet or CSV."""
-    with aside(path) as written:
-        values_hidden(str(path), _write, path.suffix, table, written)
+    with aside(path) as temporary_path:
+        values_hidden(str(path), _write, path.suffix, table, temporary_path)
 
 
-def _write(suffix: str, table: Any, written: Path) -> None:
+def _write(suffix: str, table: Any, path: Path) -> None:
     if suffix == ".parquet":
-        pq.write_table(table, written, compression="zstd", row_group_size=1 << 20, write_page_checksum=True)
+        pq.write_table(table, path, compression="zstd", row_group_size=1 << 20, write_page_checksum=True)
         return
     # The CSV writer accepts neither dictionaries nor string views.
     views = (pa.types.is_dictionary, pa.types.is_string_view)
-    plain = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
-    arrow_csv.write_csv(pa.table(plain, table.column_names), written)
+    columns = [c.cast(pa.large_string()) if any(v(c.type) for v in views) else c for c in table.columns]
+    arrow_csv.write_csv(pa.table(columns, table.column_names), path)
 
 
 def write_manifest(
@@ -62,16 +62,16 @@ def write_manifest(
         path.name: Manifest.of(plan, mode, tally.rows, [tally.row_set], digest(path))
         for path, tally in zip(parts, tallies, strict=True)
     }
-    every = [tally.row_set for tally in tallies]
-    whole = Manifest.of(plan, mode, sum(tally.rows for tally in tallies), every, rounds=rounds)
-    replace_text(folder / FOLDER, folder_content(whole, files))
+    row_sets = [tally.row_set for tally in tallies]
+    folder_total = Manifest.of(plan, mode, sum(tally.rows for tally in tallies), row_sets, rounds=rounds)
+    replace_text(folder / FOLDER, folder_content(folder_total, files))
 
 
 def join(parts: Sequence[Path], path: Path, manifest: Manifest) -> None:
     """Write all partitions as one file; if it is Parquet, its schema holds the manifest."""
-    with aside(path) as written:
+    with aside(path) as temporary_path:
         if path.suffix == ".csv":
-            with open(written, "wb") as out:
+            with open(temporary_path, "wb") as out:
                 for number, part in enumerate(parts):
                     with open(part, "rb") as file:
                         header = file.readline()
@@ -80,7 +80,7 @@ def join(parts: Sequence[Path], path: Path, manifest: Manifest) -> None:
                             out.write(content)
             return
         schema = with_manifest(pq.read_schema(parts[0]).empty_table(), manifest).schema
-        with pq.ParquetWriter(written, schema, compression="zstd", write_page_checksum=True) as writer:
+        with pq.ParquetWriter(temporary_path, schema, compression="zstd", write_page_checksum=True) as writer:
             for part in parts:
                 with pq.ParquetFile(part) as file:
                     for group in range(file.num_row_groups):
@@ -91,28 +91,28 @@ NOTE, MANIFEST = "finished.json", "manifest.json"
 
 
 def note_of(output: Path) -> Path:
-    """Where the note about the reports at `output` is kept while the run ends."""
+    """Return the path of the note about the reports at `output` while the run ends."""
     return output.with_name(f".{output.name}.finished")
 
 
-def published(output: Path, asked: dict[str, Any]) -> Tally | None:
+def read_published_tally(output: Path, run_description: dict[str, Any]) -> Tally | None:
     """The tally of the run that was asked for, if that run made the reports at `output`; else None.
 
-    asked : the `description` of the run.
+    run_description : the `description` of the run.
     """
     try:
         note = strict.json_value(note_of(output).read_bytes(), "note")
-        if note["asked"] != asked or note["files"] != _digests(output):
+        if note["asked"] != run_description or note["files"] != _digests(output):
             return None
         return tally_of(note["tally"])
     except (*NO_FILE, InvalidInput, KeyError, TypeError):
         return None
 
 
-def refuse_taken(output: Path) -> None:
-    """`InvalidInput` if there is anything at `output`, even a dangling link."""
+def refuse_existing(output: Path) -> None:
+    """Raise `InvalidInput` if anything exists at `output`, even a dangling link."""
     if os.path.lexists(output):
-        raise _taken(output)
+        raise _path_exists_error(output)
 
 
 def refuse_other_files(output: Path, single: bool, mode: str) -> None:
@@ -158,7 +158,7 @@ def publish(
     output: Path,
     single: bool,
     tally: Tally,
-    asked: dict[str, Any],
+    run_description: dict[str, Any],
     force: bool = False,
 ) -> None:
     """Put the finished partitions together and move them to `output`, which must not exist unless `force`.
@@ -169,18 +169,18 @@ def publish(
     mode, tallies = folder.state["mode"], folder.tallies()
     if single:
         source = folder.path / f"reports.{folder.state['kind']}"
-        said = Manifest.of(plan, mode, tally.rows, [part.row_set for part in tallies], rounds=tally.rounds)
-        join(folder.parts, source, said)
+        manifest = Manifest.of(plan, mode, tally.rows, [part.row_set for part in tallies], rounds=tally.rounds)
+        join(folder.parts, source, manifest)
     else:
         source = folder.path / PARTS
         write_manifest(source, plan, mode, folder.parts, tallies, tally.rounds)
     if force:
         refuse_other_files(output, single, mode)
     else:
-        refuse_taken(output)
+        refuse_existing(output)
     if single and output.suffix == ".csv":
-        _publish_sidecar(folder, replace(said, sha256=digest(source)), sidecar(output), force)
-    note = {"asked": asked, "tally": asdict(tally), "files": _digests(source)}
+        _publish_sidecar(folder, replace(manifest, sha256=digest(source)), sidecar(output), force)
+    note = {"asked": run_description, "tally": asdict(tally), "files": _digests(source)}
     create_private(folder.path / NOTE, strict.json_text(note).encode(), force=True)
     os.replace(folder.path / NOTE, note_of(output))
     try:
@@ -194,10 +194,10 @@ def publish(
             if force and os.path.lexists(output):
                 remove_replaced(output)
                 output.rename(_path_of_earlier(output))
-            refuse_taken(output)
+            refuse_existing(output)
             source.rename(output)
     except (FileExistsError, NotADirectoryError):
-        raise _taken(output) from None
+        raise _path_exists_error(output) from None
     sync_folder(output.parent)
 
 
@@ -216,7 +216,7 @@ def _publish_sidecar(folder: WorkFolder, manifest: Manifest, path: Path, force: 
     except FileExistsError:
         if path.is_file() and path.read_bytes() == manifest.to_json().encode():
             return
-        raise _taken(path) from None
+        raise _path_exists_error(path) from None
 
 
 def forget_note(output: Path) -> None:
@@ -231,5 +231,5 @@ def _digests(output: Path) -> dict[str, str]:
     return {"": digest(output)}
 
 
-def _taken(output: Path) -> InvalidInput:
+def _path_exists_error(output: Path) -> InvalidInput:
     return invalid("reports", "a path that is not taken (--force, force=True, replaces earlier reports)", str(output))

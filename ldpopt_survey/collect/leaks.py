@@ -26,29 +26,29 @@ from ldpopt_survey.plan.planned_question import Part, PlannedQuestion
 from ldpopt_survey.plan.propose import NO_ANSWER, Proposal
 from ldpopt_survey.plan.spec import ORDER, PERSON, QuestionSpec, Revealed, SurveySpec
 
-TOLD = 0.5
+DISCLOSURE_ERROR_REDUCTION = 0.5
 """What spares this share of the wrong guesses at an answer tells the answer."""
 
-SETTLED = 0.8
+GROUP_ERROR_REDUCTION = 0.8
 """A value that spares this share among the people who have it tells their answer."""
 
-RULED_OUT = 0.05
+MAX_EXCLUDED_FREQUENCY_RATIO = 0.05
 """An answer that comes less than so often as it would by chance is ruled out."""
 
-BY_CHANCE = 1e-6
+MAX_CHANCE_PROBABILITY = 1e-6
 """What is rarer than this by chance is no chance."""
 
-BLOCKS = (8, 40)
+ORDER_BLOCK_ROWS = (8, 40)
 """So many neighbours in an order are taken together."""
 
-ALONE = 0.5
+MIN_UNIQUE_FRACTION = 0.5
 """A column in which this share of people are the only ones with their value singles people out."""
 
-ROWS = 1 << 18
+MAX_SAMPLED_ROWS = 1 << 18
 """So many rows, in stretches that are spread over the files, are looked at."""
 
 Codes = npt.NDArray[np.int64]
-Asked = QuestionSpec | Part | PlannedQuestion
+AnswerSource = QuestionSpec | Part | PlannedQuestion
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Leak:
 
 
 @dataclass
-class Sight:
+class SampledAnswers:
     """Rows that are looked at: for each question the codes of its answers and who did not answer; other columns coded.
 
     codes : for each question, positions from 0; one above the categories stands for an unlisted answer.
@@ -87,16 +87,16 @@ class Sight:
     columns: dict[str, Codes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, questions: Iterable[Asked], columns: Iterable[str], table: Any) -> Sight:
+    def of(cls, questions: Iterable[AnswerSource], columns: Iterable[str], table: Any) -> SampledAnswers:
         """What the rows of a pyarrow table show."""
-        seen = cls()
+        sight = cls()
         for question in questions:
             codes, absent = Coder(question).positions(table.column(question.column).combine_chunks())
-            seen.codes[question.name] = np.where(codes < 0, len(question.categories), codes).astype(np.int64)
-            seen.blanks[question.name] = np.zeros(table.num_rows, bool) if absent is None else absent
+            sight.codes[question.name] = np.where(codes < 0, len(question.categories), codes).astype(np.int64)
+            sight.blanks[question.name] = np.zeros(table.num_rows, bool) if absent is None else absent
         for name in columns:
-            seen.columns[name] = _ranks(table.column(name).combine_chunks())
-        return seen
+            sight.columns[name] = _ranks(table.column(name).combine_chunks())
+        return sight
 
 
 def _ranks(column: Any) -> Codes:
@@ -121,17 +121,18 @@ def _groups(keys: Sequence[Codes]) -> Codes:
     return numbers
 
 
-def tells(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
-    """Whether the group of a respondent tells the answer, exactly or nearly.
+def discloses(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
+    """Return True if the group of a respondent discloses the answer, exactly or nearly.
 
-    It does if guessing the commonest other answer of one's group spares `TOLD` of the wrong guesses that are made
-    without groups, over everybody, or `SETTLED` of them inside one group; with `excludes`, also if a group rules an
-    answer out. By chance each has a probability of at most `BY_CHANCE`.
+    It does if guessing the commonest other answer in the group avoids enough of the errors made without groups: the
+    fraction `DISCLOSURE_ERROR_REDUCTION` over all respondents, or `GROUP_ERROR_REDUCTION` inside one group. With
+    `excludes`, it also does if a group rules an answer out. By chance, each of these has a probability of at most
+    `MAX_CHANCE_PROBABILITY`.
 
     groups, answers : (n,) numbers from 0.
 
     >>> even = np.arange(40) % 2
-    >>> tells(even, even), tells(np.arange(40) // 20, even)
+    >>> discloses(even, even), discloses(np.arange(40) // 20, even)
     (True, False)
     """
     n = len(answers)
@@ -143,105 +144,120 @@ def tells(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
     sizes, shares = table.sum(axis=1), table.sum(axis=0) / n
     if k == 1:
         return False
-    best = table.argmax(axis=1)
+    commonest_answers = table.argmax(axis=1)
     first, second = np.sort(table, axis=1)[:, :-3:-1].T
-    without = table[:, shares.argmax()]
-    right = np.where(sizes == 1, without, np.where(first - 1 > second, first, 0)).sum()
-    wrong = n - without.sum()
-    if n - right <= (1 - TOLD) * wrong and bdtr(n - right, n, wrong / n) <= BY_CHANCE:
+    baseline_counts = table[:, shares.argmax()]
+    correct_guesses = np.where(sizes == 1, baseline_counts, np.where(first - 1 > second, first, 0)).sum()
+    baseline_errors = n - baseline_counts.sum()
+    if (
+        n - correct_guesses <= (1 - DISCLOSURE_ERROR_REDUCTION) * baseline_errors
+        and bdtr(n - correct_guesses, n, baseline_errors / n) <= MAX_CHANCE_PROBABILITY
+    ):
         return True
-    chance = BY_CHANCE / count
-    missed, expected = sizes - first, 1 - shares[best]
-    settled = missed <= (1 - SETTLED) * expected * sizes
-    if (bdtr(missed, sizes, expected)[settled] <= chance).any():
+    chance = MAX_CHANCE_PROBABILITY / count
+    group_errors, expected = sizes - first, 1 - shares[commonest_answers]
+    is_settled = group_errors <= (1 - GROUP_ERROR_REDUCTION) * expected * sizes
+    if (bdtr(group_errors, sizes, expected)[is_settled] <= chance).any():
         return True
-    rare = table <= RULED_OUT * sizes[:, None] * shares if excludes else np.zeros_like(table, bool)
-    return bool((bdtr(table, sizes[:, None], shares)[rare] <= chance / k).any())
+    is_rare = (
+        table <= MAX_EXCLUDED_FREQUENCY_RATIO * sizes[:, None] * shares if excludes else np.zeros_like(table, bool)
+    )
+    return bool((bdtr(table, sizes[:, None], shares)[is_rare] <= chance / k).any())
 
 
-def in_order(ranks: Codes, answers: Codes) -> bool:
-    """Whether neighbours in an order have one answer, so that the place in it tells the answer."""
+def order_discloses(ranks: Codes, answers: Codes) -> bool:
+    """Return True if neighbors in an order share answers, so that the position discloses them."""
     sorted_ = answers[np.argsort(ranks, kind="stable")]
-    return any(tells(np.arange(len(sorted_)) // block, sorted_) for block in BLOCKS)
+    return any(discloses(np.arange(len(sorted_)) // block, sorted_) for block in ORDER_BLOCK_ROWS)
 
 
 def find_leaks(survey: Plan | SurveySpec, table: Any) -> list[Leak]:
-    """All leaks of raw answers, a pyarrow table with the survey's columns in the order of the file."""
-    questions = [asked for question in survey.questions for asked in getattr(question, "answers", (question,))]
-    questions = list({asked.name: asked for asked in questions}.values())
+    """List all leaks of raw answers.
+
+    table : a pyarrow table with the survey's columns, in the order of the file.
+    """
+    questions = [part for question in survey.questions for part in getattr(question, "answers", (question,))]
+    questions = list({part.name: part for part in questions}.values())
     ids = () if survey.respondent is None else (survey.respondent,)
-    seen = Sight.of(questions, (*survey.carry, *ids), table)
-    return list(_found(questions, survey.carry, ids, seen))
+    sight = SampledAnswers.of(questions, (*survey.carry, *ids), table)
+    return list(_list_leaks(questions, survey.carry, ids, sight))
 
 
-def _found(questions: Sequence[Asked], carry: Sequence[str], ids: Sequence[str], seen: Sight) -> Iterator[Leak]:
-    empty = [asked.name for asked in questions if asked.reading.left_out and seen.blanks[asked.name].any()]
-    carried = [seen.columns[name] for name in carry]
+def _list_leaks(
+    questions: Sequence[AnswerSource], carry: Sequence[str], ids: Sequence[str], sight: SampledAnswers
+) -> Iterator[Leak]:
+    empty = [part.name for part in questions if part.reading.left_out and sight.blanks[part.name].any()]
+    carried = [sight.columns[name] for name in carry]
     for question in questions:
-        name, codes, blank = question.name, seen.codes[question.name], seen.blanks[question.name]
-        some = ~blank if question.reading.left_out else np.ones(len(codes), bool)
-        codes = np.where(blank, len(question.categories) + 1, codes)[some]
-        alone = False
+        name, codes, blank = question.name, sight.codes[question.name], sight.blanks[question.name]
+        is_relevant = ~blank if question.reading.left_out else np.ones(len(codes), bool)
+        codes = np.where(blank, len(question.categories) + 1, codes)[is_relevant]
+        has_single_source = False
         for column in carry:
-            if tells(seen.columns[column][some], codes) or in_order(seen.columns[column][some], codes):
-                alone = True
+            if discloses(sight.columns[column][is_relevant], codes) or order_discloses(
+                sight.columns[column][is_relevant], codes
+            ):
+                has_single_source = True
                 yield Leak(name, (column,))
         for column in ids:
-            _, first = np.unique(seen.columns[column][some], return_index=True)  # in the order of the ids
-            if in_order(np.arange(len(first)), codes[first]):
+            _, first = np.unique(sight.columns[column][is_relevant], return_index=True)  # in the order of the ids
+            if order_discloses(np.arange(len(first)), codes[first]):
                 yield Leak(name, (column,))
-        if len(carry) > 1 and not alone and tells(_groups(carried)[some], codes):
+        if len(carry) > 1 and not has_single_source and discloses(_groups(carried)[is_relevant], codes):
             yield Leak(name, tuple(carry))
         others = [other for other in empty if other != name]
-        alone = False
+        has_single_source = False
         for other in others:
-            if tells(seen.blanks[other][some].astype(np.int64), codes, excludes=True):
-                alone = True
+            if discloses(sight.blanks[other][is_relevant].astype(np.int64), codes, excludes=True):
+                has_single_source = True
                 yield Leak(name, (other,), True)
-        if len(others) > 1 and not alone:
-            together = _groups([seen.blanks[other].astype(np.int64) for other in others])
-            if tells(together[some], codes, excludes=True):
+        if len(others) > 1 and not has_single_source:
+            together = _groups([sight.blanks[other].astype(np.int64) for other in others])
+            if discloses(together[is_relevant], codes, excludes=True):
                 yield Leak(name, tuple(others), True)
-        if in_order(np.arange(len(codes)), codes):
+        if order_discloses(np.arange(len(codes)), codes):
             yield Leak(name, (ORDER,))
-    single: list[tuple[str, ...]] = [(name,) for name in carry if singles_out(seen.columns[name])]
-    if len(carry) > 1 and not single and singles_out(_groups(carried)):
-        single = [tuple(carry)]
-    for names in single:
+    identifying_columns: list[tuple[str, ...]] = [
+        (name,) for name in carry if identifies_individuals(sight.columns[name])
+    ]
+    if len(carry) > 1 and not identifying_columns and identifies_individuals(_groups(carried)):
+        identifying_columns = [tuple(carry)]
+    for names in identifying_columns:
         yield Leak(PERSON, names)
 
 
-def singles_out(values: Codes) -> bool:
-    """Whether a share of `ALONE` of the people, of twenty at least, are the only ones with their value."""
+def identifies_individuals(values: Codes) -> bool:
+    """Return True if the fraction `MIN_UNIQUE_FRACTION` of at least 20 people have unique values."""
     _, counts = np.unique(values, return_counts=True)
-    return len(values) >= 20 and int((counts == 1).sum()) >= ALONE * len(values)
+    return len(values) >= 20 and int((counts == 1).sum()) >= MIN_UNIQUE_FRACTION * len(values)
 
 
-def find_routes(questions: Sequence[Asked], table: Any) -> dict[str, tuple[str, tuple[Label, ...]]]:
+def find_routes(questions: Sequence[AnswerSource], table: Any) -> dict[str, tuple[str, tuple[Label, ...]]]:
     """For each question that only some answers to another lead to: that question's name, and these answers.
 
     A question follows an answer if at least half of those who gave it answered, and it does not if next to none did
-    (`RULED_OUT`); each answer must do one or the other, and both must occur, in a file of at least twenty rows.
+    (`MAX_EXCLUDED_FREQUENCY_RATIO`); each answer must do one or the other, and both must occur, in a file of at least
+    twenty rows.
     """
-    seen, routes = Sight.of(questions, (), table), dict[str, tuple[str, tuple[Label, ...]]]()
+    sight, routes = SampledAnswers.of(questions, (), table), dict[str, tuple[str, tuple[Label, ...]]]()
     for question in questions:
-        blank = seen.blanks[question.name]
+        blank = sight.blanks[question.name]
         if len(blank) < 20 or not blank.any():
             continue
         for other in questions:
             if other is question or question.name in routes:
                 continue
-            codes = np.where(seen.blanks[other.name], len(other.categories), seen.codes[other.name])
+            codes = np.where(sight.blanks[other.name], len(other.categories), sight.codes[other.name])
             size = np.bincount(codes, minlength=len(other.categories) + 2)
             answered = np.bincount(codes[~blank], minlength=len(size))
-            occurs, asked = size > 0, answered >= size / 2
-            plain = (asked | (answered <= RULED_OUT * size))[occurs].all()
-            beside = (asked & occurs)[: len(other.categories)]
-            skipped = (occurs & ~asked)[: len(other.categories)].any()
-            unasked = not (asked & occurs)[len(other.categories) :].any()
-            if plain and skipped and unasked and beside.any():
-                labels = tuple(label for label, leads in zip(other.categories, beside, strict=True) if leads)
-                if tells(blank.astype(np.int64), codes, excludes=True):
+            occurs, is_asked = size > 0, answered >= size / 2
+            is_clear_cut = (is_asked | (answered <= MAX_EXCLUDED_FREQUENCY_RATIO * size))[occurs].all()
+            is_leading = (is_asked & occurs)[: len(other.categories)]
+            has_skipping_answer = (occurs & ~is_asked)[: len(other.categories)].any()
+            skips_nonresponse = not (is_asked & occurs)[len(other.categories) :].any()
+            if is_clear_cut and has_skipping_answer and skips_nonresponse and is_leading.any():
+                labels = tuple(label for label, leads in zip(other.categories, is_leading, strict=True) if leads)
+                if discloses(blank.astype(np.int64), codes, excludes=True):
                     routes[question.name] = (other.name, labels)
     return routes
 
@@ -256,19 +272,21 @@ def routed(proposal: Proposal, table: Any) -> Proposal:
     routes = find_routes(single, table)
     if not routes:
         return proposal
-    seen = Sight.of(single, (), table)
+    sight = SampledAnswers.of(single, (), table)
     for name, (other, labels) in routes.items():
         spec, leading = questions[name].spec, questions[other].spec
-        asked = np.isin(seen.codes[other], [code for code, label in enumerate(leading.categories) if label in labels])
-        missing = (asked & seen.blanks[name]).any()
+        is_asked = np.isin(
+            sight.codes[other], [code for code, label in enumerate(leading.categories) if label in labels]
+        )
+        has_missing = (is_asked & sight.blanks[name]).any()
         answers = spec.categories[:-1] if spec.reading.own_category else spec.categories
-        none = NO_ANSWER if NO_ANSWER not in answers else f"{NO_ANSWER} at all"
+        no_answer_label = NO_ANSWER if NO_ANSWER not in answers else f"{NO_ANSWER} at all"
         routed_spec = replace(
             spec,
-            categories=(*answers, none) if missing else answers,
-            missing=none if missing else None,
+            categories=(*answers, no_answer_label) if has_missing else answers,
+            missing=no_answer_label if has_missing else None,
             asked_if=((other, labels),),
-            reading=replace(spec.reading, missing_answers="category" if missing else "refuse"),
+            reading=replace(spec.reading, missing_answers="category" if has_missing else "refuse"),
         )
         remark = f"Empty where {other!r} has another answer; so who was asked is protected with it, in one report."
         questions[name] = replace(questions[name], spec=routed_spec, remarks=(*questions[name].remarks, remark))
@@ -285,24 +303,24 @@ def routed(proposal: Proposal, table: Any) -> Proposal:
     return replace(proposal, questions=tuple(questions[name] for name in order))
 
 
-def sampled_rows(parts: Sequence[Partition], columns: Sequence[str], rows: int = ROWS) -> Any:
+def sampled_rows(parts: Sequence[Partition], columns: Sequence[str], rows: int = MAX_SAMPLED_ROWS) -> Any:
     """Stretches of rows of evenly spread partitions, as a pyarrow table; all rows where they are few."""
-    few = sum(part.rows for part in parts) <= rows
-    spread = range(len(parts)) if few else np.unique(np.linspace(0, len(parts) - 1, 8).round().astype(int))
+    is_small = sum(part.rows for part in parts) <= rows
+    spread = range(len(parts)) if is_small else np.unique(np.linspace(0, len(parts) - 1, 8).round().astype(int))
     stretches: list[Any] = []
     for number in spread:
-        left = rows if few else rows // len(spread)
+        rows_left = rows if is_small else rows // len(spread)
         for batch in batches(parts[number], columns):
-            stretches.append(batch.slice(0, left))
-            left -= stretches[-1].num_rows
-            if left <= 0:
+            stretches.append(batch.slice(0, rows_left))
+            rows_left -= stretches[-1].num_rows
+            if rows_left <= 0:
                 break
     return pa.concat_tables([pa.Table.from_batches([stretch]) for stretch in stretches], promote_options="permissive")
 
 
 def unaccepted(leaks: Iterable[Leak], revealed: Revealed) -> list[Leak]:
-    """The leaks that are not accepted by name."""
-    accepted = {what: {str(source) for source in by} for what, by in revealed}
+    """List the leaks that are not accepted by name."""
+    accepted = {subject: {str(source) for source in by} for subject, by in revealed}
     return [leak for leak in leaks if not set(leak.by) <= accepted.get(leak.what, set())]
 
 
@@ -310,16 +328,16 @@ def refuse_leaks(leaks: Iterable[Leak], revealed: Revealed) -> None:
     """`InvalidInput` that names all leaks which a survey does not accept by name, and no value or count."""
     if not (leaks := unaccepted(leaks, revealed)):
         return
-    accepted = {what: list(map(str, by)) for what, by in revealed}
+    accepted = {subject: list(map(str, by)) for subject, by in revealed}
     for leak in leaks:
-        own = accepted.setdefault(leak.what, [])
-        own += [name for name in leak.by if name not in own]
-    pairs = (f"{_quoted(what)} = [{', '.join(map(_quoted, by))}]" for what, by in accepted.items())
-    option = " ".join(f"--accept {what}={','.join(by)}" for what, by in accepted.items())
-    more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
+        accepted_sources = accepted.setdefault(leak.what, [])
+        accepted_sources += [name for name in leak.by if name not in accepted_sources]
+    pairs = (f"{_quoted(subject)} = [{', '.join(map(_quoted, by))}]" for subject, by in accepted.items())
+    option = " ".join(f"--accept {subject}={','.join(by)}" for subject, by in accepted.items())
+    remainder = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
     raise InvalidInput(
-        f"answers: expected that nothing beside the drawn reports tells an answer, got {leaks[0]}{more}. To publish it "
-        f"all the same and to say so in the consent form: {option} of `survey new`, or "
+        f"answers: expected that nothing beside the drawn reports tells an answer, got {leaks[0]}{remainder}. To "
+        f"publish it all the same and to say so in the consent form: {option} of `survey new`, or "
         f"revealed = {{ {', '.join(pairs)} }} under [survey], and plan again"
     )
 

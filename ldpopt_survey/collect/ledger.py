@@ -25,8 +25,8 @@ from ldpopt.files.atomic import NO_FILE, create_private, hold_lock, refuse_share
 from ldpopt.values.distribution import number
 from ldpopt.values.schema import kind, version_of
 from ldpopt_survey.collect.answers import values_hidden
-from ldpopt_survey.collect.batch import Rows, kept_rows
-from ldpopt_survey.collect.people import Run, Standing, standing
+from ldpopt_survey.collect.batch import Rows, drop_rows
+from ldpopt_survey.collect.people import Run, Standing, assess_standing
 from ldpopt_survey.collect.words import SecretKey
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.spec import SurveySpec
@@ -36,23 +36,23 @@ FORMAT, VERSION = "ldpopt-ledger", 1
 ENDING = ".ledger"
 """Ends the name of the ledger, after the name of the plan."""
 
-BITS = 64.0
+STRETCH_BITS = 64.0
 """A stretch of rows is long enough if other people would give the same answers in the same order once in 2 to this."""
 
-FEWEST_BITS = 20.0
+MIN_CONTENT_BITS = 20.0
 """The same, of a whole file or of its rows in any order."""
 
-MARKS = 1024
+MAX_STRETCH_MARKS = 1024
 """The most marks of stretches that are kept of a run: the smallest, so that they are the same of the same rows."""
 
-COMMON = 3
+MIN_COMMON_STRETCHES = 3
 """So many stretches in common are no chance."""
 
 Numbers = npt.NDArray[np.uint64]
 NO_ROWS: Rows = np.empty(0, np.int64)
 
 
-def _mixed(numbers: Numbers) -> Numbers:
+def _mix(numbers: Numbers) -> Numbers:
     """A bijection of 64-bit numbers without structure (splitmix64)."""
     with np.errstate(over="ignore"):
         numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
@@ -74,7 +74,7 @@ def _rows(batch: Any, columns: Sequence[str], secret: bytes) -> Numbers:
         different = texts.cast(pa.large_binary()).to_pylist()
         marks = _marks([*different, None], name, secret)
         places = np.asarray(pc.fill_null(column.indices, len(different)).to_numpy(zero_copy_only=False), np.int64)
-        mixed = _mixed(mixed ^ marks[places] if place == 0 else _mixed(mixed) + marks[places])
+        mixed = _mix(mixed ^ marks[places] if place == 0 else _mix(mixed) + marks[places])
     return mixed
 
 
@@ -83,14 +83,14 @@ def _marks(values: Iterable[bytes | None], column: str, secret: bytes) -> Number
     keyed = hashlib.blake2b(f"{len(column)} {column} ".encode(), key=secret, digest_size=8).copy
     digests = []
     for value in values:
-        plain = (value or b"").strip(_BLANKS)
-        if not plain.isascii():
-            plain = plain.decode().strip().encode()
-        if plain[:1] in _NUMBER_STARTS or not plain.isascii():
+        normalized = (value or b"").strip(_BLANKS)
+        if not normalized.isascii():
+            normalized = normalized.decode().strip().encode()
+        if normalized[:1] in _NUMBER_STARTS or not normalized.isascii():
             with suppress(ValueError):
-                plain = repr(float(plain.decode())).encode()
+                normalized = repr(float(normalized.decode())).encode()
         hashed = keyed()  # ends as the hash of the whole text, without being keyed anew
-        hashed.update(plain)
+        hashed.update(normalized)
         digests.append(hashed.digest())
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
@@ -104,11 +104,11 @@ def _stretches(rows: Numbers, length: int) -> Numbers:
     """A number of every stretch of so many rows, a power of two, unless it overlaps its own repetition."""
     spans, span = rows, 1
     while span < length:
-        spans = _mixed(_mixed(spans[:-span]) + spans[span:])
+        spans = _mix(_mix(spans[:-span]) + spans[span:])
         span *= 2
     order = np.argsort(spans, kind="stable")
-    again = (spans[order][1:] == spans[order][:-1]) & (np.diff(order) < length)
-    periodic = np.isin(spans, spans[order][1:][again])
+    is_repeated = (spans[order][1:] == spans[order][:-1]) & (np.diff(order) < length)
+    periodic = np.isin(spans, spans[order][1:][is_repeated])
     return spans[~periodic]
 
 
@@ -131,20 +131,20 @@ class Marks:
     def __add__(self, other: Marks) -> Marks:
         sums = [int(digest, 16) for digest in (self.content, other.content) if digest]
         content = f"{sum(sums) % (1 << 64):016x}" if len(sums) == 2 else ""
-        kept = tuple(sorted((*self.stretches, *other.stretches))[:MARKS])
-        return Marks(self.rows + other.rows, content, (*self.orders, *other.orders), kept)
+        smallest = tuple(sorted((*self.stretches, *other.stretches))[:MAX_STRETCH_MARKS])
+        return Marks(self.rows + other.rows, content, (*self.orders, *other.orders), smallest)
 
     @property
     def repeats(self) -> bool:
         """Whether some of the rows come twice, in one order."""
-        again = len(self.stretches) - len(set(self.stretches))
-        return again >= COMMON or len(set(self.orders)) < len(self.orders)
+        repeat_count = len(self.stretches) - len(set(self.stretches))
+        return repeat_count >= MIN_COMMON_STRETCHES or len(set(self.orders)) < len(self.orders)
 
     def same(self, other: Marks) -> bool:
-        """Whether some of the rows are the same people's."""
-        whole = bool(self.content) and (self.rows, self.content) == (other.rows, other.content)
-        common = len(set(self.stretches) & set(other.stretches))
-        return whole or common >= COMMON or bool(set(self.orders) & set(other.orders))
+        """Return True if both marks share rows of the same people."""
+        is_same_content = bool(self.content) and (self.rows, self.content) == (other.rows, other.content)
+        common_count = len(set(self.stretches) & set(other.stretches))
+        return is_same_content or common_count >= MIN_COMMON_STRETCHES or bool(set(self.orders) & set(other.orders))
 
 
 def _entropy(counts: npt.NDArray[Any]) -> float:
@@ -153,7 +153,7 @@ def _entropy(counts: npt.NDArray[Any]) -> float:
     return float(-(shares * np.log2(shares)).sum())
 
 
-class Marking:
+class RowMarker:
     """Marks batches of rows as they pass, under a key: all columns together, and in their order each of `answers`."""
 
     def __init__(self, columns: Sequence[str], answers: Sequence[str], secret: bytes) -> None:
@@ -165,10 +165,10 @@ class Marking:
     def passing(self, batches: Iterable[Any], first_row: int = 1, dropped: Rows = NO_ROWS) -> Iterator[Any]:
         """The record batches, each after its rows were marked but for those that are dropped."""
         for batch in batches:
-            kept, _ = kept_rows(batch, first_row, dropped)
-            self._add(_rows(kept, self._columns, self._secret))
+            retained_rows, _ = drop_rows(batch, first_row, dropped)
+            self._add(_rows(retained_rows, self._columns, self._secret))
             for name in self._answers:
-                rows = _rows(kept, [name], self._secret)
+                rows = _rows(retained_rows, [name], self._secret)
                 self._in_order(rows, _entropy(np.unique(rows, return_counts=True)[1]))
             yield batch
             first_row += batch.num_rows
@@ -178,34 +178,34 @@ class Marking:
         n, entropy = len(rows), _entropy(counts)
         self._count, self._different = self._count + n, max(self._different, len(counts))
         self._sum = (self._sum + sum(map(int, rows.tolist()))) % (1 << 64)
-        if n * entropy >= FEWEST_BITS:
+        if n * entropy >= MIN_CONTENT_BITS:
             self._orders.append(hashlib.blake2b(rows.tobytes(), key=self._secret, digest_size=8).hexdigest())
         self._in_order(rows, entropy)
 
     def _in_order(self, rows: Numbers, entropy: float) -> None:
         """Mark stretches of rows, of which each holds so many bits."""
-        length = 1 << max(3, int(np.ceil(np.log2(BITS / max(entropy, 1e-3)))))
+        length = 1 << max(3, int(np.ceil(np.log2(STRETCH_BITS / max(entropy, 1e-3)))))
         for span in (length, 2 * length):
-            if len(rows) >= span + 2 * COMMON:
-                self._stretches = np.sort(np.concatenate([self._stretches, _stretches(rows, span)]))[:MARKS]
+            if len(rows) >= span + 2 * MIN_COMMON_STRETCHES:
+                self._stretches = np.sort(np.concatenate([self._stretches, _stretches(rows, span)]))[:MAX_STRETCH_MARKS]
 
     @property
     def marks(self) -> Marks:
         """The marks of all rows that passed."""
         # The same counts of k kinds of rows come by chance with about the probability (n / k) ** (-(k - 1) / 2).
         n, k = self._count, max(1, self._different)
-        sure = (k - 1) / 2 * np.log2(max(2.0, n / k)) >= FEWEST_BITS
+        is_conclusive = (k - 1) / 2 * np.log2(max(2.0, n / k)) >= MIN_CONTENT_BITS
         stretches = tuple(f"{stretch:016x}" for stretch in self._stretches)
-        return Marks(n, f"{self._sum:016x}" if sure else "", tuple(self._orders), stretches)
+        return Marks(n, f"{self._sum:016x}" if is_conclusive else "", tuple(self._orders), stretches)
 
 
-def _packed(value: Any, what: str) -> bytes:
+def _load_packed_marks(value: Any, name: str) -> bytes:
     try:
         content = base64.b64decode(value, validate=True)
     except (TypeError, ValueError):
         content = b"?"
     if len(content) % 8:
-        raise invalid(what, "marks in base64", Phrase(kind(value)))
+        raise invalid(name, "marks in base64", Phrase(kind(value)))
     return content
 
 
@@ -225,7 +225,11 @@ class Entry:
     rounds: int | None = key(whole, default=None, omit=True)
     claims: tuple[float, ...] = key(listed(number), default=(), omit=True)
     packed: bytes = key(
-        default=b"", name="people", omit=True, load=_packed, dump=lambda some: base64.b64encode(some).decode()
+        default=b"",
+        name="people",
+        omit=True,
+        load=_load_packed_marks,
+        dump=lambda some: base64.b64encode(some).decode(),
     )
 
     def __post_init__(self) -> None:
@@ -235,7 +239,7 @@ class Entry:
 
     @classmethod
     def of(cls, plan: Plan, words: str, marks: Marks, people: Numbers | None) -> Entry:
-        """The entry of a run under `plan`."""
+        """Return the entry of a run under `plan`."""
         ids: dict[str, Any] = {}
         if people is not None:
             epsilon, eta = plan.promised()
@@ -275,7 +279,7 @@ class Ledger:
         return secret, [load(Entry, run, f"ledger {self.path}") for run in runs]
 
     def knows(self, survey: str) -> bool:
-        """Whether a run of a survey is entered."""
+        """Return True if a run of the survey is in the ledger."""
         return any(run.survey == survey for run in (self._content() or (b"", []))[1])
 
     def runs(self, survey: str) -> list[Run]:
@@ -283,7 +287,7 @@ class Ledger:
         return [entry.run for entry in (self._content() or (b"", []))[1] if entry.survey == survey]
 
     def secret(self) -> bytes:
-        """The key of the ledger, which is made if there is no ledger."""
+        """Return the key of the ledger, which is created if there is no ledger."""
         if (content := self._content()) is None:
             with suppress(FileExistsError):
                 self._write(SecretKey.fresh().derive(b"ldpopt ledger"), [], new=True)
@@ -292,8 +296,8 @@ class Ledger:
         return content[0]
 
     def _write(self, secret: bytes, runs: Sequence[Entry], new: bool = False) -> None:
-        said = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(run) for run in runs]}
-        create_private(self.path, strict.json_text(said).encode(), force=not new)
+        content = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(run) for run in runs]}
+        create_private(self.path, strict.json_text(content).encode(), force=not new)
 
     def standing(self, plan: Plan, words: str, people: Numbers, alike: bool) -> Standing:
         """Whom of these respondents, by their marks, a run may report; the arguments are those of `enter`."""
@@ -301,13 +305,13 @@ class Ledger:
         return self._standing(Entry.of(plan, words, Marks(), people), runs, alike)
 
     def _standing(self, entry: Entry, runs: Sequence[Entry], alike: bool) -> Standing:
-        known = [run for run in runs if run.survey == entry.survey]
-        if entry.rounds and entry.round > 1 and not (known or alike):
+        survey_runs = [run for run in runs if run.survey == entry.survey]
+        if entry.rounds and entry.round > 1 and not (survey_runs or alike):
             expected = f"a ledger of the rounds of {entry.survey!r} before round {entry.round}"
             raise invalid(
                 "ledger", f"{expected} (or --alike, alike=True, if nobody took part in them)", None, str(self.path)
             )
-        return standing(entry.run, [run.run for run in known])
+        return assess_standing(entry.run, [run.run for run in survey_runs])
 
     def enter(
         self, plan: Plan, words: str, marks: Marks, alike: bool, people: Numbers | None = None
@@ -323,18 +327,21 @@ class Ledger:
             secret = self.secret()
             runs = (self._content() or (secret, []))[1]
             entry = Entry.of(plan, words, marks, people)
-            told = min((run.rounds for run in runs if run.rounds and run.survey == plan.name), default=plan.round)
+            declared_rounds = min(
+                (run.rounds for run in runs if run.rounds and run.survey == plan.name), default=plan.round
+            )
             if people is not None:
                 verdict = self._standing(entry, runs, alike)
                 verdict.refuse(plan, self.path)
-            elif plan.round > told and not alike:
+            elif plan.round > declared_rounds and not alike:
                 raise InvalidInput(
-                    f"round: expected at most {told}, of which respondents of {plan.name!r} were told before, got "
-                    f"{plan.round}. Ask for consent anew, as a survey of another name (or --alike, alike=True, for "
+                    f"round: expected at most {declared_rounds}, of which respondents of {plan.name!r} were told "
+                    f"before, got {plan.round}. Ask for consent anew, "
+                    f"as a survey of another name (or --alike, alike=True, for "
                     f"other people's answers), at {self.path}"
                 )
-            before = [run for run in runs if run.words != words and not alike and run.marks.same(marks)]
-            if any(run.round == plan.round for run in before):
+            same_answer_runs = [run for run in runs if run.words != words and not alike and run.marks.same(marks)]
+            if any(run.round == plan.round for run in same_answer_runs):
                 raise InvalidInput(
                     f"answers: expected ones of which no reports were drawn in round {plan.round} before, got the same "
                     "people's again, which would spend their epsilon twice. Take the reports that are there, or a "
@@ -343,7 +350,7 @@ class Ledger:
                 )
             if entry not in runs:
                 self._write(secret, [*runs, entry])
-        return len({run.round for run in before}), None if people is None else verdict
+        return len({run.round for run in same_answer_runs}), None if people is None else verdict
 
 
 def ledger_of(plan: Path, survey: Plan | SurveySpec | None = None) -> Path:
@@ -351,14 +358,14 @@ def ledger_of(plan: Path, survey: Plan | SurveySpec | None = None) -> Path:
 
     `InvalidInput` if several ledgers of the folder have rounds of the survey.
     """
-    own = plan.with_name(plan.name + ENDING)
+    default_path = plan.with_name(plan.name + ENDING)
     if survey is None or survey.respondent is None:
-        return own
-    some = [path for path in sorted(own.parent.glob(f"*{ENDING}")) if Ledger(path).knows(survey.name)]
-    if len(some) > 1:
+        return default_path
+    ledgers = [path for path in sorted(default_path.parent.glob(f"*{ENDING}")) if Ledger(path).knows(survey.name)]
+    if len(ledgers) > 1:
         expected, got = (
             f"one of all rounds of {survey.name!r} (--ledger names it)",
-            " and ".join(ledger.name for ledger in some),
+            " and ".join(ledger.name for ledger in ledgers),
         )
-        raise invalid("ledger", expected, Phrase(got), str(own.parent))
-    return some[0] if some else own
+        raise invalid("ledger", expected, Phrase(got), str(default_path.parent))
+    return ledgers[0] if ledgers else default_path

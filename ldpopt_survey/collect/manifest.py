@@ -23,7 +23,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import digest
 from ldpopt.values.schema import kind, version_of
-from ldpopt_survey.collect.answers import Partition, input_files, refuse_the_same
+from ldpopt_survey.collect.answers import Partition, input_files, refuse_same_files
 from ldpopt_survey.datafiles.pieces import names_of, parquet_schema
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.records import check, dump, flag, key, listed, load, text, whole
@@ -40,19 +40,19 @@ def is_hex(value: object, digits: int = 32) -> bool:
 
 
 def row_set(value: object, where: str) -> str:
-    """`value` if it is a fingerprint; else `InvalidInput`."""
+    """Return `value` if it is a fingerprint; raise `InvalidInput` otherwise."""
     if not isinstance(value, str) or not is_hex(value):
         raise invalid("fingerprint", "32 hexadecimal digits", Phrase("something else"), where)
     return value
 
 
-def _checksum(value: object, what: str) -> str:
+def _checksum(value: object, name: str) -> str:
     if not isinstance(value, str) or (value and not is_hex(value, 64)):
-        raise invalid(what, "a SHA-256, 64 hexadecimal digits", Phrase(kind(value)))
+        raise invalid(name, "a SHA-256, 64 hexadecimal digits", Phrase(kind(value)))
     return value
 
 
-def total(parts: Iterable[str]) -> str:
+def add_fingerprints(parts: Iterable[str]) -> str:
     """The fingerprint of the union of disjoint sets.
 
     >>> total(["0" * 31 + "1", "f" * 32])
@@ -61,7 +61,7 @@ def total(parts: Iterable[str]) -> str:
     return f"{sum(int(part, 16) for part in parts) % (1 << 128):032x}"
 
 
-def of_numbers(numbers: npt.NDArray[np.uint64]) -> str:
+def fingerprint_rows(numbers: npt.NDArray[np.uint64]) -> str:
     """The fingerprint of rows from their numbers, as little-endian words, shape (n, 2).
 
     >>> of_numbers(np.array([[2**64 - 1, 0], [2, 7]], np.uint64))
@@ -115,32 +115,34 @@ class Manifest:
     def of(
         cls, plan: Plan, mode: str, rows: int, parts: Iterable[str], sha256: str = "", rounds: tuple[int, ...] = ()
     ) -> Manifest:
-        """The manifest of reports under `plan`."""
+        """Return the manifest of reports under `plan`."""
         names = tuple(question.name for question in plan.questions)
         return cls(plan.name, plan.round, plan.checksum, names, mode == SIMULATED, rows, tuple(parts), sha256, rounds)
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of all rows."""
-        return total(self.parts)
+        return add_fingerprints(self.parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest as JSON-ready values."""
-        said = {"format": FORMAT, "version": VERSION, **dump(self)}
-        last: dict[str, Any] = {name: said.pop(name) for name in ("sha256", "rounds") if name in said}
-        return {**said, "fingerprint": self.fingerprint, **last}
+        """Return the manifest as JSON-ready values."""
+        content = {"format": FORMAT, "version": VERSION, **dump(self)}
+        last: dict[str, Any] = {name: content.pop(name) for name in ("sha256", "rounds") if name in content}
+        return {**content, "fingerprint": self.fingerprint, **last}
 
     def to_json(self) -> str:
-        """The manifest as JSON text (schema ``ldpopt-reports``, version 2)."""
+        """Return the manifest as JSON text (schema ``ldpopt-reports``, version 2)."""
         return strict.json_text(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Any, where: str) -> Manifest:
         """The manifest that `to_dict` gave; anything else is `InvalidInput` that names `where`."""
         version_of(data, f"manifest {where}", FORMAT, (VERSION,))
-        given = {name: value for name, value in data.items() if name not in ("format", "version", "fingerprint")}
+        record_fields = {
+            name: value for name, value in data.items() if name not in ("format", "version", "fingerprint")
+        }
         try:
-            manifest = load(cls, given, "manifest")
+            manifest = load(cls, record_fields, "manifest")
         except InvalidInput as error:
             raise InvalidInput(f"{error} at {where}") from None
         if manifest.fingerprint != data.get("fingerprint"):
@@ -149,14 +151,14 @@ class Manifest:
 
     @classmethod
     def from_json(cls, content: str | bytes, where: str) -> Manifest:
-        """The manifest that `to_json` gave."""
+        """Read a manifest that `to_json` wrote."""
         return cls.from_dict(strict.json_value(content, where), where)
 
     def require(self, plan: Plan, where: str) -> None:
-        """`InvalidInput` unless the reports are of `plan`."""
-        asked = Manifest.of(plan, "", self.rows, self.parts)
+        """Raise `InvalidInput` unless the reports are of `plan`."""
+        expected = Manifest.of(plan, "", self.rows, self.parts)
         names = ("survey", "round", "plan", "questions")
-        if all(getattr(self, name) == getattr(asked, name) for name in names):
+        if all(getattr(self, name) == getattr(expected, name) for name in names):
             return
         if (self.survey, self.round) == (plan.name, plan.round):
             got = "those of another plan"
@@ -166,18 +168,18 @@ class Manifest:
 
 
 def sidecar(path: Path) -> Path:
-    """The path of the manifest of a CSV file."""
+    """Return the path of the manifest of a CSV file."""
     return path.with_name(path.name + SIDECAR)
 
 
 def in_table(schema: Any, where: str) -> Manifest | None:
-    """The manifest in the metadata of a pyarrow schema, or None if there is none."""
-    said = (schema.metadata or {}).get(FORMAT.encode())
-    return None if said is None else Manifest.from_json(said, where)
+    """Read the manifest in the metadata of a pyarrow schema; None if there is none."""
+    content = (schema.metadata or {}).get(FORMAT.encode())
+    return None if content is None else Manifest.from_json(content, where)
 
 
 def with_manifest(table: Any, manifest: Manifest) -> Any:
-    """The pyarrow table with the manifest in its schema, and no other metadata."""
+    """Return the pyarrow table with the manifest in its schema, and no other metadata."""
     return table.replace_schema_metadata({FORMAT: manifest.to_json()})
 
 
@@ -193,21 +195,27 @@ def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
     if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
         raise invalid("manifest", "an object with files", Phrase("another"), str(path))
     files = data.pop("files")
-    whole = Manifest.from_dict(data, str(path))
-    manifests = {name: Manifest.from_dict(said, str(path)) for name, said in files.items()}
+    folder_total = Manifest.from_dict(data, str(path))
+    manifests = {name: Manifest.from_dict(entry, str(path)) for name, entry in files.items()}
     if (
-        sum(own.rows for own in manifests.values()) != whole.rows
-        or total(part for own in manifests.values() for part in own.parts) != whole.fingerprint
-        or any((own.plan, own.simulation) != (whole.plan, whole.simulation) for own in manifests.values())
-        or not all(own.sha256 for own in manifests.values())
+        sum(manifest.rows for manifest in manifests.values()) != folder_total.rows
+        or add_fingerprints(part for manifest in manifests.values() for part in manifest.parts)
+        != folder_total.fingerprint
+        or any(
+            (manifest.plan, manifest.simulation) != (folder_total.plan, folder_total.simulation)
+            for manifest in manifests.values()
+        )
+        or not all(manifest.sha256 for manifest in manifests.values())
     ):
         raise invalid("manifest", "files that add up to the whole", Phrase("others"), str(path))
-    return {**manifests, FOLDER: whole}
+    return {**manifests, FOLDER: folder_total}
 
 
-def folder_content(whole: Manifest, files: Mapping[str, Manifest]) -> str:
-    """The text of a folder's list of files."""
-    return strict.json_text({**whole.to_dict(), "files": {name: own.to_dict() for name, own in files.items()}})
+def folder_content(folder_total: Manifest, files: Mapping[str, Manifest]) -> str:
+    """Return the text of a folder's list of files."""
+    return strict.json_text(
+        {**folder_total.to_dict(), "files": {name: manifest.to_dict() for name, manifest in files.items()}}
+    )
 
 
 BY_HAND = "reports written by hand are counted with --unlabelled (unlabelled=True)"
@@ -230,7 +238,7 @@ class Delivery:
     rounds: tuple[int, ...] = ()
 
     def require_rows(self, parts: Iterable[Partition]) -> None:
-        """`InvalidInput` unless every file has as many rows as its manifest says."""
+        """Raise `InvalidInput` unless every file has as many rows as its manifest states."""
         counted = dict.fromkeys(self.rows, 0)
         for part in parts:
             for piece in part.pieces:
@@ -246,36 +254,37 @@ def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bo
 
     unlabelled : whether files without a manifest are accepted, too.
     """
-    given = [Path(reports)] if isinstance(reports, (str, Path)) else [Path(path) for path in reports]
-    if not given:
+    paths = [Path(reports)] if isinstance(reports, (str, Path)) else [Path(path) for path in reports]
+    if not paths:
         raise invalid("reports", "at least one file", Phrase("none"))
-    files = [file for path in given for file in input_files(path)]
-    refuse_the_same("reports", files)
-    folders = [path.resolve() for path in given if path.is_dir()]
+    files = [file for path in paths for file in input_files(path)]
+    refuse_same_files("reports", files)
+    folders = [path.resolve() for path in paths if path.is_dir()]
     listed = {folder: folder_manifest(folder) for folder in dict.fromkeys([*folders, *(path.parent for path in files)])}
     for folder in folders:
         _require_complete(folder, listed[folder])
-    said = {path: _manifest_of(path, (listed[path.parent] or {}).get(path.name)) for path in files}
-    for path, manifest in said.items():
+    manifests = {path: _manifest_of(path, (listed[path.parent] or {}).get(path.name)) for path in files}
+    for path, manifest in manifests.items():
         if manifest is None:
-            _by_hand(plan, path, unlabelled)
+            _refuse_unlabelled(plan, path, unlabelled)
         else:
             manifest.require(plan, str(path))
             _require_bytes(manifest, path)
-    by_hand = {path: digest(path)[:32] for path, manifest in said.items() if manifest is None}
-    _require_distinct(said, by_hand)
-    labelled = {path: manifest for path, manifest in said.items() if manifest is not None}
+    by_hand = {path: digest(path)[:32] for path, manifest in manifests.items() if manifest is None}
+    _require_distinct(manifests, by_hand)
+    labelled = {path: manifest for path, manifest in manifests.items() if manifest is not None}
     if len(kinds := {manifest.simulation for manifest in labelled.values()}) > 1:
         raise invalid("reports", "all of them simulated, or none", Phrase("some of each"))
-    alone = [manifest for path, manifest in said.items() if path.parent.resolve() not in folders]
+    separate_manifests = [manifest for path, manifest in manifests.items() if path.parent.resolve() not in folders]
     return Delivery(
         tuple(files),
         {str(path): manifest.rows for path, manifest in labelled.items()},
         True in kinds,
-        len(labelled) < len(said),
+        len(labelled) < len(manifests),
         frozenset(part for manifest in labelled.values() for part in manifest.parts) | frozenset(by_hand.values()),
         added_rounds(
-            entry.rounds if entry else () for entry in [*alone, *((listed[of] or {}).get(FOLDER) for of in folders)]
+            entry.rounds if entry else ()
+            for entry in [*separate_manifests, *((listed[folder_path] or {}).get(FOLDER) for folder_path in folders)]
         ),
     )
 
@@ -286,8 +295,8 @@ def added_rounds(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     >>> added_rounds([(5, 2), (3,)]), added_rounds([(5, 2), ()])
     ((8, 2), ())
     """
-    every = list(counts)
-    return tuple(map(sum, zip_longest(*every, fillvalue=0))) if all(every) else ()
+    all_counts = list(counts)
+    return tuple(map(sum, zip_longest(*all_counts, fillvalue=0))) if all(all_counts) else ()
 
 
 def manifest_beside(path: Path) -> Manifest | None:
@@ -297,14 +306,19 @@ def manifest_beside(path: Path) -> Manifest | None:
     return Manifest.from_json(sidecar(path).read_bytes(), str(sidecar(path))) if sidecar(path).is_file() else None
 
 
-def _manifest_of(path: Path, listed: Manifest | None) -> Manifest | None:
+def _manifest_of(path: Path, folder_entry: Manifest | None) -> Manifest | None:
     """The manifest of a file: from its Parquet schema, from the file beside it, or from the list of its folder."""
-    own = manifest_beside(path)
-    if listed is None or own is None:
-        return own if listed is None else listed
-    if (listed.plan, listed.simulation, listed.rows, listed.parts) != (own.plan, own.simulation, own.rows, own.parts):
+    file_manifest = manifest_beside(path)
+    if folder_entry is None or file_manifest is None:
+        return file_manifest if folder_entry is None else folder_entry
+    if (folder_entry.plan, folder_entry.simulation, folder_entry.rows, folder_entry.parts) != (
+        file_manifest.plan,
+        file_manifest.simulation,
+        file_manifest.rows,
+        file_manifest.parts,
+    ):
         raise invalid("reports", "what the manifest of their folder says", Phrase("another file"), str(path))
-    return listed
+    return folder_entry
 
 
 def _require_bytes(manifest: Manifest, path: Path) -> None:
@@ -315,9 +329,9 @@ def _require_bytes(manifest: Manifest, path: Path) -> None:
         raise invalid("reports", "the bytes that their manifest is about", Phrase("others"), str(path))
 
 
-def refuse_twice(first: frozenset[str], second: frozenset[str]) -> None:
-    """`InvalidInput` if two sets of partitions have one in common, or hold the same rows."""
-    if first & second or (first and second and total(first) == total(second)):
+def refuse_repeated_reports(first: frozenset[str], second: frozenset[str]) -> None:
+    """Raise `InvalidInput` if two sets of partitions overlap or hold the same rows."""
+    if first & second or (first and second and add_fingerprints(first) == add_fingerprints(second)):
         raise invalid("reports", "every respondent's report once", Phrase("the same reports twice"))
 
 
@@ -326,25 +340,27 @@ def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> No
     if listed is None:
         return
     names = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet") and path.name[0] not in "._"}
-    if odds := sorted(names ^ (set(listed) - {FOLDER})):
-        odd = odds[0]
-        what = "missing" if odd in listed else "added"
-        raise invalid("reports", f"the files of their {FOLDER}, all of them", Phrase(f"{odd} {what}"), str(folder))
+    if differences := sorted(names ^ (set(listed) - {FOLDER})):
+        file_name = differences[0]
+        state = "missing" if file_name in listed else "added"
+        raise invalid(
+            "reports", f"the files of their {FOLDER}, all of them", Phrase(f"{file_name} {state}"), str(folder)
+        )
 
 
-def _by_hand(plan: Plan, path: Path, unlabelled: bool) -> None:
+def _refuse_unlabelled(plan: Plan, path: Path, unlabelled: bool) -> None:
     """`InvalidInput` for a file without a manifest, unless it is allowed and does not look like raw answers."""
     if not unlabelled:
-        what = f"{sidecar(path).name} beside it" if path.suffix == ".csv" else "one in its schema"
-        raise InvalidInput(f"reports: expected a manifest, {what}, got none at {path}; {BY_HAND}")
+        location = f"{sidecar(path).name} beside it" if path.suffix == ".csv" else "one in its schema"
+        raise InvalidInput(f"reports: expected a manifest, {location}, got none at {path}; {BY_HAND}")
     if plan.respondent is not None and plan.respondent in names_of(path):
         raise invalid("reports", f"no column {plan.respondent!r} of respondents", Phrase("raw answers"), str(path))
 
 
-def _require_distinct(said: dict[Path, Manifest | None], by_hand: dict[Path, str]) -> None:
+def _require_distinct(manifests: dict[Path, Manifest | None], by_hand: dict[Path, str]) -> None:
     """`InvalidInput` if a partition is there twice, under whatever name, or two files hold the same rows."""
-    seen: dict[str, Path] = {}
-    for path, manifest in said.items():
+    first_paths: dict[str, Path] = {}
+    for path, manifest in manifests.items():
         if manifest is None:
             marks = {by_hand[path]}
         elif manifest.rows == 0:
@@ -354,15 +370,17 @@ def _require_distinct(said: dict[Path, Manifest | None], by_hand: dict[Path, str
             if len(set(manifest.parts)) != len(manifest.parts):
                 raise invalid("reports", "every respondent's report once", Phrase("a partition twice"), str(path))
         for mark in marks:
-            if mark in seen:
-                raise invalid("reports", "every report once", Phrase(f"those of {seen[mark].name} again"), str(path))
-            seen[mark] = path
+            if mark in first_paths:
+                raise invalid(
+                    "reports", "every report once", Phrase(f"those of {first_paths[mark].name} again"), str(path)
+                )
+            first_paths[mark] = path
     # The same rows may be cut differently: then the fingerprints of a folder add up to those of another folder or file.
     folders: dict[Path, list[str]] = {}
-    for path, manifest in said.items():
+    for path, manifest in manifests.items():
         if manifest is not None and manifest.rows:
             folders.setdefault(path.parent, []).extend(manifest.parts)
     for folder, parts in folders.items():
-        again = seen.setdefault(total(parts), folder)
-        if folder not in (again, again.parent):
-            raise invalid("reports", "every report once", Phrase(f"those of {folder.name} again"), str(again))
+        first_path = first_paths.setdefault(add_fingerprints(parts), folder)
+        if folder not in (first_path, first_path.parent):
+            raise invalid("reports", "every report once", Phrase(f"those of {folder.name} again"), str(first_path))

@@ -21,7 +21,7 @@ from ldpopt_survey.plan.plan import Plan, compose_claims, over_rounds
 
 Numbers = npt.NDArray[np.uint64]
 
-AGAIN, BEYOND = 1, 2
+ALREADY_REPORTED, BEYOND_PROMISE = 1, 2
 """Why a run may not report somebody: their report of this round is there, or it would exceed what they were told."""
 
 
@@ -57,7 +57,7 @@ def distinct(marks: Numbers) -> Numbers:
 class Standing:
     """Whom of its respondents a run may report.
 
-    why : for each of them 0, or why not, `AGAIN` or `BEYOND`.
+    why : for each of them 0, or why not, `ALREADY_REPORTED` or `BEYOND_PROMISE`.
     rounds : of those whom it may report, how many have then answered one round, two, ... of the survey.
     gone : how many of the survey's last round before are not in this one.
     """
@@ -68,52 +68,55 @@ class Standing:
 
     def refuse(self, plan: Plan, where: object) -> None:
         """`InvalidInput`, with counts and no ids, if there is anybody whom the run may not report."""
-        again, beyond = (int((self.why == kind).sum()) for kind in (AGAIN, BEYOND))
-        if again or beyond:
+        already_reported, beyond_promise = (
+            int((self.why == reason).sum()) for reason in (ALREADY_REPORTED, BEYOND_PROMISE)
+        )
+        if already_reported or beyond_promise:
             raise InvalidInput(
-                f"respondent column {plan.respondent!r}: expected people within what they were told, got {again:,} "
-                f"with other reports of round {plan.round}, which would spend their epsilon twice, and {beyond:,} "
-                "whose reports of all rounds would exceed what they were told. Nothing was reported of anybody; "
-                f"--leave-out (leave_out=True) leaves them out, at {where}"
+                f"respondent column {plan.respondent!r}: expected people within what they were told, got "
+                f"{already_reported:,} with other reports of round {plan.round}, which would spend their epsilon "
+                f"twice, and {beyond_promise:,} whose reports of all rounds would exceed what they were "
+                f"told. Nothing was reported of anybody; --leave-out (leave_out=True) leaves them out, at {where}"
             )
 
 
-def standing(run: Run, before: Sequence[Run]) -> Standing:
-    """Whom of its respondents `run` may report, after the runs `before` of the same survey, in their order."""
+def assess_standing(run: Run, earlier_runs: Sequence[Run]) -> Standing:
+    """Whom of its respondents `run` may report, after the runs `earlier_runs` of the same survey, in their order."""
     codes, histories = np.zeros(len(run.people), np.intp), [tuple[Run, ...]()]
-    for past in before:
-        there = np.isin(run.people, past.people, assume_unique=True)
-        kinds, codes = np.unique(2 * codes + there, return_inverse=True)
+    for past in earlier_runs:
+        is_present = np.isin(run.people, past.people, assume_unique=True)
+        kinds, codes = np.unique(2 * codes + is_present, return_inverse=True)
         histories = [histories[kind // 2] + (past,) * int(kind % 2) for kind in kinds]
-    why = np.array([why_not(run, history) for history in histories], np.int8)[codes]
+    reasons = np.array([refusal_reason(run, history) for history in histories], np.int8)[codes]
     # What a repeated run counts does not depend on the runs since it was first entered.
-    earlier = {past.words for past in takewhile(lambda past: past.words != run.words, before)}
-    answered = np.array([1 + len({each.words for each in history} & earlier) for history in histories])[codes]
-    rounds = np.bincount(answered[why == 0], minlength=1)[1:]
-    last = max((past.round for past in before if past.round < run.round), default=0)
-    of_last = [past.people for past in before if past.round == last]
-    gone = 0
+    earlier = {past.words for past in takewhile(lambda past: past.words != run.words, earlier_runs)}
+    answered = np.array([1 + len({past_run.words for past_run in history} & earlier) for history in histories])[codes]
+    rounds = np.bincount(answered[reasons == 0], minlength=1)[1:]
+    last = max((past.round for past in earlier_runs if past.round < run.round), default=0)
+    of_last = [past.people for past in earlier_runs if past.round == last]
+    absent_count = 0
     if of_last:
-        gone = int((~np.isin(distinct(np.concatenate(of_last)), run.people, assume_unique=True)).sum())
-    return Standing(why, tuple(map(int, rounds)), gone)
+        absent_count = int((~np.isin(distinct(np.concatenate(of_last)), run.people, assume_unique=True)).sum())
+    return Standing(reasons, tuple(map(int, rounds)), absent_count)
 
 
-def why_not(run: Run, before: Sequence[Run]) -> int:
-    """Return why a person who was in the runs `before` may not be in `run`, or 0."""
-    runs = list({taken.words: taken for taken in (*before, run)}.values())
-    if any(taken.words == run.words for taken in before):
+def refusal_reason(run: Run, earlier_runs: Sequence[Run]) -> int:
+    """Return why a person who was in the runs `earlier_runs` may not be in `run`, or 0."""
+    runs = list({entry.words: entry for entry in (*earlier_runs, run)}.values())
+    if any(entry.words == run.words for entry in earlier_runs):
         return 0
-    if any(taken.round == run.round for taken in before):
-        return AGAIN
-    spent = [taken.claims for taken in runs]
-    for taken in runs:
-        if taken.rounds and (len(runs) > taken.rounds or exceeds(spent, over_rounds(*taken.claims, taken.rounds))):
-            return BEYOND
+    if any(entry.round == run.round for entry in earlier_runs):
+        return ALREADY_REPORTED
+    claims = [entry.claims for entry in runs]
+    for entry in runs:
+        if entry.rounds and (len(runs) > entry.rounds or exceeds(claims, over_rounds(*entry.claims, entry.rounds))):
+            return BEYOND_PROMISE
     return 0
 
 
-def exceeds(spent: Sequence[tuple[float, float]], told: tuple[float, float]) -> bool:
+def exceeds(claims: Sequence[tuple[float, float]], promised: tuple[float, float]) -> bool:
     """Return whether reports within these (epsilon, eta) together exceed what a form says, rounded up."""
-    return len(set(spent)) > 1 and any(
-        reached > float(ceil_digits(said, 4)) for reached, said in zip(compose_claims(spent), told, strict=True)
+    return len(set(claims)) > 1 and any(
+        composed_value > float(ceil_digits(promised_value, 4))
+        for composed_value, promised_value in zip(compose_claims(claims), promised, strict=True)
     )

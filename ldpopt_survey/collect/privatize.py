@@ -18,33 +18,33 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import strict
 from ldpopt.files.atomic import hold_lock
-from ldpopt_survey.collect.answers import ANSWERS, batches, input_files, refuse_nested
+from ldpopt_survey.collect.answers import ANSWER_SUFFIXES, batches, input_files, refuse_nested
 from ldpopt_survey.collect.batch import (
     Privatizer,
     Rows,
     bucket_count,
     columns_of,
     duplicates_in_bucket,
+    pack_identities,
     refuse_duplicates,
     require_columns,
-    spilled,
 )
 from ldpopt_survey.collect.coding import Tally
 from ldpopt_survey.collect.commit import (
     forget_note,
     publish,
-    published,
+    read_published_tally,
+    refuse_existing,
     refuse_other_files,
-    refuse_taken,
     remove_replaced,
     write_reports,
 )
 from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, sampled_rows
-from ldpopt_survey.collect.ledger import NO_ROWS, Ledger, Marking, Marks
+from ldpopt_survey.collect.ledger import NO_ROWS, Ledger, Marks, RowMarker
 from ldpopt_survey.collect.manifest import SIMULATED
 from ldpopt_survey.collect.people import Numbers, distinct, marks_of
 from ldpopt_survey.collect.randomness import Memoised, Randomness, default_randomness
-from ldpopt_survey.collect.runner import LostWork, Runner, Threads, every
+from ldpopt_survey.collect.runner import LostWork, Runner, Threads, yield_all
 from ldpopt_survey.collect.words import read_key
 from ldpopt_survey.collect.workfolder import (
     BEYOND,
@@ -85,7 +85,7 @@ class Job:
 
 
 @lru_cache(maxsize=2)
-def _ready(job: Job, _: str) -> tuple[WorkFolder, Privatizer]:
+def _open_job(job: Job, _: str) -> tuple[WorkFolder, Privatizer]:
     """The work folder and the privatizer, which all tasks of one stage in a process share."""
     folder = job.folder
     plan = Plan.from_json((folder.path / PLAN).read_bytes())
@@ -105,19 +105,19 @@ def _secret(job: Job, _: str) -> bytes:
     return read_key(job.key_file or job.folder.path / KEY).derive(b"ldpopt marks")
 
 
-def forget() -> None:
-    """Forget the keys of earlier tasks in this process."""
-    _ready.cache_clear()
+def forget_keys() -> None:
+    """Erase the cached keys of earlier tasks in this process."""
+    _open_job.cache_clear()
     _secret.cache_clear()
 
 
 def spill_partition(job: Job, buckets: int, index: int) -> None:
-    """The task that writes the pseudonyms of one partition's respondents."""
-    folder, privatizer = _ready(job, "spill")
+    """Write the pseudonyms of one partition's respondents, as a task of a run."""
+    folder, privatizer = _open_job(job, "spill")
     if folder.sealed(folder.spill(index)) is not None and folder.sealed(folder.people(index)) is not None:
         return
     part, pseudonyms, marks = folder.partitions[index], [], []
-    _require(privatizer, folder, index)
+    _require_columns(privatizer, folder, index)
     row = part.first_row
     for batch in batches(part, [str(privatizer.plan.respondent)]):
         ids = privatizer.ids(batch, row)
@@ -125,20 +125,20 @@ def spill_partition(job: Job, buckets: int, index: int) -> None:
         marks.append(marks_of(ids, _secret(job, ""), privatizer.plan.name))
         row += batch.num_rows
     identities = np.concatenate([np.empty((0, 2), np.uint64), *pseudonyms])
-    folder.write_sealed(folder.spill(index), spilled(identities, part.first_row, buckets))
+    folder.write_sealed(folder.spill(index), pack_identities(identities, part.first_row, buckets))
     folder.write_sealed(folder.people(index), np.concatenate([np.empty(0, "<u8"), *marks]).astype("<u8").tobytes())
 
 
 def search_bucket(job: Job, buckets: int, bucket: int) -> Rows:
-    """The task that finds the duplicate rows of one bucket."""
+    """Find the duplicate rows of one bucket, as a task of a run."""
     folder = job.folder
     paths = [folder.spill(index) for index in range(len(folder.partitions))]
     return duplicates_in_bucket(paths, bucket, buckets)
 
 
 def privatize_partition(job: Job, index: int) -> int:
-    """The task that writes the reports of one partition, and then the record that they are there."""
-    folder, privatizer = _ready(job, "privatize")
+    """Write the reports of one partition, and then the record that they are complete."""
+    folder, privatizer = _open_job(job, "privatize")
     dropped = NO_ROWS
     if privatizer.plan.respondent is not None:
         doubles, beyond = folder.rows(DROPPED), folder.rows(BEYOND)
@@ -146,9 +146,9 @@ def privatize_partition(job: Job, index: int) -> int:
             raise invalid("privatize", "the rows to leave out", Phrase("none"), str(folder.path / DROPPED))
         dropped = np.union1d(doubles, beyond)
     part = folder.partitions[index]
-    _require(privatizer, folder, index)
-    columns = [asked.column for question in privatizer.plan.questions for asked in question.answers]
-    marking = Marking(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
+    _require_columns(privatizer, folder, index)
+    columns = [part_answer.column for question in privatizer.plan.questions for part_answer in question.answers]
+    marking = RowMarker(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
     marked = marking.passing(batches(part, privatizer.columns, columns), part.first_row, dropped)
     table, tally = privatizer.partition(marked, index, part.first_row, dropped)
     folder.write_sealed(folder.marks(index), strict.json_text(dump(marking.marks)).encode())
@@ -162,9 +162,11 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
     rows, parts = folder.rows(DROPPED), folder.partitions
     if rows is None or any(folder.sealed(folder.people(index)) is None for index in range(len(parts))):
         buckets = bucket_count(sum(part.rows for part in parts))
-        for _ in every(runner.map(partial(spill_partition, job, buckets), range(len(parts))), len(parts)):
+        for _ in yield_all(runner.map(partial(spill_partition, job, buckets), range(len(parts))), len(parts)):
             pass
-        duplicates: list[Any] = list(every(runner.map(partial(search_bucket, job, buckets), range(buckets)), buckets))
+        duplicates: list[Any] = list(
+            yield_all(runner.map(partial(search_bucket, job, buckets), range(buckets)), buckets)
+        )
         rows = np.sort(np.concatenate([np.empty(0, np.int64), *duplicates]))
         folder.write_sealed(folder.path / DROPPED, rows.astype("<i8").tobytes())
     for index in range(len(folder.partitions)):
@@ -174,11 +176,11 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
 
 def listed_columns(plan: Plan) -> list[str]:
     """The columns in whose cells a plan reads lists of entries, and that are not published as they are."""
-    asked = {part.column for question in plan.questions for part in question.answers if part.reading.separator}
-    return sorted(asked - set(plan.carry))
+    columns = {part.column for question in plan.questions for part in question.answers if part.reading.separator}
+    return sorted(columns - set(plan.carry))
 
 
-def _require(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
+def _require_columns(privatizer: Privatizer, folder: WorkFolder, index: int) -> None:
     """`InvalidInput` unless every file of a partition has the needed columns, with plain values."""
     for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
         require_columns(privatizer.columns, names_of(Path(path), privatizer.plan.file), path)
@@ -247,7 +249,7 @@ def privatize(
     output = Path(reports)
     output = output.parent.resolve() / output.name
     randomness = default_randomness(plan, randomness)
-    files = input_files(answers, ANSWERS)
+    files = input_files(answers, ANSWER_SUFFIXES)
     single = output.suffix in (".csv", ".parquet")
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
@@ -259,28 +261,28 @@ def privatize(
     lock = output.with_name(f".{output.name}.lock")
     with hold_lock(lock, "reports", "no other run that writes them"):
         remove_left_aside(work)
-        asked = description(plan, files, randomness.mode, kind) | {"leave_out": leave_out}
-        tally = published(output, asked)
+        run_description = description(plan, files, randomness.mode, kind) | {"leave_out": leave_out}
+        tally = read_published_tally(output, run_description)
         if tally is None:
             if force:
                 refuse_other_files(output, single, randomness.mode)
             else:
-                refuse_taken(output)
-            unfinished = os.path.lexists(work)
-            if not unfinished:
+                refuse_existing(output)
+            is_unfinished = os.path.lexists(work)
+            if not is_unfinished:
                 forget_note(output)  # about reports that are no longer there
-            begin = WorkFolder.resume if unfinished else WorkFolder.create
-            folder = begin(work, plan, files, randomness, asked)
+            open_folder = WorkFolder.resume if is_unfinished else WorkFolder.create
+            folder = open_folder(work, plan, files, randomness, run_description)
             if plan.respondent is None and not alike:
                 refuse_copies(folder)
             if randomness.mode != SIMULATED:
                 _refuse_leaks(plan, folder)
             path = None if ledger is None or randomness.mode == SIMULATED else Path(ledger).resolve()
-            before = partial(find_beyond, folder, plan, path, alike, leave_out)
-            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path, before)
+            exclude_people = partial(find_excluded_rows, folder, plan, path, alike, leave_out)
+            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path, exclude_people)
             if randomness.mode != SIMULATED:
-                tally = _entered(folder, plan, tally, path, alike)
-            publish(folder, plan, output, single, tally, asked, force)
+                tally = _enter_in_ledger(folder, plan, tally, path, alike)
+            publish(folder, plan, output, single, tally, run_description, force)
         remove_replaced(output)
         remove(work)
     forget_note(output)
@@ -300,7 +302,7 @@ def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
         raise
 
 
-def find_beyond(folder: WorkFolder, plan: Plan, ledger: Path | None, alike: bool, leave_out: bool) -> None:
+def find_excluded_rows(folder: WorkFolder, plan: Plan, ledger: Path | None, alike: bool, leave_out: bool) -> None:
     """Settle, once and before anything is drawn, which rows are left out since their people may not be reported.
 
     `InvalidInput` if there are any and they are not to be left out, or nobody else is left.
@@ -332,7 +334,7 @@ def _words(folder: WorkFolder, plan: Plan) -> str:
     return f"{folder.state['key']} {plan.checksum if memoised else folder.state['run']}"
 
 
-def _entered(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, alike: bool) -> Tally:
+def _enter_in_ledger(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, alike: bool) -> Tally:
     """The tally with what the ledger knows of the rounds of answers and people, after they were entered into it.
 
     `InvalidInput`, and no folder, for answers that come twice, or that were reported before in this round.
@@ -342,17 +344,17 @@ def _entered(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, 
         content = folder.sealed(folder.marks(index))
         if content is None:
             raise LostWork(f"part {index + 1} is not as it was written; the same call does it again")
-        own = load(Marks, strict.json_value(content, "marks"), "marks")
-        marks = marks + own if marks.rows else own
+        part_marks = load(Marks, strict.json_value(content, "marks"), "marks")
+        marks = marks + part_marks if marks.rows else part_marks
     doubles, beyond = (folder.rows(name) for name in (DROPPED, BEYOND))
     people = None
     if doubles is not None and beyond is not None:
         left_out = len(np.setdiff1d(beyond, doubles))
         tally = replace(tally, left_out=left_out, duplicates=tally.duplicates - left_out)
-        every = _people(folder)
-        people = distinct(every)
+        all_people = _people(folder)
+        people = distinct(all_people)
         if len(beyond):
-            people = people[~np.isin(people, every[beyond - folder.partitions[0].first_row])]
+            people = people[~np.isin(people, all_people[beyond - folder.partitions[0].first_row])]
     try:
         if marks.repeats and not alike and folder.state["mode"] != Memoised.mode:
             expected = "every person's answers once (or alike=True, --alike, if they are other people's)"
@@ -375,9 +377,11 @@ def _run(
     runner: Runner,
     progress: Callable[[int, int], None] | None,
     ledger: Path | None,
-    before: Callable[[], None],
+    exclude_people: Callable[[], None],
 ) -> Tally:
-    """Do the work that is left and return the tally of all of it. `before` : what must be settled before a draw.
+    """Run the pending partitions and return the tally of all partitions.
+
+    exclude_people : called before anything is drawn, to find the rows to leave out.
 
     The work folder is removed if an answer or a person is refused.
     """
@@ -385,23 +389,25 @@ def _run(
     if ledger is not None:
         Ledger(ledger).secret()  # made before workers read it
     job = Job(str(folder.path), folder.seal, plan.checksum, key_file, None if ledger is None else str(ledger))
-    total = len(folder.partitions)
+    part_count = len(folder.partitions)
     try:
         if plan.respondent is not None:
             refuse_duplicates(plan, find_duplicates(folder, job, runner))
-            before()
-        todo = folder.todo()
-        done = total - len(todo)
-        for _ in every(runner.map(partial(privatize_partition, job), todo), len(todo)):
-            done += 1
+            exclude_people()
+        pending_parts = folder.todo()
+        parts_done = part_count - len(pending_parts)
+        for _ in yield_all(runner.map(partial(privatize_partition, job), pending_parts), len(pending_parts)):
+            parts_done += 1
             if progress is not None:
-                progress(done, total)
+                progress(parts_done, part_count)
         refuse_others(description(plan, files, randomness.mode, folder.state["kind"]), folder.state, folder.path)
     except InvalidInput:
         remove(folder.path)
         raise
     finally:
-        forget()
+        forget_keys()
     if damaged := folder.todo():
-        raise LostWork(f"{len(damaged)} of {total} parts are not as they were written; the same call does them again")
+        raise LostWork(
+            f"{len(damaged)} of {part_count} parts are not as they were written; the same call does them again"
+        )
     return Tally.total(folder.tallies(), plan)

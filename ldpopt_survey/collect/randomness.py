@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ldpopt.errors import invalid
 from ldpopt.values.distribution import Rng, generator
 from ldpopt.values.labels import as_text
-from ldpopt_survey.collect.manifest import SIMULATED, of_numbers
-from ldpopt_survey.collect.words import CHUNK, Keystream, Respondents, SecretKey, Words, read_key, tag
+from ldpopt_survey.collect.manifest import SIMULATED, fingerprint_rows
+from ldpopt_survey.collect.words import CHUNK_WORDS, Keystream, Respondents, SecretKey, Words, read_key, tag
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -36,7 +36,7 @@ class Fresh:
     mode = "fresh"
 
     def key(self) -> SecretKey:
-        """A new key."""
+        """Generate a new key."""
         return SecretKey.fresh()
 
 
@@ -57,7 +57,7 @@ class Memoised:
     mode = "memoised"
 
     def key(self) -> SecretKey:
-        """The survey key."""
+        """Read the survey key."""
         return read_key(self.key_file)
 
 
@@ -78,18 +78,21 @@ class Simulated:
         object.__setattr__(self, "rng", generator(rng))
 
     def key(self) -> SecretKey:
-        """A key drawn from the generator."""
+        """Draw a key from the generator."""
         return SecretKey(self.rng.bytes(32))
 
 
 Randomness = Fresh | Memoised | Simulated
 
 
-def default_randomness(plan: Plan, given: Randomness | None) -> Randomness:
-    """`given`, or `Fresh()` if None. A plan with a respondent column has no default: None is then `InvalidInput`."""
-    if given is None and plan.respondent is not None:
+def default_randomness(plan: Plan, randomness: Randomness | None) -> Randomness:
+    """Return `randomness`, or `Fresh()` if it is None.
+
+    Raises `InvalidInput` for None and a plan with a respondent column, which has no default.
+    """
+    if randomness is None and plan.respondent is not None:
         raise invalid("randomness", "Memoised(key_file), since the plan names a respondent column", None)
-    chosen = Fresh() if given is None else given
+    chosen = Fresh() if randomness is None else randomness
     if not isinstance(chosen, (Fresh, Memoised, Simulated)):
         raise invalid("randomness", "Fresh(), Memoised(key_file) or Simulated(rng)", type(chosen).__name__)
     if isinstance(chosen, Memoised) and plan.respondent is None:
@@ -112,7 +115,7 @@ class WordSource:
         self._row = tag("row", plan.checksum)
 
     def respondents(self, ids: Any) -> Respondents:
-        """The states of a pyarrow string array of ids."""
+        """Return the states of a pyarrow string array of ids."""
         return Respondents(self._key, ids)
 
     def identities(self, ids: Any) -> Any:
@@ -122,7 +125,7 @@ class WordSource:
     def row_set(self, respondents: Respondents | None, partition: int) -> str:
         """The fingerprint of a set of rows: of `respondents`, or of all rows of a partition."""
         if respondents is not None:
-            return of_numbers(respondents.macs(self._row))
+            return fingerprint_rows(respondents.macs(self._row))
         content = self._row + partition.to_bytes(8, "little")
         return hashlib.blake2b(content, key=self._key.derive(b"ldpopt rows"), digest_size=16).hexdigest()
 
@@ -135,8 +138,8 @@ class WordSource:
         """(rows,) the booklet of each respondent, as a position among the plan's booklets."""
         words = np.empty(rows, np.uint64)
         if streams is not None:
-            for start in range(0, rows, CHUNK):
-                streams[-1].fill(words[start : start + CHUNK])
+            for start in range(0, rows, CHUNK_WORDS):
+                streams[-1].fill(words[start : start + CHUNK_WORDS])
         elif respondents is not None:
             words = respondents.macs(self._booklet)[:, 0]
         return np.searchsorted(self._booklets, words, side="right")
@@ -159,12 +162,12 @@ def booklet_steps(plan: Plan) -> npt.NDArray[np.uint64]:
 
 
 def booklet_tag(plan: Plan) -> bytes:
-    """The tag of the memoised words that draw booklets."""
-    drawn = [f"{question.name} {question.probability}" for question in plan.booklets]
-    return tag("booklet", plan.name, str(plan.round), *drawn)
+    """Return the tag of the memoised words that draw booklets."""
+    booklet_texts = [f"{question.name} {question.probability}" for question in plan.booklets]
+    return tag("booklet", plan.name, str(plan.round), *booklet_texts)
 
 
 def word_tags(plan: Plan, question: PlannedQuestion) -> list[bytes]:
-    """The tags of the answers of a question."""
+    """Return the tags of the answers of a question."""
     parts = (plan.name, str(plan.round), question.name, question.channel.to_json())
     return [tag("word of answer", *parts, as_text(category)) for category in question.categories]

@@ -14,14 +14,14 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.results import Result
 from ldpopt_survey.collect.ledger import Ledger
-from ldpopt_survey.collect.people import Run, distinct, exceeds, why_not
+from ldpopt_survey.collect.people import Run, distinct, exceeds, refusal_reason
 from ldpopt_survey.plan.plan import Plan, over_rounds
 from ldpopt_survey.plan.spec import SurveySpec
 
-LEAST_EPSILON = 0.01
+MIN_REMAINING_EPSILON = 0.01
 """The smallest epsilon that counts as left. A smaller one would need millions of respondents."""
 
-LEAST_ETA = 0.01
+MIN_REMAINING_ETA_FRACTION = 0.01
 """The smallest eta that counts as left, as a fraction of the largest eta at its epsilon."""
 
 NEXT_ROUND_WORDS = "next round"
@@ -60,7 +60,7 @@ class RemainingBudget(Result):
         limit = math.tanh(epsilon / 2) if cap is None else min(cap, math.tanh(epsilon / 2))
         if self.allows(epsilon, limit):
             return cap
-        low, high = LEAST_ETA * limit, limit
+        low, high = MIN_REMAINING_ETA_FRACTION * limit, limit
         if not self.allows(epsilon, low):
             self._refuse(f"eta {ceil_digits(low)}")
         while high - low > 1e-4 * high:
@@ -71,7 +71,7 @@ class RemainingBudget(Result):
     def require(self, plan: Plan) -> None:
         """Raise `InvalidInput` unless a run of this plan may include everybody who has a round left."""
         run = Run(NEXT_ROUND_WORDS, plan.round, plan.rounds, plan.promised(), np.empty(0, np.uint64))
-        beyond = [history for history in self.histories if why_not(run, history)]
+        beyond = [history for history in self.histories if refusal_reason(run, history)]
         if not beyond:
             return
         spent = max(math.fsum(past.claims[0] for past in history) for history in beyond)
@@ -98,19 +98,19 @@ class RemainingBudget(Result):
         return message + (f"; {self.exhausted:,} have nothing left (--leave-out)" if self.exhausted else "")
 
 
-def remaining_budget(before: Sequence[Run], number: int) -> RemainingBudget:
-    """Return the budget of round `number` after the runs `before`. Runs of the same round do not count."""
-    if not (runs := [run for run in before if run.round != number and len(run.people)]):
+def remaining_budget(earlier_runs: Sequence[Run], number: int) -> RemainingBudget:
+    """Return the budget of round `number` after the runs `earlier_runs`. Runs of the same round do not count."""
+    if not (runs := [run for run in earlier_runs if run.round != number and len(run.people)]):
         return RemainingBudget(number, math.inf, 0, 0, ())
     everybody = distinct(np.concatenate([run.people for run in runs]))
     presence = np.array([np.isin(everybody, run.people, assume_unique=True) for run in runs])
     kinds, counts = np.unique(presence, axis=1, return_counts=True)
     histories, limit, people, exhausted = [], math.inf, 0, 0
     for kind, count in zip(kinds.T, counts, strict=True):
-        past = {run.words: run for run, there in zip(runs, kind, strict=True) if there}
+        past = {run.words: run for run, is_present in zip(runs, kind, strict=True) if is_present}
         history = tuple(past.values())
         spent = math.fsum(run.claims[0] for run in history)
-        left = min(
+        epsilon_left = min(
             (
                 float(ceil_digits(over_rounds(*run.claims, run.rounds)[0], 4)) - spent
                 if len(history) < run.rounds
@@ -120,11 +120,11 @@ def remaining_budget(before: Sequence[Run], number: int) -> RemainingBudget:
             ),
             default=math.inf,
         )
-        if left < LEAST_EPSILON:
+        if epsilon_left < MIN_REMAINING_EPSILON:
             exhausted += int(count)
             continue
         histories.append(history)
-        people, limit = people + int(count), min(limit, left)
+        people, limit = people + int(count), min(limit, epsilon_left)
     return RemainingBudget(number, limit * (1 - 1e-12), people, exhausted, tuple(histories))
 
 
@@ -150,11 +150,11 @@ def within_promises(spec: SurveySpec, ledger: str | Path) -> tuple[SurveySpec, R
     >>> within_promises(spec, "no such file.ledger")[1]
     round 2: 0 people of earlier rounds have a round left
     """
-    left = remaining_budget(Ledger(Path(ledger)).runs(spec.name), spec.round)
-    if left.exhausted and not left.people:
-        left._refuse("this round")
-    if spec.epsilon is None or not left.people:
-        return spec, left
-    changed: dict[str, Any] = {"epsilon": min(spec.epsilon, left.epsilon)}
-    changed["eta"] = left.largest_eta(changed["epsilon"], spec.eta)
-    return replace(spec, **changed), left
+    budget = remaining_budget(Ledger(Path(ledger)).runs(spec.name), spec.round)
+    if budget.exhausted and not budget.people:
+        budget._refuse("this round")
+    if spec.epsilon is None or not budget.people:
+        return spec, budget
+    limits: dict[str, Any] = {"epsilon": min(spec.epsilon, budget.epsilon)}
+    limits["eta"] = budget.largest_eta(limits["epsilon"], spec.eta)
+    return replace(spec, **limits), budget

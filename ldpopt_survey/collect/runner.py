@@ -32,16 +32,16 @@ class Runner(Protocol):
     """Runs a function on every item, in any order. The function may run more than once on an item."""
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """The results, in the order in which they are ready."""
+        """Return the results, in the order in which they are ready."""
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
         """The results of at least one item, merged; `merge` is associative and commutative."""
 
 
-def every(results: Iterator[T], expected: int) -> Iterator[T]:
+def yield_all(results: Iterator[T], expected: int) -> Iterator[T]:
     """Pass on the results; `LostWork` if there are fewer than `expected`.
 
-    >>> list(every(iter("ab"), 3))
+    >>> list(yield_all(iter("ab"), 3))
     Traceback (most recent call last):
     ldpopt_survey.collect.runner.LostWork: 2 of 3 parts of the work came back; the same call does the others
     """
@@ -79,11 +79,11 @@ class Threads:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
-        """The results of at least one item, merged."""
+        """Return the results of at least one item, merged."""
         return reduce(merge, self.map(function, items))
 
 
-_BRANCHES = 8
+_MERGE_ARITY = 8
 
 
 @dataclass(frozen=True)
@@ -99,18 +99,18 @@ class Dask:
         futures = self.client.map(function, list(items), pure=False)
         try:
             # Each future is asked for its result, since a lost scheduler shows as cancelled futures or as an early end.
-            yield from every((_result(future) for future in as_completed(futures)), len(futures))
+            yield from yield_all((_result(future) for future in as_completed(futures)), len(futures))
         finally:
             if self.client.status == "running":
-                with suppress(*_lost()):
+                with suppress(*_cluster_errors()):
                     self.client.cancel(futures)
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
-        """The results of at least one item, merged on the workers, a few at a time."""
+        """Return the results of at least one item, merged on the workers, a few at a time."""
         fold = partial(reduce, merge)
         level = self.client.map(function, list(items), pure=False)
         while len(level) > 1:
-            groups = [level[start : start + _BRANCHES] for start in range(0, len(level), _BRANCHES)]
+            groups = [level[start : start + _MERGE_ARITY] for start in range(0, len(level), _MERGE_ARITY)]
             level = [self.client.submit(fold, group, pure=False) for group in groups]
         merged: T = _result(level[0])
         return merged
@@ -120,12 +120,12 @@ def _result(future: Any) -> Any:
     """The result of a future. The task's own exceptions pass through; the cluster's become `LostWork`."""
     try:
         return future.result()
-    except _lost() as error:
+    except _cluster_errors() as error:
         reason = f"the cluster lost part of the work ({type(error).__name__})"
     raise LostWork(f"{reason}; the same call goes on from what is done")
 
 
-def _lost() -> tuple[type[BaseException], ...]:
+def _cluster_errors() -> tuple[type[BaseException], ...]:
     """The exceptions that a cluster raises when its scheduler or its workers are gone."""
     import asyncio
     from concurrent.futures import CancelledError

@@ -30,10 +30,10 @@ from ldpopt.errors import invalid
 from ldpopt.extras import pa
 from ldpopt.files.atomic import create_private, refuse_shared
 
-__all__ = ["CHUNK", "Given", "Keystream", "Respondents", "SecretKey", "create_key", "tag"]
+__all__ = ["CHUNK_WORDS", "Keystream", "ListedWords", "Respondents", "SecretKey", "create_key", "tag"]
 
 _HEADER = b"ldpopt-survey-key 1\n"
-_BYTES = 32
+_KEY_BYTES = 32
 
 # Where the system has the flags, links are not followed and pipes not waited for; on Windows line ends are kept.
 _READING = os.O_RDONLY
@@ -51,21 +51,21 @@ class SecretKey:
     __slots__ = ("_secret",)
 
     def __init__(self, secret: bytes) -> None:
-        if type(secret) is not bytes or len(secret) != _BYTES:
-            raise invalid("key", f"{_BYTES} bytes", "something else")
+        if type(secret) is not bytes or len(secret) != _KEY_BYTES:
+            raise invalid("key", f"{_KEY_BYTES} bytes", "something else")
         self._secret = secret
 
     @classmethod
     def fresh(cls) -> SecretKey:
-        """A key from the operating system's generator."""
-        return cls(secrets.token_bytes(_BYTES))
+        """Generate a key with the operating system's generator."""
+        return cls(secrets.token_bytes(_KEY_BYTES))
 
     def derive(self, purpose: bytes) -> bytes:
         """32 bytes for one purpose (at most 16 bytes long); different purposes give independent keys."""
-        return hashlib.blake2b(key=self._secret, person=purpose, digest_size=_BYTES).digest()
+        return hashlib.blake2b(key=self._secret, person=purpose, digest_size=_KEY_BYTES).digest()
 
     def check(self) -> str:
-        """A short text that differs between keys and does not reveal them."""
+        """Return a short text that differs between keys and does not reveal them."""
         return self.derive(b"ldpopt check")[:8].hex()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -123,7 +123,7 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
     finally:
         os.close(handle)
     text = content.removeprefix(_HEADER).removesuffix(b"\n")
-    secret = _unhex(text) if content.startswith(_HEADER) and len(text) == 2 * _BYTES else None
+    secret = _unhex(text) if content.startswith(_HEADER) and len(text) == 2 * _KEY_BYTES else None
     if secret is None:
         raise invalid("key file", "a file written by create_key", "something else", str(path))
     return SecretKey(secret)
@@ -138,17 +138,17 @@ def _unhex(text: bytes) -> bytes | None:
 
 WordArray = npt.NDArray[np.uint64]
 
-CHUNK = 1 << 15
+CHUNK_WORDS = 1 << 15
 """Words made and used at a time, so that the buffers of a chunk stay in a core's own cache."""
 
-_ZEROS = bytes(8 * CHUNK)
+_ZEROS = bytes(8 * CHUNK_WORDS)
 
 
 class Words(Protocol):
     """A sequence of 64-bit words that look independent and uniform to anybody without the key."""
 
     def fill(self, out: WordArray) -> None:
-        """Put the next ``len(out)`` <= `CHUNK` words into `out`."""
+        """Put the next ``len(out)`` <= `CHUNK_WORDS` words into `out`."""
 
 
 class Keystream:
@@ -164,18 +164,18 @@ class Keystream:
         block = struct.pack(">IIQ", partition, question, 0)
         cipher = Cipher(algorithms.AES(key.derive(b"ldpopt stream")), modes.CTR(block))
         self._encryptor = cipher.encryptor()
-        self._room = np.empty(8 * CHUNK + 16, np.uint8)  # the cipher needs room for one block more than it writes
-        self._words = self._room[: 8 * CHUNK].view("<u8")
+        self._room = np.empty(8 * CHUNK_WORDS + 16, np.uint8)  # the cipher needs room for one block more than it writes
+        self._words = self._room[: 8 * CHUNK_WORDS].view("<u8")
         self._view = self._room.data
 
     def fill(self, out: WordArray) -> None:
-        """Put the next words into `out`."""
+        """Write the next words into `out`."""
         size = 8 * len(out)
         self._encryptor.update_into(memoryview(_ZEROS)[:size], self._view)
         out[:] = self._words[: len(out)]
 
 
-class Given:
+class ListedWords:
     """Words that the caller lists, for tests and to enumerate all words."""
 
     def __init__(self, words: WordArray) -> None:
@@ -183,7 +183,7 @@ class Given:
         self._next = 0
 
     def fill(self, out: WordArray) -> None:
-        """Put the next words into `out`."""
+        """Write the next words into `out`."""
         out[:] = self._words[self._next : self._next + len(out)]
         self._next += len(out)
 
@@ -193,9 +193,9 @@ Blocks = npt.NDArray[np.uint64]
 
 Lengths = npt.NDArray[np.int64]
 
-_ROWS = 1 << 13  # ids processed at a time, so that the buffers stay in a core's own cache
+_BATCH_IDS = 1 << 13  # ids processed at a time, so that the buffers stay in a core's own cache
 
-LONGEST = 4096
+MAX_ID_BYTES = 4096
 """The most bytes of a respondent id."""
 
 
@@ -217,40 +217,40 @@ class Respondents:
         doubled = int.from_bytes(self._encryptor.update(bytes(16)), "big") << 1
         doubled ^= (doubled >> 128) * ((1 << 128) | 0x87)
         self._subkey = np.frombuffer(doubled.to_bytes(16, "big"), "<u8")
-        self._room = np.empty(16 * CHUNK + 16, np.uint8)  # the cipher asks for a block more than it writes
+        self._room = np.empty(16 * CHUNK_WORDS + 16, np.uint8)  # the cipher asks for a block more than it writes
         self._states: Blocks = np.empty((len(ids), 2), "<u8")
-        for start in range(0, len(ids), _ROWS):
-            text, starts, sizes = _bytes(ids.slice(start, _ROWS))
-            self._absorb(text, starts, sizes, self._states[start : start + _ROWS])
+        for start in range(0, len(ids), _BATCH_IDS):
+            text, starts, sizes = _bytes(ids.slice(start, _BATCH_IDS))
+            self._absorb(text, starts, sizes, self._states[start : start + _BATCH_IDS])
 
     def __len__(self) -> int:
         return len(self._states)
 
     def take(self, places: npt.NDArray[np.intp]) -> Respondents:
-        """The respondents at some places, in the order of the places."""
-        some = copy(self)
-        some._states = self._states[places]
-        return some
+        """Return the respondents at some places, in the order of the places."""
+        selection = copy(self)
+        selection._states = self._states[places]
+        return selection
 
     def words(self, tags: list[bytes], answers: npt.NDArray[Any] | None = None) -> MemoisedWords:
         """The words of a question, one for each id in order.
 
         tags : one of 16 bytes for all ids, or one for each answer; `answers` are then the positions of the ids' tags.
         """
-        given = len(self) if answers is None and len(tags) == 1 else 0 if answers is None else len(answers)
-        if given != len(self):
-            raise invalid("words", f"{len(self)} answers, one an id", given)
+        answer_count = len(self) if answers is None and len(tags) == 1 else 0 if answers is None else len(answers)
+        if answer_count != len(self):
+            raise invalid("words", f"{len(self)} answers, one an id", answer_count)
         return MemoisedWords(self, np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2), answers)
 
     def macs(self, tag: bytes) -> Blocks:
-        """The 128-bit MACs of all ids and a 16-byte tag, shape (n, 2)."""
+        """Return the 128-bit MACs of all ids and a 16-byte tag, shape (n, 2)."""
         macs: Blocks = np.empty_like(self._states)
-        for start in range(0, len(macs), CHUNK):
-            macs[start : start + CHUNK] = self.some_macs(np.frombuffer(tag, "<u8"), start, CHUNK)
+        for start in range(0, len(macs), CHUNK_WORDS):
+            macs[start : start + CHUNK_WORDS] = self.some_macs(np.frombuffer(tag, "<u8"), start, CHUNK_WORDS)
         return macs
 
     def some_macs(self, tags: WordArray, start: int, count: int) -> Blocks:
-        """The MACs of at most `count` <= `CHUNK` ids from `start`. The next call overwrites the result.
+        """The MACs of at most `count` <= `CHUNK_WORDS` ids from `start`. The next call overwrites the result.
 
         tags : one tag of two words for all ids, shape (2,), or one for each, shape (count, 2).
         """
@@ -267,8 +267,8 @@ class Respondents:
 
     def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths, states: Blocks) -> None:
         """Process the blocks of every id and put the CMAC states that result into `states`."""
-        if sizes.max() > LONGEST:
-            raise invalid("respondent ids", f"at most {LONGEST} bytes", "a longer one")
+        if sizes.max() > MAX_ID_BYTES:
+            raise invalid("respondent ids", f"at most {MAX_ID_BYTES} bytes", "a longer one")
         # Every eight bytes of the text are read as a word, at any offset. Masks clear the bytes beyond the id's end.
         padded = np.concatenate([text, np.zeros(16, np.uint8)])
         eights: Any = np.ndarray((len(padded) - 7,), "<u8", buffer=padded, strides=(1,))
@@ -276,12 +276,12 @@ class Respondents:
         shortest, longest = int(blocks.min()), int(blocks.max())
         for j in range(longest):
             active: Any = slice(None) if j < shortest else np.flatnonzero(blocks > j)
-            begin, left = starts[active] + 16 * j, sizes[active] - 16 * j
+            begin, bytes_left = starts[active] + 16 * j, sizes[active] - 16 * j
             message: Blocks = np.empty((len(begin), 2), "<u8")
             for half in range(2):
-                kept = np.clip(left - 8 * half, 0, 8)
+                byte_counts = np.clip(bytes_left - 8 * half, 0, 8)
                 offset = np.minimum(begin + 8 * half, len(text))
-                np.bitwise_and(eights.take(offset), _MASKS.take(kept), out=message[:, half])
+                np.bitwise_and(eights.take(offset), _MASKS.take(byte_counts), out=message[:, half])
             if j + 1 >= shortest:
                 length = sizes[active].astype(np.uint64) << np.uint64(48)
                 if shortest < longest:
@@ -299,7 +299,7 @@ class MemoisedWords:
         self._respondents, self._tags, self._answers, self._next = respondents, tags, answers, 0
 
     def fill(self, out: WordArray) -> None:
-        """Put the words of the next ids into `out`."""
+        """Write the words of the next ids into `out`."""
         if self._answers is None or len(self._tags) == 1:
             tags = self._tags[0]
         else:
@@ -309,7 +309,7 @@ class MemoisedWords:
 
 
 def tag(*parts: str) -> bytes:
-    """16 bytes that stand for a sequence of texts, each one delimited by its length."""
+    """Return 16 bytes that represent a sequence of texts, each delimited by its length."""
     digest = hashlib.blake2b(digest_size=16, person=b"ldpopt tag")
     for part in parts:
         content = part.encode()

@@ -28,8 +28,8 @@ from ldpopt_survey.records import load
 STATE, PLAN, KEY, DROPPED, BEYOND = "state.json", "plan.json", "run.key", "dropped.rows", "beyond.rows"
 PARTS, RECORDS, SPILLS = "parts", "records", "identities"
 PARTIAL = ".partial"  # ends the name of a work folder, after the name of the reports
-AWAY = ".aside-"  # ends the name of a work folder that is being made or removed
-_SEAL = 64  # hexadecimal digits of a SHA-256
+ASIDE_SUFFIX = ".aside-"  # ends the name of a work folder that is being made or removed
+_SEAL_DIGITS = 64  # hexadecimal digits of a SHA-256
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,20 @@ class WorkFolder:
 
     @classmethod
     def create(
-        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
+        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, run_description: dict[str, Any]
     ) -> WorkFolder:
-        """A new work folder at `path`, complete or absent, for a run of the `description` `asked`."""
+        """A new work folder at `path`, complete or absent, for a run of the `description` `run_description`."""
         key = randomness.key()
-        parts = partitions(files, plan.file, trimmed=True)
+        parts = partitions(files, plan.file, trim_empty=True)
         if sum(part.rows for part in parts) == 0:
             raise invalid("answers", "at least one row", Phrase("none"), str(files[0]))
         state = {
-            **asked,
+            **run_description,
             "run": secrets.token_hex(8),
             "key": key.check(),
             "partitions": [part.to_dict() for part in parts],
         }
-        unfinished = path.with_name(f"{path.name}{AWAY}{secrets.token_hex(8)}")
+        unfinished = path.with_name(f"{path.name}{ASIDE_SUFFIX}{secrets.token_hex(8)}")
         unfinished.mkdir(mode=0o700)
         try:
             for name in (PARTS, RECORDS, SPILLS):
@@ -88,28 +88,30 @@ class WorkFolder:
             content = (path / STATE).read_bytes()
         except NO_FILE:
             raise _no_work_folder(path) from None
-        own_seal = sha256(content).hexdigest()
-        if seal not in (None, own_seal):
+        actual_seal = sha256(content).hexdigest()
+        if seal not in (None, actual_seal):
             raise _no_work_folder(path)
-        return cls(path, strict.json_value(content, f"{path / STATE}"), own_seal)
+        return cls(path, strict.json_value(content, f"{path / STATE}"), actual_seal)
 
     @classmethod
     def resume(
-        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, asked: dict[str, Any]
+        cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, run_description: dict[str, Any]
     ) -> WorkFolder:
-        """The work folder of an unfinished run of the description `asked`; `InvalidInput` if it is another run's.
+        """Return the work folder of an unfinished run with this description.
+
+        Raises `InvalidInput` if it is the folder of another run.
 
         Plan, answers and key come from the caller. What the folder says about them is only compared.
         """
         folder = cls.open(path)
         if not isinstance(folder.state, dict) or not isinstance(folder.state.get("run"), str):
             raise _no_work_folder(path)
-        refuse_others(asked, folder.state, path)
+        refuse_others(run_description, folder.state, path)
         # A memoised run uses the caller's key file, any other run the key in its folder; either must be the run's first
         # key.
         key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
-        parts = [part.to_dict() for part in partitions(files, plan.file, trimmed=True)]
-        refuse_others({**asked, "key": key.check(), "partitions": parts}, folder.state, path)
+        parts = [part.to_dict() for part in partitions(files, plan.file, trim_empty=True)]
+        refuse_others({**run_description, "key": key.check(), "partitions": parts}, folder.state, path)
         for name in (PARTS, RECORDS, SPILLS):
             (path / name).mkdir(exist_ok=True)
         replace_text(path / PLAN, plan.to_json())
@@ -122,7 +124,7 @@ class WorkFolder:
         return [Partition.from_dict(part) for part in self.state["partitions"]]
 
     def part(self, index: int) -> Path:
-        """The path of a partition's reports."""
+        """Return the path of a partition's reports."""
         return self.path / PARTS / f"part-{index:06d}.{self.state['kind']}"
 
     @property
@@ -138,25 +140,25 @@ class WorkFolder:
     def recorded(self, index: int) -> tuple[str, Tally] | None:
         """(checksum, tally) of a finished partition as recorded; None without a record that can be read."""
         try:
-            said = strict.json_value(self._record(index).read_bytes(), "record")
-            return str(said["sha256"]), tally_of(said["tally"])
+            content = strict.json_value(self._record(index).read_bytes(), "record")
+            return str(content["sha256"]), tally_of(content["tally"])
         except (*NO_FILE, InvalidInput, KeyError, TypeError):
             return None
 
     def todo(self) -> list[int]:
-        """The partitions whose reports or marks are missing or are not as they were written."""
+        """List the partitions whose reports or marks are missing or damaged."""
         return [index for index in range(len(self.state["partitions"])) if not self._finished(index)]
 
     def _finished(self, index: int) -> bool:
         record = self.recorded(index)
         try:
-            whole = record is not None and record[0] == self._digest(index)
-            return whole and self.sealed(self.marks(index)) is not None
+            is_intact = record is not None and record[0] == self._digest(index)
+            return is_intact and self.sealed(self.marks(index)) is not None
         except NO_FILE:
             return False
 
     def tallies(self) -> list[Tally]:
-        """The tallies of all partitions; each must be finished."""
+        """Return the tallies of all partitions; each must be finished."""
         records = [self.recorded(index) for index in range(len(self.state["partitions"]))]
         return [record[1] for record in records if record is not None]
 
@@ -174,15 +176,15 @@ class WorkFolder:
             content = path.read_bytes()
         except NO_FILE:
             return None
-        content, end = content[:-_SEAL], content[-_SEAL:]
+        content, end = content[:-_SEAL_DIGITS], content[-_SEAL_DIGITS:]
         return content if end == self._seal(path, content) else None
 
     def marks(self, index: int) -> Path:
-        """The path of the keyed marks of a partition's rows."""
+        """Return the path of the keyed marks of a partition's rows."""
         return self.path / RECORDS / f"{index:06d}.marks"
 
     def people(self, index: int) -> Path:
-        """The path of the keyed marks of a partition's respondents, row by row."""
+        """Return the path of the keyed marks of a partition's respondents, row by row."""
         return self.path / RECORDS / f"{index:06d}.people"
 
     def rows(self, name: str) -> npt.NDArray[np.int64] | None:
@@ -193,12 +195,12 @@ class WorkFolder:
     def sweep(self) -> None:
         """Remove the temporary files of killed attempts, and all files among the reports that are not reports."""
         for folder in (self.path, self.path / RECORDS, self.path / SPILLS):
-            for left in folder.glob(UNFINISHED):
-                left.unlink(missing_ok=True)
-        known = {part.name for part in self.parts}
-        for left in list((self.path / PARTS).iterdir()):
-            if left.name not in known:
-                left.unlink(missing_ok=True)
+            for stray_file in folder.glob(UNFINISHED):
+                stray_file.unlink(missing_ok=True)
+        report_names = {part.name for part in self.parts}
+        for stray_file in list((self.path / PARTS).iterdir()):
+            if stray_file.name not in report_names:
+                stray_file.unlink(missing_ok=True)
 
     def _record(self, index: int) -> Path:
         return self.path / RECORDS / f"{index:06d}.json"
@@ -211,12 +213,12 @@ class WorkFolder:
 
 
 def work_of(output: Path) -> Path:
-    """The path of the work folder of the run that writes the reports at `output`."""
+    """Return the path of the work folder of the run that writes the reports at `output`."""
     return output.with_name(f".{output.name}{PARTIAL}")
 
 
-def is_work(path: Path) -> bool:
-    """Whether a folder's name is that of a work folder, or of one that is being made or removed."""
+def is_work_folder(path: Path) -> bool:
+    """Return True if the name is that of a work folder, or of one being made or removed."""
     return path.name.startswith(".") and PARTIAL in path.name
 
 
@@ -226,29 +228,29 @@ def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str
     The answers are recognised by their content and time of change. If other answers were privatized with the words of
     an unfinished run, the two sets of reports could be compared. So a run whose answers changed is refused.
     """
-    changed = [path.stat().st_mtime_ns for path in files]
+    modified_ns = [path.stat().st_mtime_ns for path in files]
     return {
         "plan": plan.checksum,
         "mode": mode,
         "kind": kind,
-        "files": [[str(path), digest(path), time] for path, time in zip(files, changed, strict=True)],
+        "files": [[str(path), digest(path), time] for path, time in zip(files, modified_ns, strict=True)],
     }
 
 
 def refuse_copies(folder: WorkFolder) -> None:
     """`InvalidInput`, and no folder, if two files with rows have the same content: it would spend an epsilon twice."""
     filled = {piece.path for part in folder.partitions for piece in part.pieces if piece.rows}
-    first: dict[str, str] = {}
+    first_paths: dict[str, str] = {}
     for path, content, _ in folder.state["files"]:
-        if path in filled and first.setdefault(content, path) != path:
+        if path in filled and first_paths.setdefault(content, path) != path:
             remove(folder.path)
             expected = "files of different people (or alike=True, --alike, if two files are the same by chance)"
-            raise invalid("answers", expected, Phrase(f"the same content in {first[content]} and {path}"))
+            raise invalid("answers", expected, Phrase(f"the same content in {first_paths[content]} and {path}"))
 
 
-def refuse_others(asked: dict[str, Any], state: dict[str, Any], path: Path) -> None:
-    """`InvalidInput` unless the `state` at `path` agrees with all of `asked`."""
-    for name, value in asked.items():
+def refuse_others(run_description: dict[str, Any], state: dict[str, Any], path: Path) -> None:
+    """Raise `InvalidInput` unless the `state` at `path` agrees with the run description."""
+    for name, value in run_description.items():
         if state.get(name) != value:
             expected = f"the {name} that the unfinished run began with (or delete its work folder)"
             raise invalid("privatize", expected, "another", str(path))
@@ -259,20 +261,20 @@ def remove(work: Path) -> None:
 
     It is renamed at once, and its content is removed afterwards.
     """
-    away = work.with_name(f"{work.name}{AWAY}{secrets.token_hex(8)}")
+    aside_path = work.with_name(f"{work.name}{ASIDE_SUFFIX}{secrets.token_hex(8)}")
     try:
-        work.rename(away)
+        work.rename(aside_path)
     except FileNotFoundError:
         return
-    _forget(away)
+    _delete_folder(aside_path)
 
 
 def remove_left_aside(work: Path) -> None:
     """Remove the folders that killed attempts at this run left half made or half removed. Those of other runs stay."""
-    pattern = re.compile(re.escape(f"{work.name}{AWAY}") + "[0-9a-f]{16}")
+    pattern = re.compile(re.escape(f"{work.name}{ASIDE_SUFFIX}") + "[0-9a-f]{16}")
     for name in os.listdir(work.parent):
         if pattern.fullmatch(name):
-            _forget(work.with_name(name))
+            _delete_folder(work.with_name(name))
 
 
 def tally_of(data: Any) -> Tally:
@@ -280,9 +282,9 @@ def tally_of(data: Any) -> Tally:
     return load(Tally, data, "tally")
 
 
-def _forget(away: Path) -> None:
-    (away / KEY).unlink(missing_ok=True)
-    shutil.rmtree(away)
+def _delete_folder(aside_path: Path) -> None:
+    (aside_path / KEY).unlink(missing_ok=True)
+    shutil.rmtree(aside_path)
 
 
 def _no_work_folder(path: Path) -> InvalidInput:

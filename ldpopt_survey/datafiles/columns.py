@@ -59,8 +59,8 @@ def is_one_of(column: Any, codes: Sequence[str]) -> Any:
         except ValueError:  # no numbers, such as true and false
             column = pc.cast(column, pa.large_string())
     trimmed = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
-    said = pc.is_in(trimmed, pa.array(list(codes), pa.large_string()))
-    return pc.or_(said, pc.is_in(to_numbers(trimmed), pa.array(numbers, pa.float64())))
+    is_listed = pc.is_in(trimmed, pa.array(list(codes), pa.large_string()))
+    return pc.or_(is_listed, pc.is_in(to_numbers(trimmed), pa.array(numbers, pa.float64())))
 
 
 def _is_text(column: Any) -> bool:
@@ -68,17 +68,17 @@ def _is_text(column: Any) -> bool:
     return any(is_text(column.type) for is_text in texts)
 
 
-MOST_VALUES = 1000
+MAX_DISTINCT_VALUES = 1000
 """Different values of a column that are counted; one with more is text of its own in every row, or numbers."""
 
 MOST_WORDS = 100
 MOST_COLUMNS = 5000
 LONGEST_VALUE = 200
 _NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d*)?\s*", re.ASCII)
-_CELLS = 4_000_000
-_REACH = 1 << 23
-_BATCH = 1 << 16
-_SAMPLE = 2000
+_RANGE_CELLS = 4_000_000
+_RANGE_BYTES = 1 << 23
+_BATCH_ROWS = 1 << 16
+_MAX_BATCH_SAMPLE = 2000
 
 
 @dataclass
@@ -131,7 +131,7 @@ class ColumnProfile:
             return
         self.numeric += len(numbers)
         self.whole = self.whole and bool((numbers == np.floor(numbers)).all())
-        self._samples.append(numbers[:: -(-len(numbers) // _SAMPLE) or 1])
+        self._samples.append(numbers[:: -(-len(numbers) // _MAX_BATCH_SAMPLE) or 1])
         if len(self._samples) > 100:  # every second batch is enough of a long file
             self._samples = self._samples[::2]
 
@@ -151,10 +151,10 @@ class ColumnProfile:
             self.words = self.words if len(self.words) <= MOST_WORDS else None
         if self.values is None:
             return
-        for text, count in _pairs(values, counts, MOST_VALUES):
+        for text, count in _pairs(values, counts, MAX_DISTINCT_VALUES):
             self.distinct = self.distinct and text not in self.values
             self.values[text] += count
-        if len(self.values) > MOST_VALUES:
+        if len(self.values) > MAX_DISTINCT_VALUES:
             self.values = None
 
 
@@ -173,7 +173,7 @@ class FileProfile:
     empty_rows: int = 0
 
     def column(self, name: str) -> ColumnProfile:
-        """The column of that name; `InvalidInput` if there is none."""
+        """Return the column of that name; raise `InvalidInput` if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -206,8 +206,10 @@ def profile(
         ColumnProfile(name, wording=" ".join((texts.get(name) or "").split()), levels=levels.get(name, ()))
         for name in names
     ]
-    for start, stop, rows in ranges_of(path, max(1000, _CELLS // len(names)), _REACH, dialect, trimmed=True):
-        for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH):
+    for start, stop, rows in ranges_of(
+        path, max(1000, _RANGE_CELLS // len(names)), _RANGE_BYTES, dialect, trimmed=True
+    ):
+        for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH_ROWS):
             for index, column in enumerate(columns):
                 values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(index))
     rows = columns[0].rows
@@ -220,14 +222,17 @@ def profile(
 
 def _require_names(path: Path, columns: Sequence[ColumnProfile], rows: int) -> None:
     """`InvalidInput` if the first row looks like a respondent's answers, or stands in the file again."""
-    again = [column.values is not None and column.values.get(column.name, 0) for column in columns]
-    if len(columns) > 1 and all(again) and 20 * max(again) < rows:
+    repeat_counts = [column.values is not None and column.values.get(column.name, 0) for column in columns]
+    if len(columns) > 1 and all(repeat_counts) and 20 * max(repeat_counts) < rows:
         raise InvalidInput(
             f"{path}: the row of column names stands in the file again, as in files that were joined. Delete these "
             "rows, or pass --header-rows 1 if they are answers"
         )
-    alike = [bool(count) or bool(_NUMERAL.fullmatch(column.name)) for count, column in zip(again, columns, strict=True)]
-    if 2 * sum(alike) >= len(alike):
+    looks_like_answer = [
+        bool(count) or bool(_NUMERAL.fullmatch(column.name))
+        for count, column in zip(repeat_counts, columns, strict=True)
+    ]
+    if 2 * sum(looks_like_answer) >= len(looks_like_answer):
         raise InvalidInput(
             f"{path}: the first row looks like a respondent's answers, not like column names. If there are no names, "
             "pass --header-rows 0 (columns are then called 'column 1', 'column 2', ...), otherwise --header-rows 1"
@@ -241,7 +246,7 @@ def _text(value: Any) -> str:
     return str(value)[:LONGEST_VALUE]
 
 
-def _pairs(values: Any, counts: Any, most: int) -> list[tuple[str, int]]:
-    """The first values as text with their counts, one more than `most`."""
-    first, number = values[: most + 1].to_pylist(), counts[: most + 1].to_pylist()
+def _pairs(values: Any, counts: Any, max_values: int) -> list[tuple[str, int]]:
+    """The first values as text with their counts, one more than `max_values`."""
+    first, number = values[: max_values + 1].to_pylist(), counts[: max_values + 1].to_pylist()
     return [(_text(value), count) for value, count in zip(first, number, strict=True)]

@@ -80,18 +80,18 @@ def named_by(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[str,
     them: both are then called by the question and the option.
     """
     names = _without_quotes([cell.strip() for cell in rows[0]])
-    below = [[row[place].strip() if place < len(row) else "" for place in range(len(names))] for row in rows[1:]]
-    second, group = below[0] if below else [""] * len(names), ""
+    lower_rows = [[row[place].strip() if place < len(row) else "" for place in range(len(names))] for row in rows[1:]]
+    second, group = lower_rows[0] if lower_rows else [""] * len(names), ""
     for place, name in enumerate(names):
         group = name or group
-        more = place + 1 < len(names) and not names[place + 1] and second[place + 1]
-        if group and second[place] and (not name or more):
+        has_next_option = place + 1 < len(names) and not names[place + 1] and second[place + 1]
+        if group and second[place] and (not name or has_next_option):
             names[place] = f"{group}: {second[place]}"
-    texts = [next(filter(None, (row[place] for row in below)), "") for place in range(len(names))]
-    plain = [
+    texts = [next(filter(None, (row[place] for row in lower_rows)), "") for place in range(len(names))]
+    question_texts = [
         "" if text.startswith('{"ImportId"') or text == name else text for name, text in zip(names, texts, strict=True)
     ]
-    return distinct_names(names), tuple(plain)
+    return distinct_names(names), tuple(question_texts)
 
 
 _QUOTES = ("'", "`")
@@ -159,17 +159,17 @@ def record_ranges(
     trimmed : whether rows at the end that hold delimiters and blanks alone are left out, as spreadsheets write them
         (`empty_rows_at_end`). A quoted empty cell is an answer of no letters, and such a row is a respondent.
     """
-    above, width = head(path, dialect), 1 + dialect.wide
-    blank_lines_count = len(above.names) == 1
-    size = _used_size(path, above.begin, dialect) if trimmed and not blank_lines_count else path.stat().st_size
+    header, width = head(path, dialect), 1 + dialect.wide
+    blank_lines_count = len(header.names) == 1
+    size = _used_size(path, header.begin, dialect) if trimmed and not blank_lines_count else path.stat().st_size
     reach += reach % width
     with open(path, "rb") as file:
-        start = above.begin
+        start = header.begin
         while start < size:
-            tried = reach
+            read_bytes = reach
             while True:
                 file.seek(start)
-                content = file.read(min(tried, size - start))
+                content = file.read(min(read_bytes, size - start))
                 signs = _signs(content, dialect)
                 ends = _record_ends(signs)
                 if start + len(content) >= size:
@@ -177,8 +177,8 @@ def record_ranges(
                     return
                 if len(ends):
                     break
-                tried *= 2
-                if tried > reach + MAX_RECORD * 4:
+                read_bytes *= 2
+                if read_bytes > reach + MAX_RECORD * 4:
                     expected = "records of moderate length (a quote may be open)"
                     raise invalid("answers", expected, Phrase("a longer one"), str(path))
             stop = int(ends[-1]) + 1
@@ -218,10 +218,10 @@ def _used_size(path: Path, begin: int, dialect: Dialect) -> int:
 
 def empty_rows_at_end(path: Path, dialect: Dialect = PLAIN) -> int:
     """Return how many rows at the end of a file hold delimiters and blanks alone; none of a file of one column."""
-    above, size = head(path, dialect), path.stat().st_size
-    if len(above.names) == 1:
+    header, size = head(path, dialect), path.stat().st_size
+    if len(header.names) == 1:
         return 0
-    start = _used_size(path, above.begin, dialect)
+    start = _used_size(path, header.begin, dialect)
     return sum(bool(line.strip(b"\r\n\0")) for line in _lines_between(path, start, size)) if start < size else 0
 
 
@@ -238,7 +238,7 @@ def _lines_between(path: Path, start: int, stop: int) -> Iterator[bytes]:
 
 
 def bytes_between(path: Path, start: int, stop: int) -> bytes:
-    """The bytes of a range."""
+    """Read the bytes of a range."""
     with open(path, "rb") as file:
         file.seek(start)
         return file.read(stop - start)
@@ -300,15 +300,15 @@ def range_batches(
     path: str, start: int, stop: int, rows: int, columns: Sequence[str], dialect: Dialect, size: int
 ) -> Iterator[Any]:
     """The record batches of one range, of at most `size` rows each."""
-    above = head(Path(path), dialect)
+    header = head(Path(path), dialect)
 
     def place(row: int) -> str:
-        between = _records_between(Path(path), above.begin, start, dialect)
+        between = _records_between(Path(path), header.begin, start, dialect)
         return f"row {row + between + dialect.header_rows - 1} of {path}" + (
             ", the names being row 1" if dialect.header_rows else ""
         )
 
-    table = parse(bytes_between(Path(path), start, stop), above.names, columns, dialect, place)
+    table = parse(bytes_between(Path(path), start, stop), header.names, columns, dialect, place)
     if table.num_rows != rows:
         raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", path)
     yield from table.to_batches(size)

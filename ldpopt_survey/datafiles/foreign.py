@@ -48,7 +48,7 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
     """
     with open(path, "rb") as file:
         memory, seconds = limits_of(os.fstat(file.fileno()).st_size, cells)
-    asked = json.dumps({"task": task, "path": os.path.abspath(path), "memory": memory, "seconds": seconds, **options})
+    request = json.dumps({"task": task, "path": os.path.abspath(path), "memory": memory, "seconds": seconds, **options})
     reader = None
     while _IDLE and reader is None:
         with suppress(IndexError):  # another thread took it
@@ -58,7 +58,7 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
             reader = None
     reader = reader or _Reader()
     try:
-        yield from reader.answers(asked, 10 * seconds)
+        yield from reader.answers(request, 10 * seconds)
     finally:
         if reader.reusable:
             _IDLE.append(reader)
@@ -83,14 +83,14 @@ class _Reader:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def answers(self, asked: str, seconds: float) -> Iterator[bytes]:
+    def answers(self, request: str, seconds: float) -> Iterator[bytes]:
         """The pieces of an answer; each must come within so many seconds, also where a process has no own limits."""
         self.reusable, failure = False, ""
         there, back = self._process.stdin, self._process.stdout
         assert there is not None
         assert back is not None
         try:
-            there.write(asked.encode() + b"\n")
+            there.write(request.encode() + b"\n")
             there.flush()
         except OSError:
             raise Unread(TOO_MUCH) from None
@@ -206,8 +206,8 @@ def _statistical(path: str, reader: str, **options: Any) -> Iterator[Any]:
     import pyreadstat
 
     cells, head = getattr(pyreadstat, f"read_{reader}")(path, output_format="dict", **options)
-    labels = {name: list(said.items()) for name, said in head.variable_value_labels.items()}
-    ranges = {name: [[r["lo"], r["hi"]] for r in said] for name, said in (head.missing_ranges or {}).items()}
+    labels = {name: list(entries.items()) for name, entries in head.variable_value_labels.items()}
+    ranges = {name: [[r["lo"], r["hi"]] for r in entries] for name, entries in (head.missing_ranges or {}).items()}
     yield {
         "names": list(head.column_names),
         "wordings": dict(head.column_names_to_labels),
@@ -263,14 +263,14 @@ def _work() -> None:
 
     grown = 0
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        task, library = _TASKS[asked.pop("task")]
+        request = json.loads(line)
+        task, library = _TASKS[request.pop("task")]
         before = None
         try:
             import_module(library)
             before = _space()
-            _limit(asked.pop("memory"), asked.pop("seconds"))
-            for piece in task(**asked):
+            _limit(request.pop("memory"), request.pop("seconds"))
+            for piece in task(**request):
                 send(_PIECE, piece if isinstance(piece, bytes) else json.dumps(piece, default=_text).encode())
                 del piece
         except MemoryError:

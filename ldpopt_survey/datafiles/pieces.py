@@ -62,8 +62,8 @@ def _read(task: str, path: Path, expected: str = VALUES, **options: Any) -> Iter
 def _statistical(path: Path, cells: int = 0, **options: Any) -> dict[str, Any]:
     """What the reader of SPSS, Stata and SAS gives: names, wordings, labels of values, rows and cells by column."""
     need("pyreadstat")
-    (said,) = _read("statistical", path, cells=cells, reader=READERS[path.suffix.lower()], **options)
-    content: dict[str, Any] = json.loads(said)
+    (reply,) = _read("statistical", path, cells=cells, reader=READERS[path.suffix.lower()], **options)
+    content: dict[str, Any] = json.loads(reply)
     return content
 
 
@@ -71,11 +71,11 @@ def texts_of(path: Path, dialect: Dialect = PLAIN) -> Mapping[str, str]:
     """The questions' texts by column, where the file has them: in its header rows, or as labels of SPSS and others."""
     kind = kind_of(path)
     if kind == "statistical":
-        said = _statistical(path, metadataonly=True)["wordings"]
-        return {name: text or "" for name, text in said.items()}
+        wordings = _statistical(path, metadataonly=True)["wordings"]
+        return {name: text or "" for name, text in wordings.items()}
     if kind == "delimited":
-        above = head(path, dialect)
-        return dict(zip(above.names, above.texts, strict=True))
+        header = head(path, dialect)
+        return dict(zip(header.names, header.texts, strict=True))
     return dict(zip(*_workbook(path, dialect)[:2], strict=True)) if kind == "workbook" else {}
 
 
@@ -86,8 +86,8 @@ def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
     """
     kind = kind_of(path)
     if kind == "parquet":
-        (said,) = _read("levels", path)
-        levels = json.loads(said)
+        (reply,) = _read("levels", path)
+        levels = json.loads(reply)
         return {
             name: tuple((None, _cell_text(text)) for text in texts if text is not None)
             for name, texts in levels.items()
@@ -100,18 +100,18 @@ def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
     for name, pairs in content["labels"].items():
         labels = _distinct_labels(dict(map(tuple, pairs)))
         numbered = any(not isinstance(value, str) for value in labels)  # beside numbers, Stata's .a to .z are missing
-        outside = content["missing"].get(name, [])
-        kept = [
+        missing_ranges = content["missing"].get(name, [])
+        categories = [
             (value, label)
             for value, label in labels.items()
-            if isinstance(value, str) != numbered and not any(_within(value, *ends) for ends in outside)
+            if isinstance(value, str) != numbered and not any(_is_within(value, *ends) for ends in missing_ranges)
         ]
-        kept.sort(key=lambda pair: pair[0] if numbered else 0)
-        declared[name] = tuple((float(value) if numbered else None, label) for value, label in kept)
+        categories.sort(key=lambda pair: pair[0] if numbered else 0)
+        declared[name] = tuple((float(value) if numbered else None, label) for value, label in categories)
     return declared
 
 
-def _within(value: Any, low: Any, high: Any) -> bool:
+def _is_within(value: Any, low: Any, high: Any) -> bool:
     """Whether a value lies between two ends of its kind."""
     return isinstance(value, str) == isinstance(low, str) and bool(low <= value <= high)
 
@@ -132,16 +132,16 @@ def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: 
     """
     rows = {} if stop is None else {"row_offset": start, "row_limit": max(1, stop - start)}
     content = _statistical(path, cells=len(columns) * sum(rows.values()), usecols=list(columns), **rows)
-    cells, labels = content["cells"], {name: dict(map(tuple, said)) for name, said in content["labels"].items()}
+    cells, labels = content["cells"], {name: dict(map(tuple, pairs)) for name, pairs in content["labels"].items()}
     read = ((f"column {name!r} of {path}", _column, cells[name], labels.get(name, {})) for name in columns)
     arrays = [values_hidden(*column) for column in read]
     return pa.Table.from_arrays(arrays, list(columns))
 
 
 def parquet_schema(path: Path) -> Any:
-    """The arrow schema of a Parquet file."""
-    (said,) = _read("schema", path)
-    return pa.ipc.read_schema(pa.py_buffer(said))
+    """Read the arrow schema of a Parquet file."""
+    (reply,) = _read("schema", path)
+    return pa.ipc.read_schema(pa.py_buffer(reply))
 
 
 def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) -> Any:
@@ -150,8 +150,8 @@ def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) 
     numbers = all(cell is None or (isinstance(cell, (int, float)) and not isinstance(cell, bool)) for cell in cells)
     if numbers and not labels:
         return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
-    said = _distinct_labels(labels)
-    texts = [None if cell is None else said.get(cell) or _cell_text(cell) for cell in cells]
+    distinct_labels = _distinct_labels(labels)
+    texts = [None if cell is None else distinct_labels.get(cell) or _cell_text(cell) for cell in cells]
     return pa.array(texts, pa.string())
 
 
@@ -165,13 +165,15 @@ def _workbook(path: Path, dialect: Dialect) -> tuple[tuple[str, ...], tuple[str,
     """The columns' names and texts in the first sheet, and the rows below the header rows."""
     need("python_calamine")
     expected = "an Excel workbook (.xlsx) that is whole and of ordinary size (or save it as CSV)"
-    (said,) = _read("workbook", path, expected)
-    rows: list[list[Any]] = json.loads(said)
+    (reply,) = _read("workbook", path, expected)
+    rows: list[list[Any]] = json.loads(reply)
     if not rows:
         raise invalid("answers", "a first row with the column names", Phrase("none"), str(path))
     width = max(map(len, rows))
-    above = [[_cell_text(cell) for cell in row] + [""] * (width - len(row)) for row in rows[: dialect.header_rows]]
-    names, texts = named_by(above) if above else (distinct_names([""] * width), ("",) * width)
+    header_rows = [
+        [_cell_text(cell) for cell in row] + [""] * (width - len(row)) for row in rows[: dialect.header_rows]
+    ]
+    names, texts = named_by(header_rows) if header_rows else (distinct_names([""] * width), ("",) * width)
     return names, texts, rows[dialect.header_rows :]
 
 
@@ -203,13 +205,16 @@ def empty_rows_at_end(path: Path, dialect: Dialect = PLAIN) -> int:
 
 
 def header_rows_in_workbook(path: Path) -> int:
-    """The number of header rows that the first sheet shows."""
+    """Return the number of header rows that the first sheet shows."""
     names, _, rows = _workbook(path, Dialect(header_rows=0))
     return header_rows_of([[_cell_text(cell) for cell in row] for row in rows[:4]]) if names else 1
 
 
 def workbook_table(path: Path, dialect: Dialect = PLAIN) -> Any:
-    """The first sheet as a pyarrow table: columns of numbers alone as floats, others as text."""
+    """Read the first sheet as a pyarrow table.
+
+    Columns that hold only numbers become floats, others text.
+    """
     names, _, rows = _workbook(path, dialect)
     columns = [[row[place] if place < len(row) else None for row in rows] for place in range(len(names))]
     arrays = values_hidden(str(path), lambda: [_column(cells) for cells in columns])
@@ -242,7 +247,7 @@ def kind_of(path: Path) -> str:
 
 
 def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
-    """The column names of one file, all distinct."""
+    """Read the column names of one file, all distinct."""
     kind = kind_of(path)
     if kind == "delimited":
         names = list(head(path, dialect).names)
@@ -308,12 +313,12 @@ def batches_of(
 def cells_of(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[list[list[Any]]]:
     """The cells of some columns, batch by batch: a list for each column. choose : the columns among all names."""
     columns = choose(names_of(path))
-    for start, stop, rows in ranges_of(path, _ROWS, _BYTES):
-        for batch in batches_of(str(path), start, stop, rows, columns, PLAIN, _BATCH):
+    for start, stop, rows in ranges_of(path, _RANGE_ROWS, _RANGE_BYTES):
+        for batch in batches_of(str(path), start, stop, rows, columns, PLAIN, _BATCH_ROWS):
             yield [batch.column(name).to_pylist() for name in columns]
 
 
-_ROWS, _BYTES, _BATCH = 1 << 20, 1 << 25, 1 << 16
+_RANGE_ROWS, _RANGE_BYTES, _BATCH_ROWS = 1 << 20, 1 << 25, 1 << 16
 
 
 def _table_batches(
@@ -328,16 +333,16 @@ def _table_batches(
     yield from table.to_batches(size)
 
 
-def _row_groups(path: Path, most: int) -> Iterator[tuple[int, int, int]]:
-    (said,) = _read("groups", path)
-    groups: list[int] = json.loads(said)
+def _row_groups(path: Path, max_rows: int) -> Iterator[tuple[int, int, int]]:
+    (reply,) = _read("groups", path)
+    groups: list[int] = json.loads(reply)
     allowed = ROWS_A_BYTE * path.stat().st_size
     if min(groups, default=0) < 0 or sum(groups) > allowed:
         raise invalid("answers", f"at most {allowed:,} rows in a file of its size", Phrase("more"), str(path))
     start = rows = 0
     for group, count in enumerate(groups):
         rows += count
-        if rows >= most or group == len(groups) - 1:
+        if rows >= max_rows or group == len(groups) - 1:
             yield start, group + 1, rows
             start, rows = group + 1, 0
 

@@ -13,8 +13,8 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files.atomic import digest, read_text, replace_text
 from ldpopt.files.delimited import PLAIN, sniff
 from ldpopt_survey.collect.aggregate import report_columns
-from ldpopt_survey.collect.commit import refuse_taken, write_reports
-from ldpopt_survey.collect.manifest import Manifest, sidecar, total, with_manifest
+from ldpopt_survey.collect.commit import refuse_existing, write_reports
+from ldpopt_survey.collect.manifest import Manifest, add_fingerprints, sidecar, with_manifest
 from ldpopt_survey.paper.design import SHEET
 from ldpopt_survey.plan.plan import BOOKLET, Plan
 
@@ -59,7 +59,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
         raise invalid("reports", "a file named *.csv or *.parquet", Phrase(output.name))
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
-    refuse_taken(output)
+    refuse_existing(output)
     rows, left_out = _read_rows(plan, Path(codes), leave_out_incomplete)
     if not rows:
         raise invalid("codes", "at least one complete row", Phrase("none"), str(codes))
@@ -70,7 +70,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     }
     # A fingerprint of each sheet of the plan, so that the same sheet is not counted twice.
     marks = (hashlib.blake2b(f"{plan.checksum}\n{sheet}".encode(), digest_size=16).hexdigest() for sheet in rows)
-    manifest = Manifest.of(plan, "by hand", len(rows), [total(marks)])
+    manifest = Manifest.of(plan, "by hand", len(rows), [add_fingerprints(marks)])
     write_reports(output, with_manifest(pa.table(columns), manifest))
     if output.suffix == ".csv":
         parts = manifest.parts

@@ -19,9 +19,9 @@ from ldpopt.values.results import Result, Rows
 from ldpopt.version import __version__
 from ldpopt_survey.collect import aggregate as counting
 from ldpopt_survey.collect.ledger import ENDING
-from ldpopt_survey.collect.manifest import FOLDER, SIDECAR, total
+from ldpopt_survey.collect.manifest import FOLDER, SIDECAR, add_fingerprints
 from ldpopt_survey.collect.runner import Runner
-from ldpopt_survey.collect.workfolder import is_work
+from ldpopt_survey.collect.workfolder import is_work_folder
 from ldpopt_survey.kit.folder import LANGUAGES
 from ldpopt_survey.plan import plan as planning
 from ldpopt_survey.plan.plan import Plan
@@ -50,7 +50,7 @@ def results(
     That is the plan's checksum, the fingerprint of all counted rows, and the analysis if it is not the default one.
     """
     analysis_used = Analysis() if analysis is None else analysis
-    source: dict[str, Any] = {"plan": counts.plan, "reports": total(counts.sources)}
+    source: dict[str, Any] = {"plan": counts.plan, "reports": add_fingerprints(counts.sources)}
     source |= {name: getattr(counts, name) for name in ("simulation", "unlabelled")}
     source |= {} if analysis_used.is_default else {"analysis": analysis_used.to_dict()}
     data = {
@@ -240,10 +240,10 @@ class _DeliveryCheck:
         return "what this plan promises, word for word"
 
     def _add(self, counts: counting.Counts, paths: list[Path]) -> None:
-        self.by_rows[total(counts.sources)], self.paths[total(counts.sources)] = counts, paths
+        self.by_rows[add_fingerprints(counts.sources)], self.paths[add_fingerprints(counts.sources)] = counts, paths
 
     def _estimates(self, counts: counting.Counts, analysis: Analysis) -> dict[str, Estimates]:
-        reports = counts if analysis.of_counts else self.paths[total(counts.sources)]
+        reports = counts if analysis.of_counts else self.paths[add_fingerprints(counts.sources)]
         return self.survey.findings(reports, analysis)[0]
 
     def _counted(self, fingerprints: set[str], path: Path) -> counting.Counts:
@@ -305,7 +305,7 @@ def _other_findings(kinds: Mapping[Path, str]) -> Iterator[Finding]:
 def _kind(path: Path) -> str:
     """The kind of a file: a format, "reports", "results", "page", "key", "work", "sidecar", or "" if unknown."""
     if path.is_dir():
-        if is_work(path):
+        if is_work_folder(path):
             return "work"
         has_reports = (path / FOLDER).exists() or any(entry.suffix in (".csv", ".parquet") for entry in path.iterdir())
         return "reports" if has_reports else ""

@@ -20,7 +20,7 @@ from ldpopt.privacy import local_dp
 from ldpopt.values.labels import as_text
 from ldpopt.version import __version__
 from ldpopt.words import label_in_words
-from ldpopt_survey.collect.manifest import total
+from ldpopt_survey.collect.manifest import add_fingerprints
 from ldpopt_survey.estimate.intervals import Binomial
 from ldpopt_survey.estimate.numbers import among_answered
 from ldpopt_survey.pictures import protocols
@@ -159,13 +159,12 @@ def survey_report(
     """
     simulation, unlabelled = (counts.simulation, counts.unlabelled) if counts is not None else (False, False)
     findings = {
-        name: findings_or_estimate if isinstance(findings_or_estimate, Findings) else Findings(findings_or_estimate, {})
-        for name, findings_or_estimate in estimates.items()
+        name: result if isinstance(result, Findings) else Findings(result, {}) for name, result in estimates.items()
     }
     analysis_used = Analysis() if analysis is None else analysis
     marks = []  # the data from which `ldpopt_survey.reports.verify_delivery` recomputes the page
     if counts is not None:
-        marks = [("ldpopt-reports", f"{total(counts.sources)} {__version__}")]
+        marks = [("ldpopt-reports", f"{add_fingerprints(counts.sources)} {__version__}")]
         marks += (
             []
             if analysis_used.is_default
@@ -174,17 +173,14 @@ def survey_report(
     page = _Page(analysis_used, f"{100 * analysis_used.level:g} %", counts, pictures)
     together = "all reports of a person" if plan.booklets else "all questions together"
     parts = [(q.name, str(len(q.categories)), q) for q in plan.questions] + [(together, "", plan)]
-    budget = [
-        [name, answers, ceil_digits(findings_or_estimate.epsilon, 4), ceil_digits(findings_or_estimate.eta, 4)]
-        for name, answers, findings_or_estimate in parts
-    ]
+    budget = [[name, answers, ceil_digits(part.epsilon, 4), ceil_digits(part.eta, 4)] for name, answers, part in parts]
     if plan.booklets:
         budget = [
             [*row, share]
             for row, share in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
         ]
     several = len(plan.questions) > 1
-    n = max(findings_or_estimate.whole.n for findings_or_estimate in findings.values())
+    n = max(result.whole.n for result in findings.values())
     if counts is not None and plan.booklets and not analysis_used.where:
         n = counts.rows  # each is of one booklet, so that no question has them all
     return render(

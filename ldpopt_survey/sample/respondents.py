@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, Label
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt_survey.collect.aggregate import read_rows
-from ldpopt_survey.collect.manifest import refuse_twice
+from ldpopt_survey.collect.manifest import refuse_repeated_reports
 from ldpopt_survey.estimate.counts import factor
 from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.groups import Difference, Source, difference, estimate_booklets
@@ -425,7 +425,7 @@ def against_wave(
     if unknown := [name for name in names if name not in shared]:
         expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"
         raise invalid("question", expected, unknown[0])
-    refuse_twice(first.rows.counts.sources, second.rows.counts.sources)
+    refuse_repeated_reports(first.rows.counts.sources, second.rows.counts.sources)
     if not names:
         raise InvalidInput("waves: the two waves have no question with the same answers")
     differences: Differences = {}

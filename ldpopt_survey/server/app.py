@@ -25,9 +25,19 @@ from ldpopt_survey.server.decide import Outcome, RoundState
 from ldpopt_survey.server.health import TEXT, Health
 from ldpopt_survey.server.limits import HEADER_BYTES, Bucket, is_foreign, origin_of
 from ldpopt_survey.server.progress import Progress, page
-from ldpopt_survey.server.store import PAUSE, Store, Unavailable
+from ldpopt_survey.server.store import SETTLE_INTERVAL_SECONDS, Store, Unavailable
 from ldpopt_survey.server.submission import Reader, Refused, Submission
-from ldpopt_survey.server.web import HEADERS, Sender, StaticFile, body, encoded, file_of, no_route, refusal, said
+from ldpopt_survey.server.web import (
+    HEADERS,
+    Sender,
+    StaticFile,
+    body,
+    encoded,
+    file_of,
+    json_response,
+    no_route,
+    refusal,
+)
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -109,7 +119,7 @@ class Writer:
         loop, settled = asyncio.get_running_loop(), False
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(None if settled else PAUSE):
+                async with asyncio.timeout(None if settled else SETTLE_INTERVAL_SECONDS):
                     await self._more.wait()
             if not self._more.is_set():
                 settled = await self._settled()
@@ -262,19 +272,19 @@ class _Collector:
                 _LOG.error("%s", error)
             return refusal(503, "Reports cannot be stored at this moment.")
         if outcome in (Outcome.STORED, Outcome.REPEATED):
-            return said(201 if outcome is Outcome.STORED else 200, {"stored": True})
+            return json_response(201 if outcome is Outcome.STORED else 200, {"stored": True})
         return refusal(*_ANSWERS[outcome])
 
     async def alive(self, _: Request) -> Response:
         """That the process answers, and nothing more."""
-        return said(200, {"ok": True})
+        return json_response(200, {"ok": True})
 
     async def ready(self, _: Request) -> Response:
         """Whether a durable write succeeded within the last seconds, so that a submission would be stored."""
         closed = await self._writer.health.ready()
         if closed is None:
             return refusal(503, "Reports cannot be stored at this moment.")
-        return said(200, {"ok": True, "closed": closed})
+        return json_response(200, {"ok": True, "closed": closed})
 
     async def counts(self, request: Request) -> Response:
         """How many reports and invitations there are, for the holder of the token."""
@@ -286,7 +296,7 @@ class _Collector:
             return refusal(503, "The database does not answer.")
         plan: dict[str, Any] = {"survey": self._plan.name, "round": self._plan.round, "plan": self._plan.checksum}
         plan |= {"closed": summary.closed, "reports": summary.reports, "days": dict(summary.days)}
-        return said(200, plan | {"invitations": {"drawn": summary.drawn, "used": summary.used}})
+        return json_response(200, plan | {"invitations": {"drawn": summary.drawn, "used": summary.used}})
 
     async def metrics(self, request: Request) -> Response:
         """What the collector did since it started, for Prometheus, which sends the token."""

@@ -164,7 +164,7 @@ class SqliteStore(Store):
             yield db
 
     def free(self) -> int:
-        """Free bytes on the disk of the file."""
+        """Return the free bytes on the disk of the file."""
         return shutil.disk_usage(self._path.parent).free
 
     def _insert(self, db: Any, table: str, new: Sequence[Submission], day: str) -> set[bytes]:

@@ -82,11 +82,11 @@ def decide(
     to which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
     needed, since otherwise a wrong link would go unnoticed.
     """
-    known, free = dict(stored), {*unused, *(() if state.invited else (None,))}
+    known_codes, free = dict(stored), {*unused, *(() if state.invited else (None,))}
     decision = Decision([], [], [])
     for submission in batch:
-        if submission.id in known:
-            outcome = Outcome.REPEATED if known[submission.id] == submission.codes else Outcome.CONFLICT
+        if submission.id in known_codes:
+            outcome = Outcome.REPEATED if known_codes[submission.id] == submission.codes else Outcome.CONFLICT
         elif state.closed:
             outcome = Outcome.CLOSED
         elif submission.invitation not in free:
@@ -96,7 +96,7 @@ def decide(
             if submission.invitation is not None:
                 free.remove(submission.invitation)
                 decision.used.append(submission.invitation)
-            known[submission.id] = submission.codes
+            known_codes[submission.id] = submission.codes
             decision.new.append(submission)
         decision.outcomes.append(outcome)
     return decision

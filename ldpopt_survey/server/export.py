@@ -15,7 +15,14 @@ from ldpopt.errors import Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files.atomic import digest, folder_aside, replace_text
 from ldpopt_survey.collect.commit import write_reports
-from ldpopt_survey.collect.manifest import FOLDER, Manifest, folder_content, of_numbers, total, with_manifest
+from ldpopt_survey.collect.manifest import (
+    FOLDER,
+    Manifest,
+    add_fingerprints,
+    fingerprint_rows,
+    folder_content,
+    with_manifest,
+)
 from ldpopt_survey.plan.plan import BOOKLET, Plan
 from ldpopt_survey.server.databases import database
 from ldpopt_survey.server.store import Rows, Store
@@ -35,8 +42,8 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
     labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
     names = pa.array([question.name for question in plan.booklets], pa.string())
     first = 2 * bool(plan.booklets)
-    own = first + len(plan.everyone)
-    width = own + len(plan.public)
+    public_start = first + len(plan.everyone)
+    width = public_start + len(plan.public)
     public = {open_question.name: pa.array(open_question.texts, pa.string()) for open_question in plan.public}
     for rows in store.rows(BATCH_ROWS):
         if any(len(codes) != CODE.itemsize * width for _, _, codes in rows):
@@ -45,15 +52,17 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
         columns = {}
         if plan.booklets:
             columns[BOOKLET] = _column(codes[:, 0], names, BOOKLET, np.int32)
-        everyone, booklets = iter(codes[:, first:own].T), iter(range(len(names)))
-        for question, known in zip(plan.questions, labels, strict=True):
+        everyone, booklets = iter(codes[:, first:public_start].T), iter(range(len(names)))
+        for question, report_labels in zip(plan.questions, labels, strict=True):
             if question.probability == 1:
-                columns[question.name] = _column(next(everyone), known, question.name, _kind(known))
+                columns[question.name] = _column(next(everyone), report_labels, question.name, _kind(report_labels))
             else:
-                asked = codes[:, 0] == next(booklets)
-                reported = np.where(asked, codes[:, 1], 0)
-                columns[question.name] = _column(reported, known, question.name, _kind(known), ~asked)
-        for (name, answers), positions in zip(public.items(), codes[:, own:].T, strict=True):
+                is_booklet = codes[:, 0] == next(booklets)
+                reported = np.where(is_booklet, codes[:, 1], 0)
+                columns[question.name] = _column(
+                    reported, report_labels, question.name, _kind(report_labels), ~is_booklet
+                )
+        for (name, answers), positions in zip(public.items(), codes[:, public_start:].T, strict=True):
             columns[name] = _column(positions, answers, name, np.int32)
         for day, part in _parts(plan, rows).items():
             parts.setdefault(day, []).append(part)
@@ -73,8 +82,8 @@ def _kind(labels: Sized) -> Any:
 
 
 def parts_of(parts: dict[str, list[str]]) -> list[str]:
-    """The fingerprint of each day's reports, in the order of the days."""
-    return [total(parts[day]) for day in sorted(parts)]
+    """Return the fingerprint of each day's reports, in the order of the days."""
+    return [add_fingerprints(parts[day]) for day in sorted(parts)]
 
 
 def _parts(plan: Plan, rows: Rows) -> dict[str, str]:
@@ -85,7 +94,9 @@ def _parts(plan: Plan, rows: Rows) -> dict[str, str]:
         digest = head.copy()
         digest.update(id)
         days.setdefault(day, []).append(digest.digest()[:16])
-    return {day: of_numbers(np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)) for day, digests in days.items()}
+    return {
+        day: fingerprint_rows(np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)) for day, digests in days.items()
+    }
 
 
 FILE_ROWS = 1 << 20
@@ -137,9 +148,9 @@ def _write(plan: Plan, batches: list[Any], days: dict[str, list[str]], path: Pat
     kinds |= {open_question.name: np.int32 for open_question in plan.public}
     schema = {name: pa.dictionary(pa.from_numpy_dtype(kind), pa.string()) for name, kind in kinds.items()}
     table: Any = pa.Table.from_batches(batches, pa.schema(schema)).combine_chunks()
-    said = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
-    write_reports(path, with_manifest(table, said))
-    return said
+    manifest = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
+    write_reports(path, with_manifest(table, manifest))
+    return manifest
 
 
 def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]], path: Path) -> int:
@@ -147,18 +158,18 @@ def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]
     with folder_aside(path) as work:
         work.chmod(0o700)
         files: dict[str, Manifest] = {}
-        waiting: list[Any] = []
+        pending_batches: list[Any] = []
         batches = iter(record_batches)
-        while (batch := next(batches, None)) is not None or waiting or not files:
-            waiting += [] if batch is None else [batch]
-            if batch is None or sum(part.num_rows for part in waiting) >= FILE_ROWS:
+        while (batch := next(batches, None)) is not None or pending_batches or not files:
+            pending_batches += [] if batch is None else [batch]
+            if batch is None or sum(part.num_rows for part in pending_batches) >= FILE_ROWS:
                 name = f"part-{len(files):05d}.parquet"
-                said = _write(plan, waiting, days, work / name)
-                files[name] = Manifest.of(plan, MODE, said.rows, said.parts, digest(work / name))
-                waiting.clear()
+                manifest = _write(plan, pending_batches, days, work / name)
+                files[name] = Manifest.of(plan, MODE, manifest.rows, manifest.parts, digest(work / name))
+                pending_batches.clear()
                 days.clear()
-        rows = sum(said.rows for said in files.values())
-        whole = Manifest.of(plan, MODE, rows, [total(said.parts) for said in files.values()])
-        replace_text(work / FOLDER, folder_content(whole, files))
+        rows = sum(manifest.rows for manifest in files.values())
+        folder_total = Manifest.of(plan, MODE, rows, [add_fingerprints(manifest.parts) for manifest in files.values()])
+        replace_text(work / FOLDER, folder_content(folder_total, files))
         work.chmod(0o755)
     return rows

@@ -22,13 +22,13 @@ from ldpopt_survey.server.decide import RoundState
 from ldpopt_survey.server.store import Unavailable
 from ldpopt_survey.server.web import address, listening, loopback, static_files, token_of
 
-FRESH = 5.0
+MAX_WRITE_AGE_SECONDS = 5.0
 """Seconds for which a durable write shows that another would succeed."""
 
-LEAST_FREE = 1 << 28
+MIN_FREE_BYTES = 1 << 28
 """Bytes that must be free on the disk of the database before a collector goes live."""
 
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+COMMIT_SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper ends of the seconds of a commit, as they are counted."""
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -44,7 +44,7 @@ class Health:
     def __init__(self, probe: Callable[[], Awaitable[RoundState]], clock: Callable[[], float] = time.monotonic) -> None:
         self._probe, self._clock = probe, clock
         self._answers: Counter[int] = Counter()
-        self._seconds, self._commits = 0.0, [0] * (len(BUCKETS) + 1)
+        self._seconds, self._commits = 0.0, [0] * (len(COMMIT_SECONDS_BUCKETS) + 1)
         self._asked: asyncio.Task[RoundState] | None = None
         self._held, self._tried, self._closed = -math.inf, -math.inf, False
 
@@ -55,7 +55,7 @@ class Health:
     def committed(self, seconds: float) -> None:
         """Count a commit that was durable after so many seconds."""
         self._seconds += seconds
-        self._commits[bisect_left(BUCKETS, seconds)] += 1
+        self._commits[bisect_left(COMMIT_SECONDS_BUCKETS, seconds)] += 1
         self._held = self._clock()
 
     def failed(self) -> None:
@@ -65,7 +65,7 @@ class Health:
     async def ready(self) -> bool | None:
         """Whether the round is closed, if a durable write succeeded lately; None if none did. Asked once a second."""
         now = self._clock()
-        if now - self._held >= FRESH or self._tried == -math.inf:
+        if now - self._held >= MAX_WRITE_AGE_SECONDS or self._tried == -math.inf:
             if self._asked is None or (self._asked.done() and now - self._tried >= 1):
                 self._asked, self._tried = asyncio.ensure_future(self._probe()), now
             try:
@@ -89,18 +89,18 @@ class Health:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         stored = self._answers[201] + self._answers[200]
-        said = "Submissions stored, and identical retries."
-        yield CounterMetricFamily("ldpopt_submissions_accepted", said, stored)
-        said = "Submissions refused, by the status of the answer."
-        refused = CounterMetricFamily("ldpopt_submissions_refused", said, labels=["status"])
+        description = "Submissions stored, and identical retries."
+        yield CounterMetricFamily("ldpopt_submissions_accepted", description, stored)
+        description = "Submissions refused, by the status of the answer."
+        refused = CounterMetricFamily("ldpopt_submissions_refused", description, labels=["status"])
         for status, count in sorted(self._answers.items()):
             if status >= 300:
                 refused.add_metric([str(status)], count)
         yield refused
         yield GaugeMetricFamily("ldpopt_submissions_waiting", "Submissions that wait for the next commit.", waiting)
-        below = zip((*map(repr, BUCKETS), "+Inf"), accumulate(self._commits), strict=True)
-        said = "Seconds until a commit was durable."
-        yield HistogramMetricFamily("ldpopt_commit_seconds", said, list(below), self._seconds)
+        cumulative = zip((*map(repr, COMMIT_SECONDS_BUCKETS), "+Inf"), accumulate(self._commits), strict=True)
+        description = "Seconds until a commit was durable."
+        yield HistogramMetricFamily("ldpopt_commit_seconds", description, list(cumulative), self._seconds)
         if free is not None:
             yield GaugeMetricFamily("ldpopt_disk_free_bytes", "Free bytes on the disk of the database.", free)
 
@@ -112,7 +112,7 @@ class _Families:
         self._families = list(families)
 
     def collect(self) -> list[Any]:
-        """Give the families."""
+        """Return the families."""
         return self._families
 
 
@@ -129,14 +129,14 @@ def checks(
 
     def stored() -> str:
         with database(db, plan, create=True) as store:
-            begun = time.monotonic()
+            start = time.monotonic()
             state, free = store.probe(), store.free()
-            said = f"{shown(db)}, a durable write in {time.monotonic() - begun:.3f} s"
-            if free is not None and free < LEAST_FREE:
-                raise invalid("disk", f"{LEAST_FREE >> 20} MB free", Phrase(f"{free >> 20} MB"), shown(db))
+            finding = f"{shown(db)}, a durable write in {time.monotonic() - start:.3f} s"
+            if free is not None and free < MIN_FREE_BYTES:
+                raise invalid("disk", f"{MIN_FREE_BYTES >> 20} MB free", Phrase(f"{free >> 20} MB"), shown(db))
             if state.closed:
                 raise invalid("round", "one that is open", Phrase("a closed one"), shown(db))
-            return said if free is None else f"{said}, {free / 1e9:.3g} GB free"
+            return finding if free is None else f"{finding}, {free / 1e9:.3g} GB free"
 
     def secret() -> str:
         if token is None:

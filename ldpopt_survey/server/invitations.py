@@ -33,11 +33,11 @@ from ldpopt_survey.collect.people import marks_of
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.spec import PERSON
 from ldpopt_survey.server.store import Store
-from ldpopt_survey.server.submission import RANDOM, invitation_hash
+from ldpopt_survey.server.submission import INVITATION_CHARACTERS, invitation_hash
 
 __all__ = ["Invited", "draw_invitations", "interrupted", "invite_by_file", "read_frame"]
 
-LEAST = 5
+MIN_GROUP_ROWS = 5
 """The fewest rows of a frame with one combination of groups, unless the plan accepts that people are recognised."""
 
 
@@ -45,32 +45,39 @@ def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[s
     """For each row of a frame, a CSV file: its respondent's id, and what its invitation says, groups after dashes.
 
     There are ids if the file has the plan's column of them. `InvalidInput` for a file without a column for each
-    question that comes with invitations, for another entry, and if fewer than `LEAST` rows share all their groups:
+    question that comes with invitations, for another entry, and if fewer than `MIN_GROUP_ROWS` rows share all their
+    groups:
     their reports would nearly say who sent them. A plan accepts this by name, with ``revealed = { respondent = [...]
     }``.
     """
-    asked = [question for question in plan.public if question.invited]
+    invited_questions = [question for question in plan.public if question.invited]
     dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
     stream = io.StringIO(Path(path).read_bytes().decode(dialect.encoding, "replace").removeprefix("\ufeff"), newline="")
     rows = list(csv.DictReader(stream, delimiter=dialect.delimiter))
     groups = []
     for number, row in enumerate(rows, 1):
-        for question in asked:
+        for question in invited_questions:
             if (row.get(question.name) or "").strip() not in question.texts:
                 where = f"row {number}, column {question.name!r}"
                 raise invalid("frame", f"one of {', '.join(question.texts[:8])}", Phrase("another, or none"), where)
-        groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in asked))
+        groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in invited_questions))
     if not groups:
         raise invalid("frame", "at least one row", Phrase("none"), str(path))
     ids = [row[plan.respondent] or "" for row in rows] if plan.respondent in rows[0] else []
-    if not (ids or asked):
+    if not (ids or invited_questions):
         raise invalid("frame", "respondents' ids, or public questions that are invited", Phrase("none"), str(path))
-    few = sum(1 for count in Counter(groups).values() if count < LEAST)
+    small_groups = sum(1 for count in Counter(groups).values() if count < MIN_GROUP_ROWS)
     accepted = dict(plan.revealed).get(PERSON, ())
-    if few and asked and not {question.name for question in asked} <= set(map(str, accepted)):
-        names = ", ".join(json.dumps(question.name, ensure_ascii=False) for question in asked)
-        expected = f"{LEAST} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
-        raise invalid("frame", expected, Phrase(f"{few} with fewer"))
+    if (
+        small_groups
+        and invited_questions
+        and not {question.name for question in invited_questions} <= set(map(str, accepted))
+    ):
+        names = ", ".join(json.dumps(question.name, ensure_ascii=False) for question in invited_questions)
+        expected = (
+            f"{MIN_GROUP_ROWS} rows or more for each combination of groups (or revealed = {{ {PERSON} = [{names}] }})"
+        )
+        raise invalid("frame", expected, Phrase(f"{small_groups} with fewer"))
     return ids, groups
 
 
@@ -98,9 +105,9 @@ def draw_invitations(plan: Plan, store: Store, count: int, groups: Sequence[str]
     ...     len(draw_invitations(plan, store, 3)), store.summary().drawn
     (3, 3)
     """
-    drawn = new_invitations(plan, count, groups)
-    store.invite([invitation_hash(plan.checksum, code) for code in drawn])
-    return drawn
+    codes = new_invitations(plan, count, groups)
+    store.invite([invitation_hash(plan.checksum, code) for code in codes])
+    return codes
 
 
 class Invited:
@@ -115,10 +122,10 @@ class Invited:
         self, plan: Plan, ledger: Path, ids: Sequence[str], alike: bool, leave_out: bool, codes: Sequence[str] = ()
     ) -> None:
         self._alike, self._plan, self._ledger = alike, plan, Ledger(ledger)
-        plain = ids_of(pa.array(ids, pa.string()), f"respondent column {plan.respondent!r}")
-        every = marks_of(plain, self._ledger.secret(), plan.name)
-        self._people, places = np.unique(every, return_inverse=True)
-        if len(self._people) < len(every):
+        normalized_ids = ids_of(pa.array(ids, pa.string()), f"respondent column {plan.respondent!r}")
+        marks = marks_of(normalized_ids, self._ledger.secret(), plan.name)
+        self._people, places = np.unique(marks, return_inverse=True)
+        if len(self._people) < len(marks):
             raise invalid(f"respondent column {plan.respondent!r}", "everybody once", Phrase("somebody twice"))
         verdict = self._ledger.standing(plan, _words(codes), self._people, alike)
         if not leave_out or verdict.why.all():
@@ -153,20 +160,22 @@ def invite_by_file(
     if for_terminal(link) != link or "\n" in link:
         raise invalid("--link", "text in one line, such as https://survey.example/#invitation=", Phrase("another"))
     if os.path.lexists(path) and not interrupted(plan, path):
-        raise _taken(path)
+        raise _path_exists_error(path)
     if store.state().closed:
         raise invalid("round", "one that is open, since codes of a closed one are refused", Phrase("a closed one"))
     waiting = _waiting_at(plan, path)
     codes = _waiting_codes(waiting, link)
     people = None if invited is None else invited(codes)
     if people is not None:
-        groups = [group for group, kept in zip(groups, people.kept, strict=True) if kept]
+        groups = [group for group, is_kept in zip(groups, people.kept, strict=True) if is_kept]
         count = len(groups)
     groups = groups if any(groups) else []
     if not codes:
         codes = new_invitations(plan, count, groups)
         create_private(waiting, "".join(f"{link}{code}\n" for code in codes).encode())
-    elif len(codes) != (count or len(groups)) or [code[RANDOM:] for code in codes] != (list(groups) or [""] * count):
+    elif len(codes) != (count or len(groups)) or [code[INVITATION_CHARACTERS:] for code in codes] != (
+        list(groups) or [""] * count
+    ):
         raise _others(waiting)
     with _reserved(path, waiting):
         if people is not None:
@@ -186,7 +195,7 @@ def _reserved(path: Path, waiting: Path) -> Iterator[None]:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         if not _is_reserved(path, waiting):
-            raise _taken(path) from None
+            raise _path_exists_error(path) from None
     try:
         yield
     except BaseException:
@@ -195,7 +204,7 @@ def _reserved(path: Path, waiting: Path) -> Iterator[None]:
                 path.unlink()
         raise
     if not _is_reserved(path, waiting):
-        raise _taken(path)
+        raise _path_exists_error(path)
     os.replace(waiting, path)
     sync_folder(path.parent)
 
@@ -219,12 +228,12 @@ def _waiting_codes(waiting: Path, link: str) -> list[str]:
     if not waiting.exists():
         return []
     codes = [line.removeprefix(link) for line in read_text(waiting).splitlines()]
-    if not all(re.fullmatch(rf"[A-Za-z0-9_-]{{{RANDOM}}}(-[0-9]+)*", code) for code in codes):
+    if not all(re.fullmatch(rf"[A-Za-z0-9_-]{{{INVITATION_CHARACTERS}}}(-[0-9]+)*", code) for code in codes):
         raise _others(waiting)
     return codes
 
 
-def _taken(path: Path) -> InvalidInput:
+def _path_exists_error(path: Path) -> InvalidInput:
     return invalid("--out", "a path that is not taken", Phrase("one that is"), str(path))
 
 

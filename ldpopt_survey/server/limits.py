@@ -28,7 +28,7 @@ _TOO_LONG = (
 
 
 def limited_protocol() -> type[Any]:
-    """The protocol with which uvicorn reads requests, within these limits."""
+    """Return the protocol with which uvicorn reads requests within these limits."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     base: Any = AutoHTTPProtocol
@@ -126,7 +126,7 @@ class Bucket:
         self._tokens, self._then = 2 * rate, clock()
 
     def take(self) -> bool:
-        """Whether one more request is let through."""
+        """Return True if one more request is let through."""
         now = self._clock()
         self._tokens = min(2 * self._rate, self._tokens + (now - self._then) * self._rate)
         self._then = now

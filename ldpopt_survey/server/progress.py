@@ -66,7 +66,7 @@ def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: flo
 
 
 def in_words(progress: Sequence[Progress]) -> str:
-    """Whether the survey may be stopped."""
+    """Return a sentence that states whether the survey may be stopped."""
     lacking = sum(not question.reached for question in progress)
     if not lacking:
         return "Every width that is wanted is reached: the survey may be stopped."
@@ -74,7 +74,7 @@ def in_words(progress: Sequence[Progress]) -> str:
 
 
 def page(title: str, progress: Sequence[Progress]) -> bytes:
-    """The page, without scripts."""
+    """Render the progress page, without scripts."""
     rows = "".join(
         f'<li><meter min="0" max="1" value="{min(1.0, question.wanted / max(question.half_width, 1e-9)):.4f}"></meter> '
         f"{html.escape(str(question))}</li>"

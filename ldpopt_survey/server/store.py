@@ -20,9 +20,9 @@ Rows = list[tuple[bytes, str, bytes]]
 """Stored reports: id, day as YYYY-MM-DD, codes."""
 
 
-MIXED = 50
+MIN_MIXED_SUBMISSIONS = 50
 """So many submissions with invitations wait at least, before they join the lasting tables together."""
-PAUSE = 1.0
+SETTLE_INTERVAL_SECONDS = 1.0
 """Seconds at least between two times that those that wait are looked at; under load more are mixed at a time."""
 
 
@@ -36,7 +36,8 @@ class Store(ABC):
     Invitations live apart from reports: the rows of those drawn are never changed, and what is written beside a report
     is a mark that shows none of them. A report and the mark that came with it are stored by one commit, as a crash must
     not leave one alone; so that the number of the transaction, or their places, do not join them for long, both first
-    go to tables of recent ones, and from there, with at least `MIXED` - 1 others, by one transaction and in the order
+    go to tables of recent ones, and from there, with at least
+    `MIN_MIXED_SUBMISSIONS` - 1 others, by one transaction and in the order
     of random numbers, to the lasting tables. Then the tables of recent ones are written anew.
 
     Only one thread at a time may call `write`, `settle`, `state`, `probe`, `others`, `invite`, `close_round` and
@@ -55,7 +56,7 @@ class Store(ABC):
     """The type of a column of bytes."""
     _table_end: ClassVar[str] = ""
     """What stands after the columns of a table."""
-    _looked, _swept = -PAUSE, False
+    _looked, _swept = -SETTLE_INTERVAL_SECONDS, False
     """When it was looked how many wait; whether nothing old may be left in the tables of recent ones."""
 
     @abstractmethod
@@ -138,9 +139,9 @@ class Store(ABC):
         with self._transaction(alone=bool(hashes)) as db:
             state = self._state(db)
             marks = [(drawn_mark(sent), spent_mark(sent)) for sent in hashes]
-            drawn = self._marks(db, "invitations", "hash", [mark for mark, _ in marks])
+            drawn_marks = self._marks(db, "invitations", "hash", [mark for mark, _ in marks])
             spent = self._marks(db, self._all("spent"), "mark", [mark for _, mark in marks])
-            free = [sent for sent, (a, b) in zip(hashes, marks, strict=True) if a in drawn and b not in spent]
+            free = [sent for sent, (a, b) in zip(hashes, marks, strict=True) if a in drawn_marks and b not in spent]
             stored = self._stored(db, sorted({sent.id for sent in batch}))
             decision = decide(batch, stored, free, state)
             recent = "recent_" if decision.used else ""
@@ -149,7 +150,7 @@ class Store(ABC):
                 stored |= self._stored(db, [sent.id for sent in decision.new if sent.id not in inserted])
                 decision = decide(batch, stored, free, state)
             self._add(db, f"{recent}spent", "mark", map(spent_mark, decision.used))
-        if hashes and time.monotonic() - self._looked >= PAUSE:
+        if hashes and time.monotonic() - self._looked >= SETTLE_INTERVAL_SECONDS:
             with suppress(Unavailable):  # what waits is mixed later; the batch is stored
                 self.settle()
         return decision.outcomes
@@ -158,7 +159,10 @@ class Store(ABC):
         """Mix what waits, if it is enough, and leave nothing of it where it was; whether that is done."""
         self._looked = time.monotonic()
         with self._transaction() as db:
-            enough = self._run(db, "SELECT count(*) FROM recent_spent WHERE round = ?", self._number)[0][0] >= MIXED
+            enough = (
+                self._run(db, "SELECT count(*) FROM recent_spent WHERE round = ?", self._number)[0][0]
+                >= MIN_MIXED_SUBMISSIONS
+            )
             if enough:
                 self._mix(db)
         if enough or not self._swept:
@@ -197,15 +201,15 @@ class Store(ABC):
             self._run(db, f"CREATE TABLE IF NOT EXISTS {table} ({columns}){self._table_end}")
 
     def _stored(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        kept = f"SELECT id, codes FROM {self._all('reports')} WHERE round = {self._number} AND id"
-        return dict(self._among(db, kept, ids))
+        query = f"SELECT id, codes FROM {self._all('reports')} WHERE round = {self._number} AND id"
+        return dict(self._among(db, query, ids))
 
     def _state(self, db: Any) -> RoundState:
         ((closed, invited),) = self._run(db, "SELECT closed, invited FROM rounds WHERE number = ?", self._number)
         return RoundState(bool(closed), bool(invited))
 
     def state(self) -> RoundState:
-        """Whether the round is closed, and whether it needs invitations, as the database says now."""
+        """Read from the database whether the round is closed and whether it needs invitations."""
         with self._connected() as db:
             return self._state(db)
 
@@ -220,16 +224,16 @@ class Store(ABC):
             return self._state(db)
 
     def free(self) -> int | None:
-        """Free bytes on the disk of the database, where that is known."""
+        """Return the free bytes on the disk of the database, if known."""
         return None
 
     def others(self) -> dict[str, int]:
-        """The numbers of other plans' rounds in the database, by the checksums of the plans."""
+        """Return the numbers of other plans' rounds in the database, by the plans' checksums."""
         with self._connected() as db:
             return dict(self._run(db, "SELECT plan, number FROM rounds WHERE number <> ?", self._number))
 
     def summary(self) -> Summary:
-        """The numbers of reports and invitations of the round."""
+        """Return the numbers of reports and invitations of the round."""
         with self._snapshot() as db:
             by_day = f"SELECT {_DAY}, count(*) FROM {self._all('reports')} WHERE round = ? GROUP BY day ORDER BY day"
             days = dict(self._run(db, by_day, self._number))
@@ -249,8 +253,8 @@ class Store(ABC):
             marks = {*map(drawn_mark, hashes)}
             new = marks - self._marks(db, "invitations", "hash", sorted(marks))
             self._add(db, "invitations", "hash", new)
-            drawn = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
-            self._run(db, drawn, len(new), self._number)
+            statement = "UPDATE rounds SET invited = true, drawn = drawn + ? WHERE number = ?"
+            self._run(db, statement, len(new), self._number)
         with suppress(Unavailable), self._connected() as db:  # they are drawn; a collector that starts does it again
             self._hide_reads(db)
 
@@ -277,7 +281,7 @@ class Store(ABC):
             self._run(db, f"DELETE FROM {table} WHERE round = ?", self._number)
 
     def rows(self, at_once: int) -> Iterator[Rows]:
-        """The round's reports at one moment, in the order of their ids, at most `at_once` at a time."""
+        """Read the round's reports at one moment, by id, at most `at_once` at a time."""
         select = f"SELECT id, {_DAY}, codes FROM {self._all('reports')} WHERE round = {self._number} ORDER BY id"
         with self._snapshot() as db, closing(db.cursor(**self._many_rows)) as cursor:
             cursor.execute(select)
@@ -301,5 +305,5 @@ _RECENT = (("reports", "round, id, day, codes", "id"), ("spent", "round, mark", 
 
 
 def no_round(plan: Plan) -> InvalidInput:
-    """The error for a database that holds no round of `plan`."""
+    """Return the error for a database that holds no round of `plan`."""
     return invalid("database", f"reports of the plan {plan.name!r}, round {plan.round}", Phrase("none"))

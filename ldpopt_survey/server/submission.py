@@ -27,7 +27,7 @@ CODE = np.dtype("<u4")
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
-RANDOM = 22
+INVITATION_CHARACTERS = 22
 """The characters of an invitation that are random; behind them stands, after a dash each, what the frame says."""
 _FIELDS = {"schema", "version", "plan", "round", "id", "reports"}
 
@@ -59,9 +59,9 @@ class Submission:
 
 
 def version_of(plan: Plan) -> int:
-    """The version of submissions to a plan."""
-    asked = any(not question.invited for question in plan.public)
-    return WITH_PUBLIC if asked else WITH_BOOKLET if plan.booklets else VERSION
+    """Return the version of submissions to a plan."""
+    has_asked_questions = any(not question.invited for question in plan.public)
+    return WITH_PUBLIC if has_asked_questions else WITH_BOOKLET if plan.booklets else VERSION
 
 
 class Reader:
@@ -82,7 +82,7 @@ class Reader:
         """The most bytes that a submission may have."""
 
     def read(self, body: bytes) -> Submission:
-        """The submission in the bytes of a request; `Refused` for anything else."""
+        """Read the submission in the bytes of a request; raise `Refused` for anything else."""
         try:
             data = strict.json_value(body, "submission")
         except InvalidInput:
@@ -93,8 +93,8 @@ class Reader:
         if data["schema"] != SCHEMA or type(data["version"]) is not int or data["version"] not in versions:
             raise Refused(422, f"The schema is not {SCHEMA}, version {self._version}.")
         if data["plan"] != self._plan:
-            known = isinstance(data["plan"], str) and data["plan"] in self._others
-            raise Refused(503, "This round is closed.") if known else Refused(422, "This is another survey's plan.")
+            is_known = isinstance(data["plan"], str) and data["plan"] in self._others
+            raise Refused(503, "This round is closed.") if is_known else Refused(422, "This is another survey's plan.")
         if data["version"] != self._version or not self._fields <= set(data) <= self._fields | {"invitation"}:
             raise Refused(422, "A submission is an object with exactly the fields of the submission format.")
         if type(data["round"]) is not int or data["round"] != self._round:
@@ -109,33 +109,35 @@ class Reader:
         return Submission(bytes.fromhex(data["id"]), codes, invitation_hash(self._plan, invitation))
 
     def _codes(self, data: dict[str, Any]) -> bytes:
-        reports, drawn = data["reports"], data.get(BOOKLET)
-        if self._booklets and (not isinstance(drawn, str) or drawn not in self._booklets):
+        reports, booklet_name = data["reports"], data.get(BOOKLET)
+        if self._booklets and (not isinstance(booklet_name, str) or booklet_name not in self._booklets):
             raise Refused(422, "The booklet is not one of the plan's.")
-        asked = {*self._everyone, drawn} if self._booklets else set(self._everyone)
-        if not isinstance(reports, dict) or set(reports) != asked:
+        expected_names = {*self._everyone, booklet_name} if self._booklets else set(self._everyone)
+        if not isinstance(reports, dict) or set(reports) != expected_names:
             raise Refused(422, "There is not exactly one report for each question that this respondent is asked.")
         positions = [codes.of(reports[name]) for name, codes in self._everyone.items()]
-        if isinstance(drawn, str):
-            booklet, codes = self._booklets[drawn]
-            positions = [booklet, codes.of(reports[drawn]), *positions]
+        if isinstance(booklet_name, str):
+            booklet, codes = self._booklets[booklet_name]
+            positions = [booklet, codes.of(reports[booklet_name]), *positions]
         return np.array(positions + self._open(data), CODE).tobytes()
 
     def _open(self, data: dict[str, Any]) -> list[int]:
         """The positions of the answers to public questions, given or known from the invitation."""
-        given, answers = data.get(PUBLIC, {}), []
-        if not isinstance(given, dict) or set(given) != self._asked:
+        given_answers, answers = data.get(PUBLIC, {}), []
+        if not isinstance(given_answers, dict) or set(given_answers) != self._asked:
             raise Refused(422, "There is not exactly one answer to each public question.")
         invitation = data.get("invitation")
-        known = invitation[RANDOM:].split("-")[1:] if isinstance(invitation, str) else []
-        if any(asked.invited for asked in self._public) and len(known) != sum(asked.invited for asked in self._public):
+        frame_answers = invitation[INVITATION_CHARACTERS:].split("-")[1:] if isinstance(invitation, str) else []
+        if any(question.invited for question in self._public) and len(frame_answers) != sum(
+            question.invited for question in self._public
+        ):
             raise Refused(403, "This round takes only submissions with an invitation that says its group.")
-        frame = iter(known)
-        for asked in self._public:
-            answer = next(frame) if asked.invited else given[asked.name]
-            if asked.invited and answer.isdecimal() and answer.isascii() and len(answer) < 4:
+        frame = iter(frame_answers)
+        for question in self._public:
+            answer = next(frame) if question.invited else given_answers[question.name]
+            if question.invited and answer.isdecimal() and answer.isascii() and len(answer) < 4:
                 answer = int(answer)
-            if type(answer) is not int or not 0 <= answer < len(asked.answers):
+            if type(answer) is not int or not 0 <= answer < len(question.answers):
                 raise Refused(422, "A public answer is not one of the plan's.")
             answers.append(answer)
         return answers

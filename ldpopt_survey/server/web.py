@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 __all__ = [
-    "HEADERS", "Sender", "StaticFile", "address", "body", "encoded", "file_of", "listening", "no_route", "refusal",
-    "said", "serve", "static_files",
+    "HEADERS",
+    "Sender", "StaticFile", "address", "body", "encoded", "file_of", "json_response", "listening", "no_route",
+    "refusal", "serve", "static_files",
 ]  # fmt: skip
 
 
@@ -87,8 +88,8 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     files: dict[str, StaticFile] = {}
     size = 0
     for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).as_posix()
-        if "/." in f"/{inside}":
+        relative_path = path.relative_to(folder).as_posix()
+        if "/." in f"/{relative_path}":
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise invalid("kit", "ordinary files and folders", Phrase("something else"), str(path))
@@ -96,19 +97,19 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
             continue
         if path.suffix not in TYPES:
             raise invalid("kit", f"files named {', '.join('*' + suffix for suffix in TYPES)}", path.name, str(folder))
-        if not all(part.isascii() and re.sub("[-_.]", "", part).isalnum() for part in inside.split("/")):
+        if not all(part.isascii() and re.sub("[-_.]", "", part).isalnum() for part in relative_path.split("/")):
             raise invalid("kit", "names of letters, digits, '-', '_' and '.'", path.name, str(folder))
         content = path.read_bytes()
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-        files[f"/{inside}"] = file = StaticFile(content, TYPES[path.suffix], tag)
+        files[f"/{relative_path}"] = file = StaticFile(content, TYPES[path.suffix], tag)
         if path.name == "index.html":
-            files[f"/{inside.removesuffix('index.html')}"] = file
+            files[f"/{relative_path.removesuffix('index.html')}"] = file
         size += len(content)
         if size > MAX_KIT_BYTES:
             raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
     if plan and "/plan.json" in files:
-        kept = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
-        if not isinstance(kept, dict) or kept.get("checksum") != plan:
+        kit_plan = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
+        if not isinstance(kit_plan, dict) or kit_plan.get("checksum") != plan:
             raise invalid("kit", "one that was made from this plan", Phrase("another plan's"), str(folder))
     return files
 
@@ -131,7 +132,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def encoded(headers: Mapping[str, str]) -> Headers:
-    """Headers as pairs of bytes, as they are sent."""
+    """Encode headers as pairs of bytes, as they are sent."""
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
@@ -158,11 +159,15 @@ async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
     from starlette.requests import ClientDisconnect
 
     kinds = [kind.replace(" ", "").lower() for kind in request.headers.getlist("content-type")]
-    right = kinds in (["application/json"], ["application/json;charset=utf-8"])
-    if not right or "content-encoding" in request.headers:
+    is_json = kinds in (["application/json"], ["application/json;charset=utf-8"])
+    if not is_json or "content-encoding" in request.headers:
         raise Refused(415, f"{what} is application/json, not compressed.")
-    said = request.headers.get("content-length", "0")
-    if said.isascii() and said.isdigit() and (len(said) > 9 or int(said) > limit):
+    content_length = request.headers.get("content-length", "0")
+    if (
+        content_length.isascii()
+        and content_length.isdigit()
+        and (len(content_length) > 9 or int(content_length) > limit)
+    ):
         raise Refused(413, too_long)
     parts, size = [], 0
     try:
@@ -179,8 +184,8 @@ async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
     return b"".join(parts)
 
 
-def said(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON. Characters that are not valid Unicode are replaced."""
+def json_response(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """Build a JSON response. Characters that are not valid Unicode are replaced."""
     from starlette.responses import Response
 
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -188,15 +193,15 @@ def said(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | N
 
 
 def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer that says in one sentence what is wrong."""
+    """Build a response with one sentence that states the error."""
     later = {"retry-after": "5"} if status in (429, 503) else {}
-    return said(status, {"error": sentence}, {**later, **(headers or {})})
+    return json_response(status, {"error": sentence}, {**later, **(headers or {})})
 
 
 async def no_route(_: Request, error: Any) -> Response:
     """The answer to a request that no route accepts."""
-    known = {404: "There is nothing here.", 405: "This is not asked for by that method."}
-    return refusal(error.status_code, known.get(error.status_code, "The request is not understood."), error.headers)
+    sentences = {404: "There is nothing here.", 405: "This is not asked for by that method."}
+    return refusal(error.status_code, sentences.get(error.status_code, "The request is not understood."), error.headers)
 
 
 def file_of(files: Mapping[str, StaticFile], request: Request, policy: str) -> Response:
@@ -219,21 +224,21 @@ class LogLine(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        own = record.name.partition(".")[0] == "ldpopt"
+        """Format a record as one line of JSON."""
+        is_own_record = record.name.partition(".")[0] == "ldpopt"
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage() if own else str(record.msg),
+            "message": record.getMessage() if is_own_record else str(record.msg),
         }
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
-            line["message"] = line["message"].partition("\n")[0] if own else ""
+            line["message"] = line["message"].partition("\n")[0] if is_own_record else ""
         return json.dumps(line)
 
 
-CONNECTIONS = 4096
+MAX_CONNECTIONS = 4096
 """The most connections at once. Others get an answer that asks them to try again."""
 
 
@@ -258,7 +263,7 @@ def serve(app: Starlette, listener: socket.socket, hurried: bool = False) -> Non
         proxy_headers=False,
         ws="none",
         lifespan="on",
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=20,
         timeout_graceful_shutdown=1 if hurried else 20,
     )
@@ -266,7 +271,7 @@ def serve(app: Starlette, listener: socket.socket, hurried: bool = False) -> Non
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens at `host` and `port`; `InvalidInput` if it cannot."""
+    """Return a socket that listens at `host` and `port`; raise `InvalidInput` if it cannot."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -277,12 +282,12 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address(host: str, listener: socket.socket) -> str:
-    """The address of a listening socket, as one types it into a browser."""
+    """Return the address of a listening socket, as one types it into a browser."""
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def loopback(host: str) -> bool:
-    """Whether only programs on the same machine reach the host."""
+    """Return True if only programs on the same machine reach the host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "helpers"
 from kit_plans import CLIENT, NODE, WITHOUT_NODE, drawn_by_node, node, ten_plans
 
 from ldpopt_survey.collect.coding import Sampler
-from ldpopt_survey.collect.words import Given
+from ldpopt_survey.collect.words import ListedWords
 from ldpopt_survey.kit.folder import boundary_words, public_plan
 
 SHARES = """
@@ -59,7 +59,7 @@ def words(count: int, seed: int) -> int:
         with tempfile.TemporaryDirectory() as folder:
             (made,) = drawn_by_node(Path(folder), [(plan, answers, given)])
         for q, question in enumerate(plan.questions):
-            expected = Sampler(question.channel).reports(answers[q], Given(given[q]))
+            expected = Sampler(question.channel).reports(answers[q], ListedWords(given[q]))
             different += int((expected != made[q]).sum())
             total += len(expected)
         questions += len(plan.questions)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect import answers
-from ldpopt_survey.collect.answers import ANSWERS, batches, input_files, partitions
+from ldpopt_survey.collect.answers import ANSWER_SUFFIXES, batches, input_files, partitions
 from ldpopt_survey.collect.privatize import privatize
 from ldpopt_survey.datafiles import delimited
 from ldpopt_survey.datafiles.pieces import names_of
@@ -96,7 +96,7 @@ def test_what_is_no_input(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="reports"):
             input_files(given_)
     with pytest.raises(InvalidInput, match="answers: expected files that exist"):
-        input_files(tmp_path / "no", ANSWERS)
+        input_files(tmp_path / "no", ANSWER_SUFFIXES)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_an_open_quote_does_not_read_forever(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_many_small_files_share_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Ten files are at most three partitions where there may be three, with the rows and the order that they had."""
-    monkeypatch.setattr(answers, "PARTITIONS", 3)
+    monkeypatch.setattr(answers, "MAX_UNSHARED_FILES", 3)
     for file in range(10):
         frame = pd.DataFrame({"a": [f"{file}-{i}" for i in range(file + 1)], "b": "x"})
         path = tmp_path / f"{file}.{kind}"
@@ -167,7 +167,7 @@ def test_many_small_files_share_partitions(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_bad_file_among_many_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are read together, but what is wrong with one is said of that one."""
-    monkeypatch.setattr(answers, "PARTITIONS", 1)
+    monkeypatch.setattr(answers, "MAX_UNSHARED_FILES", 1)
     for file in range(5):
         (tmp_path / f"{file}.csv").write_text("a,b\n1,x\n" if file != 3 else "a,b\n1,x,SECRET\n")
     (part,) = partitions(input_files(tmp_path))
@@ -178,7 +178,7 @@ def test_a_bad_file_among_many_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_files_of_kindred_types_share_a_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A carried column that is narrow in one file and wide in the next becomes one column."""
-    monkeypatch.setattr(answers, "PARTITIONS", 1)
+    monkeypatch.setattr(answers, "MAX_UNSHARED_FILES", 1)
     for file, kind in enumerate(("int32", "int64")):
         pd.DataFrame({"q": [0, 1], "w": np.array([7, 8], kind)}).to_parquet(tmp_path / f"{file}.parquet")
     spec = SurveySpec("s", (QuestionSpec("q", (0, 1)),), carry=("w",))

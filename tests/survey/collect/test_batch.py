@@ -20,10 +20,10 @@ from ldpopt_survey.collect.batch import (
     bucket_count,
     duplicate_rows,
     duplicates_in_bucket,
+    pack_identities,
     privatize_frame,
     refuse_duplicates,
     require_columns,
-    spilled,
 )
 from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt_survey.collect.words import create_key, read_key
@@ -137,7 +137,7 @@ def test_buckets_together_find_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     identities = rng.integers(0, 40, (900, 2), dtype=np.uint64)
     for part in range(3):
-        contents = spilled(identities[300 * part : 300 * part + 300], 300 * part, 8)
+        contents = pack_identities(identities[300 * part : 300 * part + 300], 300 * part, 8)
         (tmp_path / str(part)).write_bytes(contents)
     paths = [tmp_path / str(part) for part in range(3)]
     found = np.sort(np.concatenate([duplicates_in_bucket(paths, bucket, 8) for bucket in range(8)]))

@@ -19,7 +19,7 @@ from scipy import stats
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel, round_exact
 from ldpopt_survey.collect.coding import Coder, Sampler, Tally
-from ldpopt_survey.collect.words import CHUNK, Given, Keystream, SecretKey
+from ldpopt_survey.collect.words import CHUNK_WORDS, Keystream, ListedWords, SecretKey
 from ldpopt_survey.plan.plan import make_plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -131,7 +131,7 @@ def test_every_word_of_a_small_version_is_accounted_for(seed: int, bits: int, k:
     below = np.random.default_rng(seed).integers(0, 2 ** (64 - bits), 2**bits, dtype=np.uint64)
     words = (np.arange(2**bits, dtype=np.uint64) << np.uint64(64 - bits)) | below
     for x in range(k):
-        reports = sampler.reports(np.full(2**bits, x, np.uint8), Given(words))
+        reports = sampler.reports(np.full(2**bits, x, np.uint8), ListedWords(words))
         assert np.bincount(reports, minlength=m).tolist() == exact.weights[x].tolist()
 
 
@@ -145,7 +145,7 @@ def test_thresholds_of_62_bits_decide_to_the_unit() -> None:
         inside = np.array([4 * step for step in [0, *steps[:-1]]], np.uint64)
         before = np.array([4 * step - 1 for step in steps], np.uint64)
         for words in (inside, before):
-            reports = sampler.reports(np.full(24, x, np.uint8), Given(words))
+            reports = sampler.reports(np.full(24, x, np.uint8), ListedWords(words))
             assert reports.tolist() == list(range(24))
 
 
@@ -167,11 +167,11 @@ def test_reports_do_not_depend_on_how_they_are_cut() -> None:
     """Drawing in one call or several gives the same reports from the same words."""
     exact = round_exact(np.random.default_rng(5).dirichlet(np.ones(5), 4))
     sampler, rng = Sampler(exact), np.random.default_rng(6)
-    words = rng.integers(0, 2**64, 3 * CHUNK + 17, dtype=np.uint64)
+    words = rng.integers(0, 2**64, 3 * CHUNK_WORDS + 17, dtype=np.uint64)
     answers = rng.integers(0, 4, len(words)).astype(np.uint8)
-    whole = sampler.reports(answers, Given(words))
-    source = Given(words)
-    cut = [sampler.reports(part, source) for part in np.split(answers, [5, CHUNK, 2 * CHUNK + 9])]
+    whole = sampler.reports(answers, ListedWords(words))
+    source = ListedWords(words)
+    cut = [sampler.reports(part, source) for part in np.split(answers, [5, CHUNK_WORDS, 2 * CHUNK_WORDS + 9])]
     assert np.array_equal(whole, np.concatenate(cut))
     steps = np.cumsum(exact.weights, axis=1).astype(object)
     one_by_one = [sum(s <= int(w) >> 2 for s in steps[x]) for x, w in zip(answers[:500], words[:500], strict=True)]
@@ -182,7 +182,7 @@ def test_answers_out_of_range_are_refused() -> None:
     """A position that is no input never meets a table, and nothing is drawn for nobody."""
     sampler = Sampler(ExactChannel([[1, 1], [2, 0]], bits=1))
     with pytest.raises(InvalidInput, match="below 2"):
-        sampler.reports(np.array([2], np.uint8), Given(np.zeros(1, np.uint64)))
+        sampler.reports(np.array([2], np.uint8), ListedWords(np.zeros(1, np.uint64)))
     with pytest.raises(InvalidInput, match="below 2"):
-        sampler.reports(np.array([0]), Given(np.zeros(1, np.uint64)))
-    assert sampler.reports(np.empty(0, np.uint8), Given(np.empty(0, np.uint64))).size == 0
+        sampler.reports(np.array([0]), ListedWords(np.zeros(1, np.uint64)))
+    assert sampler.reports(np.empty(0, np.uint8), ListedWords(np.empty(0, np.uint64))).size == 0

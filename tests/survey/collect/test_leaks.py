@@ -13,7 +13,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import ProposalOptions, Reading, SurveySpec, plan_survey, propose
 from ldpopt_survey.collect.answers import partitions
 from ldpopt_survey.collect.batch import privatize_frame
-from ldpopt_survey.collect.leaks import find_leaks, find_routes, refuse_leaks, routed, sampled_rows, tells
+from ldpopt_survey.collect.leaks import discloses, find_leaks, find_routes, refuse_leaks, routed, sampled_rows
 from ldpopt_survey.collect.privatize import privatize
 from ldpopt_survey.collect.randomness import Fresh, Simulated
 from ldpopt_survey.datafiles.columns import profile
@@ -138,14 +138,14 @@ def test_chance_is_no_leak() -> None:
     for _ in range(200):
         n, k, groups = int(rng.integers(2, 400)), int(rng.integers(2, 9)), int(rng.integers(2, 40))
         shares = rng.dirichlet(np.full(k, 0.5))
-        assert not tells(rng.integers(0, groups, n), rng.choice(k, n, p=shares), excludes=True)
+        assert not discloses(rng.integers(0, groups, n), rng.choice(k, n, p=shares), excludes=True)
 
 
 def test_the_probability_by_chance_is_that_of_counting() -> None:
     """Twenty people and two even answers: the chance that ten and ten agree is 2^-20, which alone is below 1e-6."""
     for n in range(2, 40, 2):
         even = np.arange(n) % 2
-        assert tells(even, even) == (2.0**-n <= 1e-6)
+        assert discloses(even, even) == (2.0**-n <= 1e-6)
 
 
 def test_the_message_and_the_consent_form_say_it_without_a_value(file: dict[str, Any], tmp_path: Path) -> None:

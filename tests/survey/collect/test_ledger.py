@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey.collect.ledger import Ledger, Marking, Marks, _marks, ledger_of
+from ldpopt_survey.collect.ledger import Ledger, Marks, RowMarker, _marks, ledger_of
 from ldpopt_survey.collect.privatize import privatize
 from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
 from ldpopt_survey.collect.words import create_key
@@ -91,7 +91,7 @@ def test_one_question_alone_is_no_repetition() -> None:
         rng = np.random.default_rng(seed)
         raw = pd.DataFrame({"vote": rng.random(int(rng.integers(1, 3000))) < rng.uniform(0.05, 0.5)})
         for frame in (raw, pd.concat([raw] * 2, ignore_index=True)):
-            marking = Marking(["vote"], ["vote"], b"k" * 32)
+            marking = RowMarker(["vote"], ["vote"], b"k" * 32)
             list(marking.passing(pa.table(frame).to_batches(1 << 16)))
             assert not (frame is raw and marking.marks.repeats)
         assert marking.marks.repeats >= (len(raw) > 1500)
@@ -145,7 +145,7 @@ def test_rounds_are_counted_and_memoised_words_spend_nothing(tmp_path: Path) -> 
 def marks(raw: pd.DataFrame, secret: bytes = b"k" * 32) -> Marks:
     import pyarrow as pa
 
-    marking = Marking(["vote", "age"], ["vote", "age"], secret)
+    marking = RowMarker(["vote", "age"], ["vote", "age"], secret)
     list(marking.passing(pa.table(raw).to_batches(1 << 16)))
     return marking.marks
 

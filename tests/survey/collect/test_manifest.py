@@ -22,13 +22,13 @@ from ldpopt_survey.collect.manifest import (
     FOLDER,
     NO_ROWS,
     Manifest,
+    add_fingerprints,
+    fingerprint_rows,
     folder_content,
     folder_manifest,
     in_table,
     is_hex,
-    of_numbers,
     row_set,
-    total,
     with_manifest,
 )
 from ldpopt_survey.collect.randomness import WordSource
@@ -56,8 +56,8 @@ def test_the_sum_of_numbers_is_that_of_python_integers() -> None:
         numbers = rng.integers(0, 2**64, (n, 2), dtype=np.uint64)
         numbers[: n // 2] = 2**64 - 1
         want = sum(int(low) + (int(high) << 64) for low, high in numbers) % (1 << 128)
-        assert of_numbers(numbers) == f"{want:032x}"
-    assert of_numbers(np.empty((0, 2), np.uint64)) == NO_ROWS
+        assert fingerprint_rows(numbers) == f"{want:032x}"
+    assert fingerprint_rows(np.empty((0, 2), np.uint64)) == NO_ROWS
 
 
 def test_a_respondents_number_is_a_cmac_under_the_key() -> None:
@@ -72,7 +72,7 @@ def test_fingerprints_add_up_in_any_order_and_grouping() -> None:
     """Neither order nor partition matters; one respondent more, another round or another key does."""
     ids = [f"p{i}" for i in range(100)]
     whole = fingerprint(ids)
-    assert whole == fingerprint(ids[::-1]) == total([fingerprint(ids[:30]), fingerprint(ids[30:])])
+    assert whole == fingerprint(ids[::-1]) == add_fingerprints([fingerprint(ids[:30]), fingerprint(ids[30:])])
     assert (
         len({whole, fingerprint(ids[1:]), fingerprint(ids, made=plan(2)), fingerprint(ids, SecretKey(bytes(32)))}) == 4
     )

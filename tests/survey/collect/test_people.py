@@ -268,14 +268,14 @@ def test_two_runs_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("where", ["publish", "_entered", "privatize_partition", "find_beyond"])
+@pytest.mark.parametrize("where", ["publish", "_enter_in_ledger", "privatize_partition", "find_excluded_rows"])
 def test_a_killed_run_is_one_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Killed anywhere and repeated, the run counts everybody once; another run is refused once it was entered."""
     answers(tmp_path / "a.csv", range(50))
     whole = getattr(module, where)
 
     def killed(*given: Any, **more: Any) -> Any:
-        if where == "find_beyond":
+        if where == "find_excluded_rows":
             whole(*given, **more)
         raise KeyboardInterrupt
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.batch import privatize_frame
 from ldpopt_survey.collect.randomness import Memoised, WordSource
-from ldpopt_survey.collect.words import CHUNK, Respondents, SecretKey, create_key, tag
+from ldpopt_survey.collect.words import CHUNK_WORDS, Respondents, SecretKey, create_key, tag
 from ldpopt_survey.plan.plan import Plan, _checksum, make_plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -40,8 +40,8 @@ def words(plan: Plan, ids: list[str], answers: list[int]) -> list[int]:
     source = WordSource(plan, "memoised", KEY)
     found = source.words(0, None, source.respondents(pa.array(ids, pa.string())), np.array(answers, np.uint8))
     made = np.empty(len(ids), np.uint64)
-    for start in range(0, len(ids), CHUNK):
-        found.fill(made[start : start + CHUNK])
+    for start in range(0, len(ids), CHUNK_WORDS):
+        found.fill(made[start : start + CHUNK_WORDS])
     return made.tolist()
 
 
@@ -51,11 +51,11 @@ def parts(question: PlannedQuestion) -> tuple[str, ...]:
 
 def test_a_word_is_the_cmac_of_the_answer_too() -> None:
     """Each word is the library's CMAC under the tag of question, channel and answer, also beyond one chunk."""
-    ids = [f"p{i}" for i in range(CHUNK + 50)]
+    ids = [f"p{i}" for i in range(CHUNK_WORDS + 50)]
     answers = [i % 3 for i in range(len(ids))]
     found = words(PLAN, ids, answers)
     tags = [tag("word of answer", *parts(PLAN.questions[0]), answer) for answer in ANSWERS]
-    for at in [*range(40), CHUNK - 1, CHUNK, CHUNK + 49]:
+    for at in [*range(40), CHUNK_WORDS - 1, CHUNK_WORDS, CHUNK_WORDS + 49]:
         assert found[at] == cmac(ids[at], tags[answers[at]])
 
 

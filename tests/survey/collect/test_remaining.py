@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from ldpopt.cli import app
 from ldpopt.errors import InvalidInput
 from ldpopt_survey import within_promises
-from ldpopt_survey.collect.people import Run, why_not
-from ldpopt_survey.collect.remaining import LEAST_EPSILON, remaining_budget
+from ldpopt_survey.collect.people import Run, refusal_reason
+from ldpopt_survey.collect.remaining import MIN_REMAINING_EPSILON, remaining_budget
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import over_rounds
 from ldpopt_survey.plan.spec import SurveySpec
@@ -140,7 +140,7 @@ def test_the_largest_epsilon_and_eta_are_allowed_and_larger_ones_are_not(
     eta = left.largest_eta(epsilon, None)
 
     def refused(epsilon: float, eta: float) -> bool:
-        return bool(why_not(Run("next", 9, None, (epsilon, eta), before[0].people), before))
+        return bool(refusal_reason(Run("next", 9, None, (epsilon, eta), before[0].people), before))
 
     assert not refused(epsilon, math.tanh(epsilon / 2) if eta is None else eta)
     assert refused(left.epsilon * 1.01, 0.0)
@@ -165,10 +165,11 @@ def test_people_with_other_histories_are_counted_apart() -> None:
 def test_nearly_nothing_left_is_nothing() -> None:
     """Below `LEAST_EPSILON` no survey is planned; the promise of a form is over all its rounds."""
     told = over_rounds(1.0, 0.4, 2)[0]
-    left = remaining_budget(runs((1.0, 0.4), (told - 1.0 - LEAST_EPSILON / 2, 0.1), rounds=None, people=3), 5)
+    left = remaining_budget(runs((1.0, 0.4), (told - 1.0 - MIN_REMAINING_EPSILON / 2, 0.1), rounds=None, people=3), 5)
     assert left.people == 3
     before = [Run("a", 1, 3, (1.0, 0.4), np.arange(3, dtype=np.uint64)),
-              Run("b", 2, None, (2.0 - LEAST_EPSILON / 2 + 1e-3, 0.1), np.arange(3, dtype=np.uint64))]  # fmt: skip
+              Run("b", 2, None, (2.0 - MIN_REMAINING_EPSILON / 2 + 1e-3, 0.1),
+                  np.arange(3, dtype=np.uint64))]  # fmt: skip
     assert remaining_budget(before, 3).exhausted == 3
 
 

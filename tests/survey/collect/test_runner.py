@@ -15,7 +15,7 @@ import pytest
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.privatize import privatize
 from ldpopt_survey.collect.randomness import Memoised
-from ldpopt_survey.collect.runner import Dask, LostWork, Threads, dask_runner, every
+from ldpopt_survey.collect.runner import Dask, LostWork, Threads, dask_runner, yield_all
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -95,6 +95,6 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
 
 def test_a_map_that_ends_early_is_an_error() -> None:
     """Fewer results than items are never taken for all of them."""
-    assert list(every(iter([1, 2]), 2)) == [1, 2]
+    assert list(yield_all(iter([1, 2]), 2)) == [1, 2]
     with pytest.raises(LostWork, match="1 of 2"):
-        list(every(iter([1]), 2))
+        list(yield_all(iter([1]), 2))

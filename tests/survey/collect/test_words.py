@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.words import (
-    CHUNK,
-    LONGEST,
+    CHUNK_WORDS,
+    MAX_ID_BYTES,
     Keystream,
     Respondents,
     SecretKey,
@@ -120,17 +120,17 @@ def take(stream: Keystream, sizes: list[int]) -> np.ndarray:
 
 def test_words_are_aes_in_counter_mode() -> None:
     """Each pair of words is AES of (partition, question, counter), by the cipher's own single-block mode."""
-    words = take(Keystream(KEY, 3, 7), [CHUNK])
+    words = take(Keystream(KEY, 3, 7), [CHUNK_WORDS])
     cipher = Cipher(algorithms.AES(KEY.derive(b"ldpopt stream")), modes.ECB()).encryptor()
-    for counter in (0, 1, CHUNK // 2 - 1):
+    for counter in (0, 1, CHUNK_WORDS // 2 - 1):
         block = (3).to_bytes(4, "big") + (7).to_bytes(4, "big") + counter.to_bytes(8, "big")
         assert cipher.update(block) == words[2 * counter : 2 * counter + 2].astype("<u8").tobytes()
 
 
 def test_streams_continue_and_repeat() -> None:
     """A stream goes on where it stopped, odd counts included, and starts again the same."""
-    whole = take(Keystream(KEY, 0, 0), [CHUNK, 10])
-    assert np.array_equal(whole, take(Keystream(KEY, 0, 0), [1, 2, CHUNK - 7, 14]))
+    whole = take(Keystream(KEY, 0, 0), [CHUNK_WORDS, 10])
+    assert np.array_equal(whole, take(Keystream(KEY, 0, 0), [1, 2, CHUNK_WORDS - 7, 14]))
 
 
 def test_streams_differ() -> None:
@@ -169,10 +169,10 @@ def test_words_are_cmac(ids: list[str]) -> None:
 
 def test_slices_and_types_of_ids_do_not_matter() -> None:
     """Sliced arrays, both string types and more than one chunk give the same words."""
-    ids = [f"person-{i}" for i in range(CHUNK + 100)]
+    ids = [f"person-{i}" for i in range(CHUNK_WORDS + 100)]
     whole = Respondents(MEMO_KEY, pa.array(ids)).macs(tag("q"))
-    large = Respondents(MEMO_KEY, pa.array(ids, pa.large_string()).slice(17, CHUNK)).macs(tag("q"))
-    assert np.array_equal(whole[17 : 17 + CHUNK], large)
+    large = Respondents(MEMO_KEY, pa.array(ids, pa.large_string()).slice(17, CHUNK_WORDS)).macs(tag("q"))
+    assert np.array_equal(whole[17 : 17 + CHUNK_WORDS], large)
     assert len(Respondents(MEMO_KEY, pa.array([], pa.string()))) == 0
 
 
@@ -192,7 +192,7 @@ def test_another_round_question_or_key_gives_other_words() -> None:
 
 def test_an_endless_id_is_refused_without_being_shown() -> None:
     """Ids have a limit, and the message does not quote them."""
-    with pytest.raises(InvalidInput, match=str(LONGEST)) as caught:
+    with pytest.raises(InvalidInput, match=str(MAX_ID_BYTES)) as caught:
         respondents(MEMO_KEY, ["secret" * 1000])
     assert "secretsecret" not in str(caught.value)
 

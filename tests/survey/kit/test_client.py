@@ -9,7 +9,7 @@ from kit_plans import CLIENT, NODE, WITHOUT_NODE, drawn_by_node, node, ten_plans
 from scipy.stats import chi2
 
 from ldpopt_survey.collect.coding import Sampler
-from ldpopt_survey.collect.words import Given
+from ldpopt_survey.collect.words import ListedWords
 from ldpopt_survey.kit.folder import boundary_words, public_plan, vectors
 
 PLANS = ten_plans()
@@ -31,7 +31,7 @@ def test_node_and_python_draw_the_same_reports(tmp_path):
         drawings.append((plan, answers, words))
     for (plan, answers, words), found in zip(drawings, drawn_by_node(tmp_path, drawings), strict=True):
         for question, chosen, given, reports in zip(plan.questions, answers, words, found, strict=True):
-            assert np.array_equal(Sampler(question.channel).reports(chosen, Given(given)), reports), plan.name
+            assert np.array_equal(Sampler(question.channel).reports(chosen, ListedWords(given)), reports), plan.name
 
 
 def test_vectors_pass_in_node_and_a_wrong_one_fails(tmp_path):

@@ -13,7 +13,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
 from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
 from ldpopt_survey.collect.coding import Sampler
-from ldpopt_survey.collect.words import Given, create_key
+from ldpopt_survey.collect.words import ListedWords, create_key
 from ldpopt_survey.kit.device import report_position
 from ldpopt_survey.kit.folder import boundary_words, public_plan, vectors
 from ldpopt_survey.plan.plan import Plan
@@ -38,7 +38,7 @@ def test_a_word_gives_the_sampler_s_report(plan):
         for x in range(min(len(question.categories), 8)):
             words = boundary_words(question, x, rng)
             made = Sampler(question.channel).reports(
-                np.full(len(words), x, np.uint16), Given(np.array(words, np.uint64))
+                np.full(len(words), x, np.uint16), ListedWords(np.array(words, np.uint64))
             )
             assert [report_position(question, x, word) for word in words] == made.tolist()
 

@@ -8,7 +8,7 @@ from collectors import habits
 
 from ldpopt_survey.server import Unavailable, database
 from ldpopt_survey.server.decide import RoundState
-from ldpopt_survey.server.health import BUCKETS, FRESH, Health, checks
+from ldpopt_survey.server.health import COMMIT_SECONDS_BUCKETS, MAX_WRITE_AGE_SECONDS, Health, checks
 
 PLAN = habits()
 
@@ -34,7 +34,7 @@ def test_ready_is_a_durable_write_within_the_last_seconds():
         health = Health(disk.probe, lambda: disk.now)
         assert [await health.ready() for _ in range(3)] == [False] * 3
         assert disk.tried == 1
-        disk.now += FRESH + 1
+        disk.now += MAX_WRITE_AGE_SECONDS + 1
         health.committed(0.01)
         assert (await health.ready(), disk.tried) == (False, 1)
         disk.full = True
@@ -43,7 +43,7 @@ def test_ready_is_a_durable_write_within_the_last_seconds():
         assert disk.tried == 2
         disk.full, disk.now = False, disk.now + 2
         assert (await health.ready(), disk.tried) == (False, 3)
-        disk.full, disk.now = True, disk.now + FRESH
+        disk.full, disk.now = True, disk.now + MAX_WRITE_AGE_SECONDS
         assert (await health.ready(), disk.tried) == (None, 4)
 
     asyncio.run(run())
@@ -61,7 +61,7 @@ def test_metrics_are_those_of_the_format():
     assert all(line.startswith(("# HELP ", "# TYPE ")) or number.fullmatch(line) for line in said.splitlines())
     buckets = [float(line.split()[1]) for line in said.splitlines() if "_bucket" in line]
     assert buckets == sorted(buckets)
-    assert (len(buckets), buckets[0], buckets[-1]) == (len(BUCKETS) + 1, 1, 5)
+    assert (len(buckets), buckets[0], buckets[-1]) == (len(COMMIT_SECONDS_BUCKETS) + 1, 1, 5)
     assert "ldpopt_submissions_accepted_total 3.0" in said
     assert "_created" not in said  # a time of day
     assert b"disk_free" not in health.metrics(0, None)

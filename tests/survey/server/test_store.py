@@ -230,8 +230,8 @@ def rows_of(location, statement):
 @pytest.fixture
 def mixing(monkeypatch):
     """Five submissions with invitations are mixed, as soon as they are there."""
-    monkeypatch.setattr("ldpopt_survey.server.store.MIXED", 5)
-    monkeypatch.setattr("ldpopt_survey.server.store.PAUSE", 0.0)
+    monkeypatch.setattr("ldpopt_survey.server.store.MIN_MIXED_SUBMISSIONS", 5)
+    monkeypatch.setattr("ldpopt_survey.server.store.SETTLE_INTERVAL_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("mixing")
@@ -315,8 +315,8 @@ def test_no_page_tells_which_rows_were_read(postgresql, plan):
 @pytest.mark.parametrize("waiting", [4, 5])
 def test_what_waits_is_mixed_though_nobody_else_comes(location, plan, monkeypatch, waiting):
     """Five that came within the pause between two looks are mixed after it; four wait, and are lost with nobody."""
-    monkeypatch.setattr("ldpopt_survey.server.store.MIXED", 5)
-    monkeypatch.setattr("ldpopt_survey.server.app.PAUSE", 0.05)
+    monkeypatch.setattr("ldpopt_survey.server.store.MIN_MIXED_SUBMISSIONS", 5)
+    monkeypatch.setattr("ldpopt_survey.server.app.SETTLE_INTERVAL_SECONDS", 0.05)
     with database(location, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, waiting)]
 
@@ -561,8 +561,8 @@ def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan
     """ANALYZE keeps no hash; of an older database, where it did, closing erases them from every page, or refuses."""
     import psycopg
 
-    monkeypatch.setattr("ldpopt_survey.server.store.MIXED", 1)
-    monkeypatch.setattr("ldpopt_survey.server.store.PAUSE", 0.0)
+    monkeypatch.setattr("ldpopt_survey.server.store.MIN_MIXED_SUBMISSIONS", 1)
+    monkeypatch.setattr("ldpopt_survey.server.store.SETTLE_INTERVAL_SECONDS", 0.0)
     with database(postgresql.url, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
         marks = [mark for hash in hashes for mark in marks_of(hash)]

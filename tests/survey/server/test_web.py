@@ -18,7 +18,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey.kit.folder import kit_files
 from ldpopt_survey.server import static_files, web
 from ldpopt_survey.server.submission import Refused
-from ldpopt_survey.server.web import HEADERS, LogLine, Sender, body, encoded, refusal, said
+from ldpopt_survey.server.web import HEADERS, LogLine, Sender, body, encoded, json_response, refusal
 
 pytest.importorskip("starlette")
 
@@ -105,7 +105,7 @@ def test_a_refusal_is_one_sentence_and_says_when_to_come_again():
     assert json.loads(bytes(refusal(404, "Nothing.").body)) == {"error": "Nothing."}
     assert refusal(503, "Later.").headers["retry-after"] == "5"
     assert "retry-after" not in refusal(404, "Nothing.").headers
-    assert bytes(said(200, {"a": "\ud800"}).body) == b'{"a":"?"}'
+    assert bytes(json_response(200, {"a": "\ud800"}).body) == b'{"a":"?"}'
 
 
 @pytest.fixture
