@@ -55,7 +55,7 @@ def _checksum(value: object, name: str) -> str:
 def add_fingerprints(parts: Iterable[str]) -> str:
     """The fingerprint of the union of disjoint sets.
 
-    >>> total(["0" * 31 + "1", "f" * 32])
+    >>> add_fingerprints(["0" * 31 + "1", "f" * 32])
     '00000000000000000000000000000000'
     """
     return f"{sum(int(part, 16) for part in parts) % (1 << 128):032x}"
@@ -64,7 +64,7 @@ def add_fingerprints(parts: Iterable[str]) -> str:
 def fingerprint_rows(numbers: npt.NDArray[np.uint64]) -> str:
     """The fingerprint of rows from their numbers, as little-endian words, shape (n, 2).
 
-    >>> of_numbers(np.array([[2**64 - 1, 0], [2, 7]], np.uint64))
+    >>> fingerprint_rows(np.array([[2**64 - 1, 0], [2, 7]], np.uint64))
     '00000000000000080000000000000001'
     """
     summed = 0
