@@ -2,7 +2,7 @@
 
 A name loads its module when it is first used: planning needs no estimates, and estimates no solver.
 
-What a name needs loads when the name is first used: planning needs no estimates, and estimates no solver.
+Modules load when a name is first used: planning needs no estimates, and estimates no solver.
 """
 
 from collections.abc import Iterable

@@ -260,7 +260,7 @@ def report_columns(plan: Plan) -> list[str]:
 
 
 def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.intp]]:
-    """For each question the position of every report among its labels; -1 for an empty report, if it allows one."""
+    """The position of every report among its labels, by question; -1 for an empty report, if it allows one."""
 
     def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
         column, label_array = batch.column(name), pa.array(labels, pa.string())

@@ -41,12 +41,12 @@ class Piece:
 
     @property
     def delimited(self) -> bool:
-        """Whether the file is text, so that the range counts bytes."""
+        """True if the file is text, so that the range counts bytes."""
         return Path(self.path).suffix.lower() in DELIMITED
 
     @property
     def parquet(self) -> bool:
-        """Whether the file is Parquet."""
+        """True if the file is Parquet."""
         return self.path.endswith(".parquet")
 
 
@@ -59,7 +59,7 @@ class Partition:
 
     @property
     def rows(self) -> int:
-        """How many rows the pieces have."""
+        """The number of rows of the pieces."""
         return sum(piece.rows for piece in self.pieces)
 
     def to_dict(self) -> dict[str, Any]:

@@ -109,7 +109,7 @@ _COUNTS = key(load=lambda data, what: dict(mapped(whole)(data, what))).metadata
 
 @dataclass
 class Tally:
-    """What privatizing did to the rows. These counts are not private: they are for the holder of the answers alone.
+    """The counts of one privatization. They are not private: they are for the holder of the answers alone.
 
     rows : number of reports written. duplicates : number of rows left out because an earlier row has their respondent.
     row_set : the fingerprint of the rows (a keyed checksum of whose rows they are), as in the manifest of the reports.
@@ -255,7 +255,7 @@ class Coder:
             if pa.types.is_uint64(column.type):
                 column = pc.if_else(pc.less(column, pa.scalar(1 << 63, pa.uint64())), column, None)
             places = pc.index_in(pc.cast(column, pa.int64()), self._whole)
-            return pc.if_else(pc.is_valid(column), places, None)  # a null is no category, even beside null categories
+            return pc.if_else(pc.is_valid(column), places, None)  # a null is not a category, even among null categories
         return pc.index_in(pc.cast(column, pa.string()), self._text)
 
 

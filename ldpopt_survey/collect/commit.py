@@ -1,7 +1,7 @@
 """Finished partitions -> the reports, all at once; nothing is overwritten, and a repeated call recognises them.
 
 A file of reports is either there and complete, manifest included, or absent. Just before the reports appear, a note
-beside them is written that says what they are. It stays until the rest of the run's files are gone. A call that is
+next to them is written that identifies them. It stays until the rest of the run's files are gone. A call that is
 repeated after a kill in between finds the note, compares the reports with it, and returns the tally.
 """
 

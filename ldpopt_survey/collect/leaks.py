@@ -53,7 +53,7 @@ AnswerSource = QuestionSpec | Part | PlannedQuestion
 
 @dataclass(frozen=True)
 class Leak:
-    """What would tell an answer, or a person: the question's name or `PERSON`, and the names of what tells it.
+    """A disclosure of an answer, or of a person: the question's name or `PERSON`, and the names of what tells it.
 
     Neither it nor its message holds a value or a count of the file.
     """
@@ -88,7 +88,7 @@ class SampledAnswers:
 
     @classmethod
     def of(cls, questions: Iterable[AnswerSource], columns: Iterable[str], table: Any) -> SampledAnswers:
-        """What the rows of a pyarrow table show."""
+        """The disclosures by the rows of a pyarrow table."""
         sight = cls()
         for question in questions:
             codes, absent = Coder(question).positions(table.column(question.column).combine_chunks())

@@ -1,7 +1,8 @@
 """Raw answers -> keyed marks of them -> the ledger of a survey, which tells what was reported already, and of whom.
 
-A second fresh report of the same answers spends their epsilon again. The ledger lies beside the plans, has a key of its
-own and holds no answer: with the key a guess at a whole stretch of rows can be checked, and whether an id took part.
+A second fresh report of the same answers spends their epsilon again. The ledger lies next to the plans, has a key of
+its own and holds no answer: with the key a guess at a whole stretch of rows can be checked, and whether an id took
+part.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def _load_packed_marks(value: Any, name: str) -> bytes:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run in the ledger: its plan's survey, round and checksum, what its words come from, and its marks.
+    """A run in the ledger: its plan's survey, round and checksum, the source of its words, and its marks.
 
     rounds : how many rounds respondents were told of, if that was declared.
     claims : (epsilon, eta) promised of one round. packed : the marks of those who have ids, eight bytes each.
@@ -248,7 +249,7 @@ class Entry:
 
     @property
     def run(self) -> Run:
-        """What counts of it for its respondents, of whom there are none if they have no ids."""
+        """The part that counts for its respondents, of whom there are none if they have no ids."""
         claims = self.claims or (0.0, 0.0)
         return Run(self.words, self.round, self.rounds, (claims[0], claims[1]), np.frombuffer(self.packed, "<u8"))
 
@@ -318,7 +319,7 @@ class Ledger:
     ) -> tuple[int, Standing | None]:
         """Enter a run before its reports appear: (in how many other rounds the same answers were reported, standing).
 
-        words : what the words come from, a key or a run. The same words repeat the same reports and spend nothing.
+        words : the source of the words, a key or a run. The same words repeat the same reports and spend nothing.
         alike : whether the same answers are those of other people. people : marks of all respondents, if they have ids.
         `InvalidInput` for answers that were reported in this round with other words; for people whom the run may not
         report, by their ids; and without ids for a round beyond those that respondents were told of.

@@ -27,7 +27,7 @@ ALREADY_REPORTED, BEYOND_PROMISE = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run in the ledger: what its words come from, and the round of its plan.
+    """A run in the ledger: the source of its words, and the round of its plan.
 
     rounds : how many rounds respondents were told of, if that was declared. claims : (epsilon, eta) that its plan
         promises of one. people : the marks of its respondents, rising.

@@ -66,7 +66,7 @@ from ldpopt_survey.records import dump, load
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is told about a run: its folder and its seal, so that the folder of another run is recognised.
+    """The data that a worker needs of a run: its folder and its seal, so that the folder of another run is recognised.
 
     plan : the checksum of the caller's plan. key_file : the caller's key file, or None for the run's own key. ledger :
         the ledger of privacy, or None for marks under the run's own key.
@@ -199,7 +199,7 @@ def privatize(
     leave_out: bool = False,
     force: bool = False,
 ) -> Tally:
-    """Write a privatized report for every answer, and tally what the plan's policies did.
+    """Write a privatized report for every answer, and tally the effects of the plan's policies.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def privatize(
     reports : a path that is not taken, or with `force` one with earlier reports. With the ending .csv or .parquet it
         becomes one file, otherwise a folder of partitions: Parquet files if the answers are Parquet, else CSV files.
         The reports have one row for each answer row, in the same order, one column for each question, and the plan's
-        carried columns. The manifest is a record of the plan, the number of rows and a checksum. It lies beside a CSV
+        carried columns. The manifest is a record of the plan, the number of rows and a checksum. It lies next to a CSV
         file (``NAME.csv.manifest.json``), in the schema of a Parquet file, and in a folder as a file of its own.
     randomness : `Fresh()` is the default for a plan without a respondent column. A plan with one requires the choice to
         be made, usually of `Memoised(key_file)`. `Simulated(rng)` is for trials, and labels the reports as simulated.
@@ -217,8 +217,8 @@ def privatize(
     progress : called with (partitions done, partitions in all).
     alike : files with the same content are of different people. Otherwise a plan without respondents refuses them,
         as a second report of the same answers spends their epsilon twice. One file under two names is always refused.
-    ledger : the ledger of privacy, a file that is made by the first run; the commands keep it beside the plan. Answers,
-        or a stretch of them, of which other reports were drawn in the same round are refused, whatever the writing or
+    ledger : the ledger of privacy, a file that is made by the first run; the commands keep it next to the plan.
+        Answers, or a stretch of them, of which other reports were drawn in the same round are refused, whatever the writing or
         the name of their file; those of other rounds are counted. Rows in another order are recognised where they
         differ enough. Without one, only the rows of this run are compared with each other. Of a plan with a respondent
         column it also knows, by keyed marks of ids, the rounds that each person answered, under all plans of the survey
@@ -226,9 +226,9 @@ def privatize(
         told of, is refused, before anything is drawn.
     leave_out : leave these people out, instead of refusing all answers.
     force : replace the reports that are there, once the new ones are complete. Only reports with a manifest are
-        replaced, and reports of people only by others of people. The ledger keeps what was spent on the old ones.
+        replaced, and reports of people only by others of people. The ledger keeps the epsilon spent on the old ones.
 
-    All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` beside them holds the finished
+    All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` next to them holds the finished
     partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
     refuse an answer, the run ends and writes nothing. Errors name rows and columns, never values.
 
@@ -329,7 +329,7 @@ def _people(folder: WorkFolder) -> Numbers:
 
 
 def _words(folder: WorkFolder, plan: Plan) -> str:
-    """What the words of a run come from."""
+    """The source of the words of a run."""
     memoised = folder.state["mode"] == Memoised.mode
     return f"{folder.state['key']} {plan.checksum if memoised else folder.state['run']}"
 

@@ -26,8 +26,8 @@ class Fresh:
     """New random words for every run, under a key from the operating system that is deleted when the run ends.
 
     Every run over the same answers makes a further report of each, and the privacy losses add up. While a run on files
-    lasts, or waits to be resumed, its key lies in the work folder with mode 0600. Whoever reads this key and the
-    reports of the run learns the answers. The key is deleted when the run ends, but the disk is not scrubbed.
+    lasts, or waits to be resumed, its key lies in the work folder with mode 0600. A reader of this key and the reports
+    of the run learns the answers. The key is deleted when the run ends, but the disk is not scrubbed.
 
     >>> Fresh()
     Fresh()
@@ -135,7 +135,7 @@ class WordSource:
         return None if self._memoised else [Keystream(self._key, partition, q) for q in range(streams)]
 
     def booklets(self, streams: list[Keystream] | None, respondents: Respondents | None, rows: int) -> Any:
-        """(rows,) the booklet of each respondent, as a position among the plan's booklets."""
+        """Return (rows,) the booklet of each respondent, as a position among the plan's booklets."""
         words = np.empty(rows, np.uint64)
         if streams is not None:
             for start in range(0, rows, CHUNK_WORDS):

@@ -3,13 +3,13 @@
 A key is 32 secret bytes in a file that only its owner can read. A memoised word is the CMAC of (round, respondent,
 question, answer), so that a retry repeats the same report.
 
-What memoising hides: a re-run, a retry or a restored backup gives every respondent the report that was already given.
-So repetition gives no second draw to average. If an answer changes inside a round, a new and independent word decides
-its report. The two reports are then like those of two independent rounds, and cost at most twice epsilon.
+Memoizing hides the following: a re-run, a retry or a restored backup gives every respondent the report that was already
+given. So repetition gives no second draw to average. If an answer changes inside a round, a new and independent word
+decides its report. The two reports are then like those of two independent rounds, and cost at most twice epsilon.
 
-What it does not hide: two different reports prove that the answer changed. A new round draws new words, and its
+It does not hide a change: two different reports prove that the answer changed. A new round draws new words, and its
 privacy loss adds to the loss of the last round. A changed channel also draws new words, and counts like a new round.
-Whoever holds the key can recompute every word.
+A holder of the key can recompute every word.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class SecretKey:
 def create_key(path: str | os.PathLike[str]) -> SecretKey:
     """A fresh survey key, saved at `path` with mode 0600; `InvalidInput` if the path is taken.
 
-    Whoever holds the key can undo the privatization of every report made with it. So keep it with the raw answers, and
+    A holder of the key can undo the privatization of every report made with it. So keep it with the raw answers, and
     delete it with them.
     """
     key = SecretKey.fresh()

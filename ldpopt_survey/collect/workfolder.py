@@ -101,7 +101,7 @@ class WorkFolder:
 
         Raises `InvalidInput` if it is the folder of another run.
 
-        Plan, answers and key come from the caller. What the folder says about them is only compared.
+        Plan, answers and key come from the caller. The values in the folder are only compared.
         """
         folder = cls.open(path)
         if not isinstance(folder.state, dict) or not isinstance(folder.state.get("run"), str):
@@ -138,7 +138,7 @@ class WorkFolder:
         replace_text(self._record(index), strict.json_text(content))
 
     def recorded(self, index: int) -> tuple[str, Tally] | None:
-        """(checksum, tally) of a finished partition as recorded; None without a record that can be read."""
+        """The recorded (checksum, tally) of a finished partition; None without a record that can be read."""
         try:
             content = strict.json_value(self._record(index).read_bytes(), "record")
             return str(content["sha256"]), tally_of(content["tally"])
@@ -171,7 +171,7 @@ class WorkFolder:
         create_private(path, content + self._seal(path, content), force=True)
 
     def sealed(self, path: Path) -> bytes | None:
-        """What `write_sealed` wrote at `path`; None if the file is missing, damaged, or from another path or run."""
+        """The value that `write_sealed` wrote at `path`; None if it is missing, damaged, or of another path or run."""
         try:
             content = path.read_bytes()
         except NO_FILE:
@@ -223,7 +223,7 @@ def is_work_folder(path: Path) -> bool:
 
 
 def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:
-    """What must not change between a run and its resumption, as JSON-ready values.
+    """The values that must not change between a run and its resumption, ready for JSON.
 
     The answers are recognised by their content and time of change. If other answers were privatized with the words of
     an unfinished run, the two sets of reports could be compared. So a run whose answers changed is refused.

@@ -28,7 +28,7 @@ MAX_RECORD = 1 << 24
 
 @dataclass(frozen=True)
 class Head:
-    """What stands above the records of a delimited file.
+    """The part of a delimited file above its records.
 
     names : the columns' names, all different: of a name that stands twice both have a number, and a column without
         one is called by its place. texts : what the header rows below the names say of each column.

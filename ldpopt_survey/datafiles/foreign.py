@@ -35,14 +35,14 @@ class Unread(Exception):
 
 
 def limits_of(size: int, cells: int = 0) -> tuple[int, int]:
-    """(bytes of memory, seconds) in which so many cells of a file of `size` bytes are read, or refused."""
+    """The limits (bytes of memory, seconds) in which so many cells of a file of `size` bytes are read, or refused."""
     return (350 << 20) + 50 * size + 100 * min(cells, 50 * size), 2 + (size >> 18) + (
         min(cells, ROWS_A_BYTE * size) >> 22
     )
 
 
 def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[bytes]:
-    """What a task of the reading process gives for a file, piece by piece; `Unread` if it cannot.
+    """The results of a task of the reading process for a file, piece by piece; `Unread` if it cannot.
 
     The file system's errors are those of this process.
     """
@@ -142,7 +142,7 @@ def _end_all() -> None:
         _IDLE.pop().close()
 
 
-# What follows is the program of the process.
+# The following is the program of the process.
 
 
 def _workbook(path: str) -> Iterator[Any]:
@@ -166,7 +166,7 @@ def _schema(path: str) -> Iterator[Any]:
 
 
 def _levels(path: str) -> Iterator[Any]:
-    """For each dictionary column of text of a Parquet file its levels in their order, also those of no row."""
+    """The ordered levels of each dictionary column of text of a Parquet file, also those of no row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -238,7 +238,7 @@ def _space() -> int:
 
 
 def _limit(memory: int, seconds: int) -> None:
-    """Limit what this process takes from now on; only POSIX can, elsewhere the clock of the parent alone ends it."""
+    """Limit the resources of this process; only POSIX can, elsewhere the clock of the parent alone ends it."""
     with suppress(ImportError):
         resource: Any = import_module("resource")
         used = resource.getrusage(resource.RUSAGE_SELF)

@@ -50,7 +50,7 @@ READERS = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bd
 
 
 def _read(task: str, path: Path, expected: str = VALUES, **options: Any) -> Iterator[bytes]:
-    """What the process that reads other programs' files gives, piece by piece; `InvalidInput` if it cannot."""
+    """The results of the process that reads other programs' files, piece by piece; `InvalidInput` if it cannot."""
     try:
         yield from read(task, path, **options)
         return
@@ -60,7 +60,7 @@ def _read(task: str, path: Path, expected: str = VALUES, **options: Any) -> Iter
 
 
 def _statistical(path: Path, cells: int = 0, **options: Any) -> dict[str, Any]:
-    """What the reader of SPSS, Stata and SAS gives: names, wordings, labels of values, rows and cells by column."""
+    """The results of the reader of SPSS, Stata and SAS: names, wordings, labels of values, rows and cells by column."""
     need("pyreadstat")
     (reply,) = _read("statistical", path, cells=cells, reader=READERS[path.suffix.lower()], **options)
     content: dict[str, Any] = json.loads(reply)
@@ -99,7 +99,7 @@ def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
     declared: dict[str, tuple[tuple[float | None, str], ...]] = {}
     for name, pairs in content["labels"].items():
         labels = _distinct_labels(dict(map(tuple, pairs)))
-        numbered = any(not isinstance(value, str) for value in labels)  # beside numbers, Stata's .a to .z are missing
+        numbered = any(not isinstance(value, str) for value in labels)  # among numbers, Stata's .a to .z are missing
         missing_ranges = content["missing"].get(name, [])
         categories = [
             (value, label)
@@ -112,12 +112,12 @@ def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
 
 
 def _is_within(value: Any, low: Any, high: Any) -> bool:
-    """Whether a value lies between two ends of its kind."""
+    """Return True if a value lies between two ends of its kind."""
     return isinstance(value, str) == isinstance(low, str) and bool(low <= value <= high)
 
 
 def _statistical_rows(path: Path) -> int:
-    """How many rows the file has, read to its end where its head does not say."""
+    """The number of rows of the file, read to its end if its head does not state it."""
     head = _statistical(path, metadataonly=True)
     if head["rows"] is not None and head["rows"] >= 0:
         return int(head["rows"])
@@ -266,7 +266,7 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
 def ranges_of(
     path: Path, rows: int, reach: int, dialect: Dialect = PLAIN, trimmed: bool = False
 ) -> Iterator[tuple[int, int, int]]:
-    """(start, stop, rows) of ranges of about `rows` rows or `reach` bytes: of bytes, of row groups, or of rows.
+    """List (start, stop, rows) of ranges of about `rows` rows or `reach` bytes: of bytes, of row groups, or of rows.
 
     trimmed : whether empty rows at the end (`empty_rows_at_end`) are left out.
     """

@@ -1,4 +1,4 @@
-"""From requests to stored reports: the collector's ASGI application, its limit on requests, and the task that writes.
+"""Requests become stored reports: the collector's ASGI application, its limit on requests, and the task that writes.
 
 It serves a kit and keeps nothing about a sender but the reports. Submissions that arrive during a commit are stored
 together by the next commit.
@@ -97,7 +97,7 @@ class Writer:
 
     @property
     def metrics(self) -> bytes:
-        """What was done so far, in numbers."""
+        """The counters of the work so far."""
         return self.health.metrics(len(self._waiting), self._store.free())
 
     async def _probe(self) -> RoundState:
@@ -280,14 +280,14 @@ class _Collector:
         return json_response(200, {"ok": True})
 
     async def ready(self, _: Request) -> Response:
-        """Whether a durable write succeeded within the last seconds, so that a submission would be stored."""
+        """Answer if a durable write succeeded within the last seconds, so that a submission would be stored."""
         closed = await self._writer.health.ready()
         if closed is None:
             return refusal(503, "Reports cannot be stored at this moment.")
         return json_response(200, {"ok": True, "closed": closed})
 
     async def counts(self, request: Request) -> Response:
-        """How many reports and invitations there are, for the holder of the token."""
+        """The numbers of reports and invitations, for the holder of the token."""
         if (refused := self._refused(request, "Bearer")) is not None:
             return refused
         try:
@@ -299,7 +299,7 @@ class _Collector:
         return json_response(200, plan | {"invitations": {"drawn": summary.drawn, "used": summary.used}})
 
     async def metrics(self, request: Request) -> Response:
-        """What the collector did since it started, for Prometheus, which sends the token."""
+        """The counters of the collector since its start, for Prometheus, which sends the token."""
         from starlette.responses import Response
 
         if (refused := self._refused(request, "Bearer")) is not None:
@@ -307,7 +307,7 @@ class _Collector:
         return Response(self._writer.metrics, 200, {"content-type": TEXT})
 
     async def progress(self, request: Request) -> Response:
-        """How near the questions are to the widths wanted, for the holder of the token; computed now and then."""
+        """The distance of the questions from their target widths, for the holder of the token."""
         from starlette.responses import Response
 
         if (refused := self._refused(request, "Basic")) is not None or self._progress is None:

@@ -1,4 +1,4 @@
-"""From the name of a database to the store of a plan's round: a SQLite file, or PostgreSQL for several collectors.
+"""The name of a database leads to the store of a plan's round: a SQLite file, or PostgreSQL for several collectors.
 
 SQLite flushes a write-ahead log before anything is acknowledged.
 """
@@ -28,7 +28,7 @@ SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
 def is_database(location: str | PathLike[str]) -> bool:
-    """Whether the text names a database of reports, rather than a file or folder of them."""
+    """Return True if the text names a database of reports, not a file or folder of them."""
     text = fspath(location)
     return text.startswith((SQLITE, *POSTGRESQL)) or text.endswith(SUFFIXES)
 
@@ -217,7 +217,7 @@ class SqliteStore(Store):
 
 
 def _holds_any(path: Path, words: Sequence[bytes]) -> bool:
-    """Whether a file holds one of `words`, of at least 8 bytes each, anywhere; their first 8 bytes are looked for."""
+    """Return True if a file holds one of `words`, of at least 8 bytes each; it compares their first 8."""
     starts = np.unique(np.frombuffer(b"".join(word[:8] for word in words), np.uint64))
     piece = b""
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""From a batch of submissions and what is stored already to what is stored of it, without a database."""
+"""A batch of submissions and the stored rows determine the new rows, without a database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, eq=False)
 class RoundState(Result):
-    """Whether a round is closed to submissions, and whether a submission needs an invitation.
+    """The state of a round: closed to submissions or not, and if a submission needs an invitation.
 
     >>> RoundState(closed=False, invited=True)
     RoundState(closed=False, invited=True)
@@ -63,7 +63,7 @@ class Summary(Result):
 
 
 class Decision(NamedTuple):
-    """What to do with a batch: each submission's outcome, what to store, and which invitations are used by it."""
+    """The decision about a batch: each submission's outcome, the rows to store, and the used invitations."""
 
     outcomes: list[Outcome]
     new: list[Submission]
@@ -103,10 +103,10 @@ def decide(
 
 
 def drawn_mark(invitation: bytes) -> bytes:
-    """What is stored of an invitation when it is drawn, and never changed until the round is closed."""
+    """The stored form of an invitation when it is drawn, and never changed until the round is closed."""
     return hashlib.sha256(b"ldpopt drawn " + invitation).digest()
 
 
 def spent_mark(invitation: bytes) -> bytes:
-    """What is stored when it is used; without the invitation's text nobody can tell which of those drawn it was."""
+    """The stored form when it is used; without the invitation's text nobody can tell which of those drawn it was."""
     return hashlib.sha256(b"ldpopt spent " + invitation).digest()

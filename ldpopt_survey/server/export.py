@@ -1,4 +1,4 @@
-"""From stored reports to tables and files like those that `privatize` writes, without ids and days."""
+"""Stored reports become tables and files like those that `privatize` writes, without ids and days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a collector can take reports, and what it did in numbers, for whoever runs it.
+"""The state of a collector and its counters, for its operator.
 
 Ready means that a durable write succeeded within the last seconds: a stored submission, or else one for the purpose.
 """
@@ -36,7 +36,8 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Health:
-    """What a collector did since it started: answers by kind, commits by their seconds, and the last one that held.
+    """The counters of a collector since its start: answers by kind, commits by their seconds, and the last one that
+    held.
 
     probe : makes a durable write and gives the round's state, or raises `Unavailable`.
     """
@@ -59,11 +60,11 @@ class Health:
         self._held = self._clock()
 
     def failed(self) -> None:
-        """A write failed: what held before shows nothing."""
+        """A write failed: the earlier state shows nothing."""
         self._held = -math.inf
 
     async def ready(self) -> bool | None:
-        """Whether the round is closed, if a durable write succeeded lately; None if none did. Asked once a second."""
+        """True if the round is closed, if a durable write succeeded lately; None if none did. Asked once a second."""
         now = self._clock()
         if now - self._held >= MAX_WRITE_AGE_SECONDS or self._tried == -math.inf:
             if self._asked is None or (self._asked.done() and now - self._tried >= 1):
@@ -119,7 +120,7 @@ class _Families:
 def checks(
     plan: Plan, db: str, kit: Path | None, token: Path | None, host: str, port: int
 ) -> Iterator[tuple[bool, str]]:
-    """What a collector needs before it goes live, each tried: whether it holds, and what was found.
+    """The requirements of a collector before it goes live, each tried: whether it holds, and what was found.
 
     The database is made if it is missing, and a durable write is committed to it, as a submission would be.
     """

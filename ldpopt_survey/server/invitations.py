@@ -42,7 +42,7 @@ MIN_GROUP_ROWS = 5
 
 
 def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[str]]:
-    """For each row of a frame, a CSV file: its respondent's id, and what its invitation says, groups after dashes.
+    """The rows of a frame, a CSV file: each respondent's id, and the groups of the invitation, groups after dashes.
 
     There are ids if the file has the plan's column of them. `InvalidInput` for a file without a column for each
     question that comes with invitations, for another entry, and if fewer than `MIN_GROUP_ROWS` rows share all their
@@ -139,7 +139,7 @@ class Invited:
 
 
 def _words(codes: Sequence[str]) -> str:
-    """What the ledger calls the run that draws these invitations; a repeated run is the same one."""
+    """The ledger's name of the run that draws these invitations; a repeated run is the same one."""
     return f"invitations {hashlib.sha256(' '.join(codes).encode()).hexdigest()[:16]}"
 
 
@@ -153,7 +153,7 @@ def invite_by_file(
     groups : as for `draw_invitations`, one for each of the people. invited : from the codes of an interrupted run (none
         without one) to the people of a frame, whom the ledger counts.
 
-    The codes wait in a hidden file beside `path` from before the ledger and the database change until after. An
+    The codes wait in a hidden file next to `path` from before the ledger and the database change until after. An
     interrupted call that is repeated takes the codes from there, so that all of them are drawn, each once.
     `InvalidInput` for a path that is taken, a closed round, and a waiting file that belongs to another call.
     """
@@ -210,7 +210,7 @@ def _reserved(path: Path, waiting: Path) -> Iterator[None]:
 
 
 def _waiting_at(plan: Plan, path: Path) -> Path:
-    """Where the codes for `path` wait."""
+    """The path where the codes for `path` wait."""
     return path.with_name(f".{path.name}.{plan.checksum[:16]}.unfinished")
 
 

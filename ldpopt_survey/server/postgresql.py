@@ -1,6 +1,6 @@
 """A round in PostgreSQL, to which several collectors, also on several machines, write at once.
 
-What is erased is gone from tables, indexes and the planner's statistics. The log of writes keeps it for a time.
+Erased data is gone from tables, indexes and the planner's statistics. The log of writes keeps it for a time.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class PostgresqlStore(Store):
         return all([_written_anew(db, table, ", SKIP_LOCKED") for table in ("recent_spent", "recent_reports")])
 
     def _hide_reads(self, db: Any) -> None:
-        """Whoever first reads a row notes in it that its transaction was committed: here that is noted in all."""
+        """The first reader of a row notes in it that its transaction was committed: here that is noted in all."""
         db.execute("VACUUM (SKIP_LOCKED, INDEX_CLEANUP off, TRUNCATE off) invitations, spent, reports")
 
     def _erase(self) -> bool:
@@ -173,7 +173,7 @@ class PostgresqlStore(Store):
         return exchanged and self._erase_statistics()
 
     def _erase_statistics(self) -> bool:
-        """Write the planner's statistics anew, if they may have held what is erased.
+        """Write the planner's statistics anew, if they may have held erased data.
 
         Changing a column's type deletes its statistics; the rows stay in their pages until the table is written anew.
         """

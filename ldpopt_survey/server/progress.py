@@ -24,7 +24,7 @@ from ldpopt_survey.plan.reported_precision import target_of
 
 @dataclass(frozen=True)
 class Progress(Result):
-    """How wide the widest sequence of a question is, as a half-width, and how wide it may be; of a mean without `unit`.
+    """The half-width of the widest sequence of a question, and the width that it may be; of a mean without `unit`.
 
     >>> Progress("vote", 900, 0.06, 0.05).reached
     False
@@ -38,7 +38,7 @@ class Progress(Result):
 
     @property
     def reached(self) -> bool:
-        """Whether the widest sequence is narrow enough."""
+        """True if the widest sequence is narrow enough."""
         return self.half_width <= self.wanted
 
     def __str__(self) -> str:

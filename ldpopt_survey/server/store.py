@@ -1,4 +1,4 @@
-"""From batches of submissions to a database: each is stored once, and one durable commit stores many.
+"""Batches of submissions go to a database: each is stored once, and one durable commit stores many.
 
 `Store` has all statements that SQLite and PostgreSQL share.
 """
@@ -31,9 +31,9 @@ class Unavailable(LdpoptError, RuntimeError):
 
 
 class Store(ABC):
-    """One round in a database: what every dialect of SQL says alike. Parameters are written ``?``.
+    """One round in a database: the part that is the same in every dialect of SQL. Parameters are written ``?``.
 
-    Invitations live apart from reports: the rows of those drawn are never changed, and what is written beside a report
+    Invitations live apart from reports: the rows of those drawn are never changed, and the data written with a report
     is a mark that shows none of them. A report and the mark that came with it are stored by one commit, as a crash must
     not leave one alone; so that the number of the transaction, or their places, do not join them for long, both first
     go to tables of recent ones, and from there, with at least
@@ -151,7 +151,7 @@ class Store(ABC):
                 decision = decide(batch, stored, free, state)
             self._add(db, f"{recent}spent", "mark", map(spent_mark, decision.used))
         if hashes and time.monotonic() - self._looked >= SETTLE_INTERVAL_SECONDS:
-            with suppress(Unavailable):  # what waits is mixed later; the batch is stored
+            with suppress(Unavailable):  # waiting rows are mixed later; the batch is stored
                 self.settle()
         return decision.outcomes
 
@@ -215,7 +215,7 @@ class Store(ABC):
 
     @abstractmethod
     def _touch(self, db: Any) -> None:
-        """Write what changes nothing, but must reach the disk with the commit."""
+        """Write a row that changes nothing, but must reach the disk with the commit."""
 
     def probe(self) -> RoundState:
         """The round's state, after a write that changes nothing was committed, durably, as a submission would be."""

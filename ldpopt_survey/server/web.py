@@ -1,4 +1,5 @@
-"""What the collector and the studio share as web servers: files from memory, request bodies, answers, the process.
+"""The common parts of the collector and the studio as web servers: files from memory, request bodies, answers, the
+process.
 
 A request's path is looked up in a table, never on the disk. uvicorn keeps no log of requests and ignores a proxy's
 headers.
@@ -151,17 +152,17 @@ class Sender:
         await self._send(message)
 
 
-async def body(request: Request, limit: int, what: str, too_long: str) -> bytes:
+async def body(request: Request, limit: int, name: str, too_long: str) -> bytes:
     """The bytes of a JSON request, of which at most `limit` are read; `Refused` for any other request.
 
-    what : the name of the content in messages. too_long : the message for longer requests.
+    name : the name of the content in messages. too_long : the message for longer requests.
     """
     from starlette.requests import ClientDisconnect
 
     kinds = [kind.replace(" ", "").lower() for kind in request.headers.getlist("content-type")]
     is_json = kinds in (["application/json"], ["application/json;charset=utf-8"])
     if not is_json or "content-encoding" in request.headers:
-        raise Refused(415, f"{what} is application/json, not compressed.")
+        raise Refused(415, f"{name} is application/json, not compressed.")
     content_length = request.headers.get("content-length", "0")
     if (
         content_length.isascii()
