@@ -9,7 +9,7 @@ import pytest
 
 from ldpopt.files import strict
 from ldpopt_survey.kit.folder import LANGUAGES
-from ldpopt_survey.kit.folder import shipped as of_page
+from ldpopt_survey.kit.folder import shipped_texts as of_page
 from ldpopt_survey.paper.design import shipped_texts as of_sheets
 from ldpopt_survey.reports.promises import SENTENCES
 
