@@ -218,12 +218,12 @@ def privatize(
     alike : files with the same content are of different people. Otherwise a plan without respondents refuses them,
         as a second report of the same answers spends their epsilon twice. One file under two names is always refused.
     ledger : the ledger of privacy, a file that is made by the first run; the commands keep it next to the plan.
-        Answers, or a stretch of them, of which other reports were drawn in the same round are refused, whatever the writing or
-        the name of their file; those of other rounds are counted. Rows in another order are recognised where they
-        differ enough. Without one, only the rows of this run are compared with each other. Of a plan with a respondent
-        column it also knows, by keyed marks of ids, the rounds that each person answered, under all plans of the survey
-        that share it. Who has other reports of this round, or would have more than the rounds or the epsilon they were
-        told of, is refused, before anything is drawn.
+        Answers, or a stretch of them, of which other reports were drawn in the same round are refused, whatever the
+        writing or the name of their file; those of other rounds are counted. Rows in another order are recognised where
+        they differ enough. Without one, only the rows of this run are compared with each other. Of a plan with a
+        respondent column it also knows, by keyed marks of ids, the rounds that each person answered, under all plans of
+        the survey that share it. Who has other reports of this round, or would have more than the rounds or the epsilon
+        they were told of, is refused, before anything is drawn.
     leave_out : leave these people out, instead of refusing all answers.
     force : replace the reports that are there, once the new ones are complete. Only reports with a manifest are
         replaced, and reports of people only by others of people. The ledger keeps the epsilon spent on the old ones.
