@@ -90,13 +90,13 @@ def _frontier(name: str, file: str, resume: Callable[[Path], object]) -> Callabl
     """Reading what is finished; what would be computed again is not, for the time that it takes."""
 
     def load(data: bytes, folder: Path) -> object:
-        real = frontier_run.results
-        frontier_run.results = lambda *_: (pair for pair in ())  # type: ignore[assignment]
+        real = frontier_run.unordered_results
+        frontier_run.unordered_results = lambda *_: (pair for pair in ())  # type: ignore[assignment]
         try:
             with _copy(_prepared() / name, folder, file, data) as made:
                 return resume(made)
         finally:
-            frontier_run.results = real
+            frontier_run.unordered_results = real
 
     return load
 

@@ -498,7 +498,7 @@ def test_keys_are_forgotten_when_a_run_ends(tmp_path: Path, values: list[str]) -
             privatize(planned(), given, tmp_path / "out", Fresh())
     else:
         privatize(planned(), given, tmp_path / "out", Fresh())
-    assert tasks._ready.cache_info().currsize == 0
+    assert tasks._open_job.cache_info().currsize == 0
 
 
 def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
@@ -516,10 +516,10 @@ def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInput, match=said):
             privatize_partition(wrong, 0)
-        tasks.forget()
+        tasks.forget_keys()
     with pytest.raises(InvalidInput, match="rows to leave out"):
         privatize_partition(job, 0)
-    tasks.forget()
+    tasks.forget_keys()
     assert not folder.part(0).exists()
 
 

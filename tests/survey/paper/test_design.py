@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from ldpopt_survey.plan.told import precision_of, tables_of
+from ldpopt_survey.plan.reported_precision import precision_of, tables_of
 
 from ldpopt import Channel, LocalDP, optimal_channel
 from ldpopt.design import FisherInformation
