@@ -88,7 +88,7 @@ class SampledAnswers:
 
     @classmethod
     def of(cls, questions: Iterable[AnswerSource], columns: Iterable[str], table: Any) -> SampledAnswers:
-        """The disclosures by the rows of a pyarrow table."""
+        """Collect the answers and columns of the sampled rows of a pyarrow table."""
         sight = cls()
         for question in questions:
             codes, absent = Coder(question).positions(table.column(question.column).combine_chunks())
