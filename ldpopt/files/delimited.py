@@ -44,12 +44,12 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+", re.ASCII)
 class Dialect:
     r"""The writing of a delimited text file; by default that of [RFC 4180] in UTF-8. Anything else is `InvalidInput`.
 
-    - `delimiter` : one of ``,``, ``;``, tab and ``|``.
-    - `decimal` : the sign in numbers; with a comma ``3,5`` is read as ``3.5``.
-    - `encoding` : a name that Python knows. The bytes of line ends, quotes and delimiters must have no other meaning in
-      it: UTF-8, every one-byte encoding of ASCII's family, the usual Chinese and Japanese ones, and UTF-16.
-    - `header_rows` : the number of rows above the first respondent; the first row has the columns' names. It is 3 in
-      files of Qualtrics, and 0 in files without names, whose columns are called ``column 1``, ``column 2``, ...
+    delimiter : one of ``,``, ``;``, tab and ``|``.
+    decimal : the sign in numbers; with a comma ``3,5`` is read as ``3.5``.
+    encoding : a name that Python knows. The bytes of line ends, quotes and delimiters must have no other meaning in it:
+        UTF-8, every one-byte encoding of ASCII's family, the usual Chinese and Japanese ones, and UTF-16.
+    header_rows : the number of rows above the first respondent; the first row has the columns' names. It is 3 in files
+        of Qualtrics, and 0 in files without names, whose columns are called ``column 1``, ``column 2``, ...
     """
 
     delimiter: str = ","

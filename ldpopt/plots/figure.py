@@ -89,7 +89,7 @@ def row_labels(labels: Sequence[object]) -> tuple[list[str], float]:
 
     With more than twelve rows, each label has one line.
 
-    >>> rows_written(["a", "b"])
+    >>> row_labels(["a", "b"])
     (['a', 'b'], 0.27)
     """
     texts = [label_text(label, 34, 1) if len(labels) > 12 else label_text(label) for label in labels]

@@ -117,7 +117,7 @@ def _draw_reach(ax: Axes, epsilons: Array, etas: Array) -> None:
 def largest_finite(shares: Array) -> float:
     """Return the largest of the finite shares, or 0.
 
-    >>> largest_share(np.array([0.2, np.nan]))
+    >>> largest_finite(np.array([0.2, np.nan]))
     0.2
     """
     return float(np.max(shares[np.isfinite(shares)], initial=0.0))
@@ -126,7 +126,7 @@ def largest_finite(shares: Array) -> float:
 def gap_label(baseline: str) -> str:
     """Return the name of the colours of a map of `baseline`, a column of a frontier.
 
-    >>> missed_by("binary_with_erasure")
+    >>> gap_label("binary_with_erasure")
     'share of the optimum missed by\\nbinary with erasure'
     """
     return f"share of the optimum missed by\n{STYLES.get(baseline, (label_text(baseline.replace('_', ' ')),))[0]}"

@@ -100,7 +100,7 @@ class Difference(Estimated):
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the differences with their intervals on matplotlib axes, new ones without `ax`, and return them."""
-        return super().plot(ax, **{"what": "difference"} | options)
+        return super().plot(ax, **{"axis_label": "difference"} | options)
 
     def _estimates(self) -> dict[str, tuple[str, Any]]:
         return {"difference": ("{:10.6f}", self.values), "se": ("{:9.6f}", self.standard_errors),

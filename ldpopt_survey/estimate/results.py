@@ -68,7 +68,7 @@ class Intervals(Pictured):
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the intervals on matplotlib axes, new ones without `ax`, and return them."""
-        return super().plot(ax, **{"what": f"{100 * self.level:g} % {self.method} interval"} | options)
+        return super().plot(ax, **{"axis_label": f"{100 * self.level:g} % {self.method} interval"} | options)
 
     def _columns(self) -> dict[str, list[Any]]:
         return {"label": list(self.labels), "lower": self.lower.tolist(), "upper": self.upper.tolist()}

@@ -24,6 +24,7 @@ MAX_OPTIONS = 8
 class AnyOfSpec(QuestionSpec, type="any of"):
     """Question with several options, any number of them to be chosen: ``type = "any of"`` in a file.
 
+    categories : the two answers to each option; only "no" and "yes", which is the default.
     options : 2 to 8 texts that can be chosen. In a file the key is ``answers``; ``options`` is accepted in its place.
     columns : the columns of answers in files, one for each option; by default those called like ``"paid: cash"``, the
         question with the option. Their entries are yes or no in any common spelling (1 or 0, TRUE

@@ -166,7 +166,7 @@ def fewest_in_booklet(people: int, probability: Fraction, delta: float) -> int:
     Each of the others is asked it with the given probability, in (0, 1), which leaves at most k of them with a chance
     of at most exp(-n D), D the KL divergence of k/n from the probability [Chernoff].
 
-    >>> fewest(10_000, Fraction(1, 10), 1e-6), fewest(50, Fraction(1, 10), 1e-6)
+    >>> fewest_in_booklet(10_000, Fraction(1, 10), 1e-6), fewest_in_booklet(50, Fraction(1, 10), 1e-6)
     (847, 1)
     """
     n, q = people - 1, float(probability)

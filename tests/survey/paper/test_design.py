@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from ldpopt_survey.plan.reported_precision import precision_of, tables_of
 
 from ldpopt import Channel, LocalDP, optimal_channel
 from ldpopt.design import FisherInformation
@@ -16,6 +15,7 @@ from ldpopt.exact import exp_lower
 from ldpopt_survey import Plan, QuestionSpec, SurveySpec, paper_survey, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.paper.design import DICE, TWO_D10, TWO_DICE, _cheapest_merges, design_sheet, device_named
+from ldpopt_survey.plan.reported_precision import precision_of, tables_of
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ def test_a_channel_without_a_proof_is_as_good_and_found_sooner(monkeypatch: pyte
         return solve(*given)
 
     monkeypatch.setattr(method_thresholds._Program, "solve", counted)
-    monkeypatch.setattr(method_thresholds._Program, "shown", lambda *_: pytest.fail("a proof was searched for"))
+    monkeypatch.setattr(method_thresholds._Program, "check_prices", lambda *_: pytest.fail("a proof was searched for"))
     quick = optimal_channel(utility, LocalDP(2.0), certify=False)
     few = len(solved)
     monkeypatch.undo()
