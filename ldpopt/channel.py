@@ -350,6 +350,8 @@ ChannelLike: TypeAlias = "Channel | ExactChannel | HasChannel | Array | Sequence
 def as_channel(channel: ChannelLike, name: str = "channel") -> Channel:
     """Return a checked `Channel` from a channel, an object that has one, or an array (k, m).
 
+    Raises `InvalidInput` for anything else.
+
     >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
     Channel(2 inputs -> 2 outputs)
     """

@@ -51,7 +51,7 @@ NO_FORMULA = {
         "advise_stages", "aggregate", "device_named", "enter_reports", "kit_files", "make_plan", "merge",
         "paper_survey", "pilot_shares", "plan_survey", "pooled_channel", "privatize", "privatize_frame", "propose",
         "read_rows", "respondents_needed", "second_channel", "second_spec", "split_budget",
-        "with_cheaters", "with_constant",
+        "with_cheaters", "with_constant", "within_promises",
     },
     "ldpopt_survey.server": {"collector", "database", "draw_invitations", "export_reports", "static_files"},
 }  # fmt: skip

@@ -209,9 +209,9 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
 def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> Guarantee:
     """Return the smallest epsilon (nats) such that the channel is (epsilon, delta)-LDP.
 
-    delta lies in [0, 1]. The value is inf if no epsilon suffices; `delta = 0` gives pure LDP. The value is exact: delta
-    is the maximum of finitely many lines in e^epsilon, one for each event that a likelihood-ratio test can accept [GI,
-    Thm 1]. With a policy `graph`, only adjacent inputs are compared.
+    delta lies in [0, 1]. The value is inf if no epsilon suffices; `delta = 0` gives pure LDP. With a policy `graph`,
+    only adjacent inputs are compared. The value is exact: delta is the maximum of finitely many lines in e^epsilon, one
+    for each event that a likelihood-ratio test can accept [GI, Thm 1].
 
     Where a row sums to one up to rounding, its entries are not divided by the sum if the other row has a zero there.
     So (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.

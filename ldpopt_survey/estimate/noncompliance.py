@@ -266,8 +266,8 @@ def estimate_compliance(
     -------
     Compliance : the proportions, with bounds and tests.
 
-    Raises `NotIdentifiable` if the channels cannot separate cheaters from an honest answer. One group that is asked
-    once never can.
+    Raises `InvalidInput` for no groups, and `NotIdentifiable` if the channels cannot separate cheaters from an honest
+    answer. One group that is asked once never can.
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
     >>> made = estimate_compliance(groups, "no")

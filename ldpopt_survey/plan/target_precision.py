@@ -39,6 +39,9 @@ class TargetPrecision(Result):
     limit : the target value.
     value : the value with n respondents, or inf if the reports do not determine the estimate.
     respondents : n, of a simple random sample.
+
+    >>> TargetPrecision("cells of drug x smokes", "yes x no", "half_width", 0.05, 0.04, 1500.0).estimable
+    True
     """
 
     target: str

@@ -71,6 +71,6 @@ def test_an_entry_has_the_headings_of_the_field():
     """Parameters with linked types, what is raised, and examples, each under its heading."""
     page = pages()["ldpopt.design.optimal_channel.md"]
     assert "**Parameters**\n\n- `utility` ({py:obj}`~ldpopt.design.Utility`): " in page
-    assert "`near` ({py:obj}`~ldpopt.design.Design` or none): " in page
+    assert "`neighbor` ({py:obj}`~ldpopt.design.Design` or none): " in page
     assert page.count("**Examples**") == 1
     assert "**Raises** {py:obj}`InvalidInput" in pages()["ldpopt.composition.k_fold.md"]

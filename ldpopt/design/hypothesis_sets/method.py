@@ -66,7 +66,7 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
         message = f"its programs would have {entries} entries, and it takes at most {MAX_TANGENT_ENTRIES}"
         return Limit(message) if entries > MAX_TANGENT_ENTRIES else ""
 
-    def using(self, method: Any) -> Saddle:
+    def with_inner(self, method: Any) -> Saddle:
         """Replace the method for the pairs."""
         return Saddle(method)
 
