@@ -223,7 +223,7 @@ def inches_of(ax: Axes) -> Array:
     >>> bool((inches_of(axes_or_new(None, 5.0, 3.0)) < [5.0, 3.0]).all())
     True
     """
-    figure = ax.get_figure(root=True)
+    figure = ax.get_figure().canvas.figure
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
     return np.array(ax.get_window_extent().size / figure.dpi)
@@ -240,7 +240,7 @@ def slot_width(ax: Axes) -> float:
     >>> round(slot_width(axes_or_new(None, 5.0, 3.0)), 3)
     3.875
     """
-    figure, place = ax.get_figure(root=True), ax.get_subplotspec()
+    figure, place = ax.get_figure().canvas.figure, ax.get_subplotspec()
     if place is None:
         return float(ax.get_window_extent().width / figure.dpi)
     return float(place.get_position(figure).width * figure.get_size_inches()[0])
