@@ -58,9 +58,10 @@ LINES = [
 def below(text, limits):
     """The numbers of a text, of three digits or more, that are a limit without what its further digits add."""
     found = set()
+    text = re.sub(r"\b[0-9a-f]{16,}\b", "", text)  # checksums, some of which have the form of a number
     for word in NUMBER.findall(text.replace(",", "").replace("\u202f", "")):
         digits, _, power = word.partition("e")
-        if len(power.lstrip("+-0")) > 3:  # a part of a checksum
+        if len(power.lstrip("+-0")) > 2:
             continue
         unit = 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
         if len(digits.replace(".", "").lstrip("0")) >= 3:
