@@ -89,13 +89,13 @@ def _patterns(gone: int) -> Iterator[tuple[Any, str, Any]]:
 
 def _simplices(gone: int) -> Iterator[tuple[Any, str, Any]]:
     module = _module("several_hypotheses.proof")
-    whole = module.Simplices.whole
+    whole = module.Simplices.cover
 
     def fewer(n: int) -> Any:
         every = whole(n)
         return every.take(np.delete(np.arange(len(every)), gone))
 
-    yield module.Simplices, "whole", fewer
+    yield module.Simplices, "cover", fewer
 
 
 def _outputs(gone: int) -> Iterator[tuple[Any, str, Any]]:
