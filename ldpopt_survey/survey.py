@@ -13,7 +13,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.results import ByValue
 from ldpopt_survey.collect.aggregate import Counts, ReportRows, aggregate, read_rows
 from ldpopt_survey.collect.batch import privatize_frame
-from ldpopt_survey.collect.manifest import in_table
+from ldpopt_survey.collect.manifest import manifest_in_schema
 from ldpopt_survey.collect.randomness import Randomness
 from ldpopt_survey.estimate.counts import CountTable, positions, report_column
 from ldpopt_survey.estimate.counts import column as as_column
@@ -150,7 +150,7 @@ class Survey(ByValue):
         """
         sample = self.plan.sample or SampleSpec()
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
-            manifest = in_table(schema, "the table")
+            manifest = manifest_in_schema(schema, "the table")
             if manifest is not None:
                 manifest.require(self.plan, "the table")
         if isinstance(reports, (str, Path)) and sample.trivial:

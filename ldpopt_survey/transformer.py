@@ -117,7 +117,7 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
             codes, is_missing = Coder(question).positions(table.column(question.name).combine_chunks())
             is_unknown = codes < 0 if is_missing is None else (codes < 0) & ~is_missing
             if is_unknown.any():
-                raise invalid(f"column {question.name!r}", "answers among its categories", Phrase("others"))
+                raise InvalidInput(f"column {question.name!r}: an answer is not one of its categories")
         self.plan_ = plan_survey(SurveySpec("transformer", questions, epsilon=self.epsilon, design=self.design)).plan
         return self
 
@@ -235,8 +235,10 @@ def _observed(table: Any, name: str) -> list[Label]:
         values = [int(value) for value in values]
     texts, numbers = (all(isinstance(value, kind) for value in values) for kind in (str, int))
     if pa.types.is_nested(answers.type) or not (texts or numbers):
-        expected = f"{ANSWER_TYPES} (cut other numbers into ranges first, as KBinsDiscretizer does)"
-        raise invalid(f"column {name!r}", expected, Phrase("others"))
+        raise InvalidInput(
+            f"column {name!r}: the answers must be {ANSWER_TYPES}; cut other numbers into ranges first, as "
+            "KBinsDiscretizer does"
+        )
     if len(values) < 2:
         expected = "at least two different answers (or `categories`, which names them)"
         if not len(column):

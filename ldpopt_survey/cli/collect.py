@@ -123,10 +123,10 @@ def collect(
     if planned.round > (planned.rounds or planned.round):
         with database(db, planned, create=True) as store:
             if not store.state().invited:
-                expected = (
-                    f"invitations by respondents' ids (invitations --frame), as round {planned.round} is beyond rounds"
+                raise InvalidInput(
+                    f"{shown(db)}: round {planned.round} exceeds the rounds of the plan, so it requires invitations "
+                    "by respondents' ids (invitations --frame)"
                 )
-                raise invalid("collect", expected, Phrase("none"), shown(db))
     with listening(host, port) as listener:
         secret = token_of(token) if token is not None else None
         with database(db, planned, create=True) as store:
@@ -185,8 +185,9 @@ def invitations(
         )
     ids, groups = ([], []) if frame is None else read_frame(planned, frame)
     if planned.round > (planned.rounds or planned.round) and not ids:
-        raise invalid(
-            "--frame", f"respondents' ids in a column {planned.respondent!r}, to count their rounds", Phrase("none")
+        raise InvalidInput(
+            f"--frame: round {planned.round} exceeds the rounds of the plan, so the frame must have respondents' ids "
+            f"in a column {planned.respondent!r}"
         )
     invited = partial(Invited, planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
     with database(db, planned, create=True) as store:
@@ -254,8 +255,7 @@ def privatize(
     refuse_stream(plan, "the plan in a file, since the ledger of its reports is stored next to it")
     planned = read_plan(plan)
     if planned.respondent is not None and key is None and simulate is None:
-        expected = "a key file (--new-key makes one), since the plan names respondents"
-        raise invalid("--key", expected, Phrase("none"))
+        raise InvalidInput("--key: the plan names respondents, so pass a key file (--new-key creates one)")
     if planned.respondent is None and key is not None:
         expected = "a plan that names respondents ('respondent' in survey.toml)"
         raise invalid("--key", expected, Phrase("one that does not; leave --key and --new-key out"))
@@ -308,19 +308,19 @@ def _remove_key_on_refusal(key: Path, out: Path) -> Iterator[None]:
 
 
 def _randomness(key: Path | None, new_key: bool, simulate: int | None, out: Path) -> Randomness | None:
-    from ldpopt_survey.collect.randomness import Memoised, Simulated
+    from ldpopt_survey.collect.randomness import Memoized, Simulated
     from ldpopt_survey.collect.words import create_key
     from ldpopt_survey.collect.workfolder import work_of
 
     if simulate is not None:
         if key is not None:
-            raise invalid("--key and --simulate", "at most one of them", Phrase("both"))
+            raise InvalidInput("--key cannot be combined with --simulate")
         return Simulated(simulate)
     if key is None:
         return None
     if new_key and not (key.exists() and work_of(out).exists()):  # an interrupted run is continued with its key
         create_key(key)
-    return Memoised(key)
+    return Memoized(key)
 
 
 @options("""

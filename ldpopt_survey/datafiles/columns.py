@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import InvalidInput, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect, sniff
 from ldpopt.files.table import lacking_column
@@ -214,7 +214,7 @@ def profile(
                 values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(index))
     rows = columns[0].rows
     if not rows:
-        raise invalid("file", "at least one row below the column names", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: the file has no row below the column names")
     if header_rows is None and kind in ("delimited", "workbook"):
         _require_names(path, columns, rows)
     return FileProfile(path, kind, dialect, rows, tuple(columns), empty_rows_at_end(path, dialect))

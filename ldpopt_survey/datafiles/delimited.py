@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import arrow_csv, pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect
 
@@ -57,7 +57,7 @@ def head(path: Path, dialect: Dialect = PLAIN) -> Head:
         skipped, ends = int(ends[0]), ends[1:]
     first = start[skipped : ends[0]] if len(ends) else start[skipped:]
     if (not len(ends) and dialect.header_rows) or not _decoded(first, dialect, path).strip():
-        raise invalid("answers", "a first line with the column names", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: the first line must have the column names, and it is empty")
     rows = [_cells(first, dialect, path)]
     for number in range(1, dialect.header_rows):
         if number >= len(ends):
@@ -138,7 +138,9 @@ def _decoded(content: bytes, dialect: Dialect, path: Path) -> str:
         return dialect.decoded(content).decode()
     except ValueError:
         encoding = "UTF-8" if dialect.encoding == "utf-8" else dialect.encoding
-        raise invalid("answers", f"a first line of column names in {encoding}", Phrase("another"), str(path)) from None
+        raise InvalidInput(
+            f"{path}: the first line, which must have the column names, is not {encoding} text"
+        ) from None
 
 
 def _cells(content: bytes, dialect: Dialect, path: Path) -> list[str]:
@@ -147,7 +149,7 @@ def _cells(content: bytes, dialect: Dialect, path: Path) -> list[str]:
     try:
         (record,) = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=dialect.delimiter)
     except (ValueError, csv.Error):
-        raise invalid("answers", "a first line of column names", Phrase("another"), str(path)) from None
+        raise InvalidInput(f"{path}: the first line cannot be read as a row of column names") from None
     return [" ".join(cell.split()) if "\n" in cell or "\r" in cell else cell for cell in record]
 
 

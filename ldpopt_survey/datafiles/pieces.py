@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.extras import need, pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect, header_rows_of
 from ldpopt_survey.datafiles.delimited import distinct_names, head, named_by, range_batches, record_ranges
@@ -168,7 +168,7 @@ def _workbook(path: Path, dialect: Dialect) -> tuple[tuple[str, ...], tuple[str,
     (reply,) = _read("workbook", path, expected)
     rows: list[list[Any]] = json.loads(reply)
     if not rows:
-        raise invalid("answers", "a first row with the column names", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: the first row must have the column names, and the sheet is empty")
     width = max(map(len, rows))
     header_rows = [
         [_cell_text(cell) for cell in row] + [""] * (width - len(row)) for row in rows[: dialect.header_rows]
@@ -338,7 +338,7 @@ def _row_groups(path: Path, max_rows: int) -> Iterator[tuple[int, int, int]]:
     groups: list[int] = json.loads(reply)
     allowed = ROWS_A_BYTE * path.stat().st_size
     if min(groups, default=0) < 0 or sum(groups) > allowed:
-        raise invalid("answers", f"at most {allowed:,} rows in a file of its size", Phrase("more"), str(path))
+        raise InvalidInput(f"{path}: the file claims more rows than the {allowed:,} that fit in a file of its size")
     start = rows = 0
     for group, count in enumerate(groups):
         rows += count
@@ -373,7 +373,7 @@ def _lists_as_text(batch: Any) -> Any:
         if is_flat_list(column.type):
             texts = pc.cast(column, pa.list_(pa.string()))
             if pc.any(pc.match_substring(pc.list_flatten(texts), LIST_SEPARATOR)).as_py():
-                raise invalid("answers", f"lists whose entries have no {LIST_SEPARATOR!r}", Phrase("others"))
+                raise InvalidInput(f"answers: the entries of a list must not contain {LIST_SEPARATOR!r}")
             column = pc.binary_join(texts, LIST_SEPARATOR)
         columns.append(column)
     return pa.record_batch(columns, names=batch.schema.names)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.values.labels import Label, as_text
 from ldpopt_survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
@@ -29,7 +29,7 @@ class Device:
 
     plan : the plan.
     randomness : as in `privatize`. `Fresh()` draws 64 bits of the operating system's generator for each report.
-        `Memoised(key_file)` is for a plan with a respondent column, with the key file of this device. `Simulated(rng)`
+        `Memoized(key_file)` is for a plan with a respondent column, with the key file of this device. `Simulated(rng)`
         protects nobody.
     respondent : the respondent's id under a memoised key. It is needed if several people share one device.
 
@@ -78,7 +78,7 @@ class Device:
         if not isinstance(answers, Mapping):
             raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
         if set(answers) - set(self.plan.answers):
-            raise invalid("answers", f"only the questions {sorted(self.plan.answers)}", Phrase("others"))
+            raise InvalidInput(f"answers: a key is not one of the questions {sorted(self.plan.answers)}")
         questions = [
             (number, question) for number, question in enumerate(self.plan.questions) if self._is_asked(question)
         ]
@@ -103,7 +103,10 @@ class Device:
         if set(public_answers) != set(public_questions) or any(
             label not in public_questions[name] for name, label in public_answers.items()
         ):
-            raise invalid("public", f"an answer of its own to each of {sorted(public_questions)}", Phrase("others"))
+            raise InvalidInput(
+                f"public: each of the questions {sorted(public_questions)} must have one of its answers, and no other "
+                "question may have any"
+            )
         reports = self.respond(answers)
         optional_fields: dict[str, Any] = {} if invitation is None else {"invitation": text(invitation, "invitation")}
         booklet_field = {} if self.booklet is None else {BOOKLET: self.booklet}

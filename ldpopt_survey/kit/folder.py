@@ -19,7 +19,7 @@ from string import Template
 from typing import Any
 from urllib.parse import urlsplit
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files import strict
 from ldpopt.values.labels import as_text
@@ -148,7 +148,7 @@ def languages(plan: Plan, custom_texts: Sequence[str | bytes] = ()) -> dict[str,
         data = strict.json_value(content, "texts")
         code = data.get("code") if isinstance(data, dict) else None
         if not isinstance(code, str) or not _CODE.fullmatch(code):
-            raise invalid("texts", 'an object with a language as its "code"', Phrase("another"))
+            raise InvalidInput('texts: a file of texts must be an object with a language code as its "code"')
         if code in by_code:
             raise invalid("texts", "one file for each language", Phrase(f"two for {code!r}"))
         package_texts = built.get(code, built.get(code.split("-")[0], {}))
@@ -212,10 +212,10 @@ def _questions(value: Any, plan: Plan, title: str) -> dict[str, Any]:
         categories = answers_by_question[name]
         where = f"{title}: question {name!r}"
         if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
-            raise invalid(where, "an object with text and answers", Phrase("another"))
+            raise InvalidInput(f'{where} must be an object with no keys but "text" and "answers"')
         answers = texts.get("answers", {})
         if not isinstance(answers, dict) or set(answers) - set(categories):
-            raise invalid(f"{where}: answers", "an object from the plan's categories to texts", Phrase("another"))
+            raise InvalidInput(f"{where}: answers must be an object that maps categories of the plan to texts")
         checked[name] = {"answers": {key: _text(label, f"{where}: answers") for key, label in answers.items()}}
         if len({checked[name]["answers"].get(category, category) for category in categories}) != len(categories):
             raise invalid(f"{where}: answers", "texts that are distinct", Phrase("two that are the same"))

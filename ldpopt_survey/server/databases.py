@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.server.postgresql import PostgresqlStore
 from ldpopt_survey.server.store import Store, Unavailable
@@ -117,12 +117,12 @@ class SqliteStore(Store):
         (mark,) = db.execute("PRAGMA application_id").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if (mark != APPLICATION and tables) or (not tables and not create):
-            raise invalid("database", "one that `ldpopt survey collect` made", Phrase("another"), str(self._path))
+            raise InvalidInput(f"{self._path} is not a database that `ldpopt survey collect` created")
         if tables and db.execute("PRAGMA user_version").fetchone() != (VERSION,):
-            raise invalid("database", f"version {VERSION}", Phrase("another"), str(self._path))
+            raise InvalidInput(f"{self._path}: the database must have version {VERSION}, and has another version")
         if create:
             if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-                raise invalid("database", "a file system that allows a write-ahead log", Phrase("another"))
+                raise InvalidInput(f"{self._path}: the file system does not allow a write-ahead log; use a local disk")
             with self._transaction():
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     db.execute(_ROUNDS)

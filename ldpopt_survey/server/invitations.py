@@ -62,10 +62,10 @@ def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[s
                 raise invalid("frame", f"one of {', '.join(question.texts[:8])}", Phrase("another, or none"), where)
         groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in invited_questions))
     if not groups:
-        raise invalid("frame", "at least one row", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: the frame has no rows; expected at least one")
     ids = [row[plan.respondent] or "" for row in rows] if plan.respondent in rows[0] else []
     if not (ids or invited_questions):
-        raise invalid("frame", "respondents' ids, or public questions that are invited", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: the frame has neither respondents' ids nor public questions of the invitations")
     small_groups = sum(1 for count in Counter(groups).values() if count < MIN_GROUP_ROWS)
     accepted = dict(plan.revealed).get(PERSON, ())
     if (
@@ -128,10 +128,10 @@ class Invited:
         if len(self._people) < len(marks):
             raise invalid(f"respondent column {plan.respondent!r}", "everybody once", Phrase("somebody twice"))
         verdict = self._ledger.standing(plan, _words(codes), self._people, alike)
-        if not leave_out or verdict.why.all():
+        if not leave_out or verdict.reasons.all():
             verdict.refuse(plan, ledger)
-        self.kept = (verdict.why[places] == 0).tolist()
-        self._people = self._people[verdict.why == 0]
+        self.kept = (verdict.reasons[places] == 0).tolist()
+        self._people = self._people[verdict.reasons == 0]
 
     def enter(self, codes: Sequence[str]) -> None:
         """Enter them, before anybody has an invitation; `InvalidInput` if another run came first."""
@@ -158,7 +158,9 @@ def invite_by_file(
     `InvalidInput` for a path that is taken, a closed round, and a waiting file that belongs to another call.
     """
     if for_terminal(link) != link or "\n" in link:
-        raise invalid("--link", "text in one line, such as https://survey.example/#invitation=", Phrase("another"))
+        raise InvalidInput(
+            "--link: the text must be one line of printable characters, such as https://survey.example/#invitation="
+        )
     if os.path.lexists(path) and not interrupted(plan, path):
         raise _path_exists_error(path)
     if store.state().closed:
@@ -238,5 +240,7 @@ def _path_exists_error(path: Path) -> InvalidInput:
 
 
 def _others(waiting: Path) -> InvalidInput:
-    expected = "the frame, number and --link of the run that was interrupted; repeat that, or delete its codes"
-    return invalid("invitations", expected, Phrase("others"), str(waiting))
+    return InvalidInput(
+        f"{waiting}: the frame, number or --link differs from that of the interrupted run; repeat that run, or delete "
+        "its codes"
+    )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.extras import need
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.server.store import Store, Unavailable, no_round
@@ -207,7 +207,7 @@ class PostgresqlStore(Store):
         except psycopg.ProgrammingError as error:
             if error.sqlstate is not None:
                 raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None
-            raise invalid("database", "an address such as postgresql://user@host/name", Phrase("another")) from None
+            raise InvalidInput("database: the address must have the form postgresql://user@host/name") from None
         except psycopg.Error as error:
             raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None
 

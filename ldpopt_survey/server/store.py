@@ -306,4 +306,4 @@ _RECENT = (("reports", "round, id, day, codes", "id"), ("spent", "round, mark", 
 
 def no_round(plan: Plan) -> InvalidInput:
     """Return the error for a database that holds no round of `plan`."""
-    return invalid("database", f"reports of the plan {plan.name!r}, round {plan.round}", Phrase("none"))
+    return InvalidInput(f"database: there are no reports of the plan {plan.name!r}, round {plan.round}")

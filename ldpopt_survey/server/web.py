@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import strict
 from ldpopt.files.atomic import create_private, read_text, refuse_shared
@@ -107,7 +107,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
             files[f"/{relative_path.removesuffix('index.html')}"] = file
         size += len(content)
         if size > MAX_KIT_BYTES:
-            raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
+            raise InvalidInput(f"{folder}: the files of the kit exceed {MAX_KIT_BYTES >> 20} MB in total")
     if plan and "/plan.json" in files:
         kit_plan = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
         if not isinstance(kit_plan, dict) or kit_plan.get("checksum") != plan:
@@ -307,5 +307,5 @@ def token_of(path: Path) -> str:
     refuse_shared(status, "token file", path, group=hasattr(os, "geteuid") and status.st_uid != os.geteuid())
     token = read_text(path).strip()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise invalid("token file", "at least 16 letters, digits or signs in one word", Phrase("others"), str(path))
+        raise InvalidInput(f"{path}: a token must have at least 16 letters, digits or signs and no space")
     return token
