@@ -97,9 +97,9 @@ def collect(
     `export` can read the database at any time. Needs ldpopt\\[collect].
     """
     from ldpopt_survey.server import collector, database, static_files
-    from ldpopt_survey.server.databases import shown
+    from ldpopt_survey.server.databases import display_name
     from ldpopt_survey.server.limits import origin_of, rate_of
-    from ldpopt_survey.server.web import address, listening, loopback, serve, token_of
+    from ldpopt_survey.server.web import address, is_loopback, listen, read_token, serve
 
     rate, origins = rate_of(rate), [origin_of(site) for site in origin or ()]
     planned = read_plan(plan)
@@ -108,7 +108,7 @@ def collect(
         with database(db, planned) as store:
             store.close_round()
             summary = store.summary()
-        say(f"closed {survey_round}, with {summary.reports:,} reports, in {shown(db)}")
+        say(f"closed {survey_round}, with {summary.reports:,} reports, in {display_name(db)}")
         return
     need("starlette", "uvicorn", "prometheus_client")  # checked before a database is made
     if check:
@@ -124,17 +124,17 @@ def collect(
         with database(db, planned, create=True) as store:
             if not store.state().invited:
                 raise InvalidInput(
-                    f"{shown(db)}: round {planned.round} exceeds the rounds of the plan, so it requires invitations "
-                    "by respondents' ids (invitations --frame)"
+                    f"{display_name(db)}: round {planned.round} exceeds the rounds of the plan, so it requires "
+                    "invitations by respondents' ids (invitations --frame)"
                 )
-    with listening(host, port) as listener:
-        secret = token_of(token) if token is not None else None
+    with listen(host, port) as listener:
+        secret = read_token(token) if token is not None else None
         with database(db, planned, create=True) as store:
             app = collector(planned, store, files, secret, origins, rate, lambda: _progress(planned, db))
-            print(f"collecting {survey_round} at {address(host, listener)} into {shown(db)}", flush=True)
+            print(f"collecting {survey_round} at {address(host, listener)} into {display_name(db)}", flush=True)
             if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
-            if not loopback(host):
+            if not is_loopback(host):
                 print(EXPOSED_WARNING, file=sys.stderr, flush=True)
             serve(app, listener)
 
@@ -174,10 +174,10 @@ def invitations(
     """
     from ldpopt_survey.collect.ledger import ledger_of
     from ldpopt_survey.server import database
-    from ldpopt_survey.server.invitations import Invited, interrupted, invite_by_file, read_frame
+    from ldpopt_survey.server.invitations import Invited, invite_by_file, is_interrupted, read_frame
 
     planned = read_plan(plan)
-    if not interrupted(planned, out):
+    if not is_interrupted(planned, out):
         claim([out], force=None)
     if (count is None) == (frame is None):
         raise invalid(

@@ -73,7 +73,10 @@ class Leak:
         if self.sources == (ORDER,):
             return f"rows in an order that discloses the answer to {self.subject!r}: shuffle them"
         if self.blank:
-            return f"empty reports of {names} that disclose the answer to {self.subject!r}: set asked_if, or hide who answered"
+            return (
+                f"empty reports of {names} that disclose the answer to {self.subject!r}: set asked_if, or hide who "
+                "answered"
+            )
         verb = "disclose" if is_plural else "discloses"
         return f"{names}, which {verb} the answer to {self.subject!r}: leave it out, or draw other ids"
 

@@ -34,10 +34,13 @@ MODE = "collected"
 
 
 def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Iterator[Any]:
-    """All reports of the round at one moment, as record batches; `InvalidInput` for a report that `plan` does not know.
+    """Read all reports of the round at one moment, as record batches.
 
-    parts : receives the fingerprints of the rows by day: of a report a hash of its id, of several the sum. They show
-        whether two exports, or an export and the database, hold the same reports.
+    parts : receives the fingerprints of the rows by day. The fingerprint of a report is a hash of its id, that of
+    several
+    reports the sum. They show whether two exports, or an export and the database, hold the same reports.
+
+    Raises `InvalidInput` for a report that `plan` does not know.
     """
     labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
     names = pa.array([question.name for question in plan.booklets], pa.string())
@@ -58,9 +61,9 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
                 columns[question.name] = _column(next(everyone), report_labels, question.name, _kind(report_labels))
             else:
                 is_booklet = codes[:, 0] == next(booklets)
-                reported = np.where(is_booklet, codes[:, 1], 0)
+                booklet_reports = np.where(is_booklet, codes[:, 1], 0)
                 columns[question.name] = _column(
-                    reported, report_labels, question.name, _kind(report_labels), ~is_booklet
+                    booklet_reports, report_labels, question.name, _kind(report_labels), ~is_booklet
                 )
         for (name, answers), positions in zip(public.items(), codes[:, public_start:].T, strict=True):
             columns[name] = _column(positions, answers, name, np.int32)
@@ -105,10 +108,22 @@ FILE_ROWS = 1 << 20
 def export_reports(plan: Plan, location: str | PathLike[str], output: str | PathLike[str]) -> int:
     """Write the reports of a database as Parquet files with manifests, and return their number.
 
-    location : as in `database`. output : a new file ``*.parquet``, or a new folder with a file for every million
+    Parameters
+    ----------
+    plan : The plan of the round.
+    location : The database, as in `database`.
+    output : A new file ``*.parquet``, or a new folder with a file for every million
         reports, which `aggregate` can count on a cluster. Neither ids nor days are written.
 
-    `InvalidInput` for a taken path, and for a database without reports of `plan`.
+    Returns
+    -------
+    int
+        The number of reports.
+
+    Raises
+    ------
+    InvalidInput
+        For an existing path, and for a database without reports of `plan`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, aggregate, make_plan
