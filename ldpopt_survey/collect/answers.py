@@ -10,7 +10,7 @@ from typing import Any
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files.delimited import PLAIN, Dialect
-from ldpopt_survey.datafiles.delimited import bytes_between, head, parse
+from ldpopt_survey.datafiles.delimited import bytes_between, parse, read_head
 from ldpopt_survey.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, is_flat_list, parquet_schema, ranges_of
 from ldpopt_survey.datafiles.pieces import values_hidden as values_hidden
 
@@ -196,7 +196,7 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
     if dialect.wide:
         return None
     for piece in pieces:
-        header = head(Path(piece.path), dialect)
+        header = read_head(Path(piece.path), dialect)
         content = bytes_between(Path(piece.path), piece.start, piece.stop)
         first_header = first_header or header
         if (

@@ -43,7 +43,7 @@ def test_a_device_asks_one_booklet_in_the_planned_shares():
     assert chi2.sf(sum((counts[name] - n) ** 2 / n for name, n in expected.items()), 2) > 1e-6
     for device in devices[:50]:
         (booklet,) = (question for question in PLAN.booklets if question.name == device.booklet)
-        assert [one.name for one in device.asked] == ["region", *(one.name for one in booklet.answers)]
+        assert [one.name for one in device.asked_questions] == ["region", *(one.name for one in booklet.answers)]
         sent = device.submission(ANSWERS)
         assert (sent["version"], sent["booklet"], set(sent["reports"])) == (2, booklet.name, {"region", booklet.name})
 
