@@ -144,7 +144,7 @@ def aggregate(
     runner: Runner | None = None,
     unlabelled: bool = False,
 ) -> Counts:
-    r"""Count the reports in files, by question and for `pairs` of questions.
+    """Count the reports in files, by question and for `pairs` of questions.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def privatize(
     leave_out: bool = False,
     force: bool = False,
 ) -> Tally:
-    r"""Write a privatized report for every answer, and tally the use of the plan's policies.
+    """Write a privatized report for every answer, and tally the use of the plan's policies.
 
     Parameters
     ----------

@@ -358,7 +358,7 @@ def test_two_waves(run, tmp_path):
     advised = run("survey", "plan", "survey.toml", "-o", "p1.json", "-n", 3800, "--stages")
     assert advised.exit_code == 0
     assert "TwoStagePlan(" in advised.stdout
-    assert "by -n" in run("survey", "plan", "survey.toml", "-o", "p0.json", "--stages").output
+    assert "pass -n" in run("survey", "plan", "survey.toml", "-o", "p0.json", "--stages").output
     assert run("survey", "privatize", "p1.json", "one.csv", "-o", "r1.csv", "--simulate", 1).exit_code == 0
     made = run("survey", "plan", "survey.toml", "--after", *first, "-o", "p2.json")
     assert made.exit_code == 0, made.output

@@ -202,7 +202,7 @@ def test_a_frame_that_singles_people_out_is_refused(tmp_path):
         with pytest.raises(InvalidInput, match="frame") as error:
             read_frame(plan, framed(tmp_path, rows))
         assert "house" not in str(error.value)
-    with pytest.raises(InvalidInput, match="invited"):
+    with pytest.raises(InvalidInput, match="public questions of the invitations"):
         read_frame(habits(1), framed(tmp_path, [1] * 9))
     with database(tmp_path / "reports.db", plan, create=True) as store, pytest.raises(InvalidInput, match="frame"):
         draw_invitations(plan, store, 5)

@@ -159,7 +159,7 @@ def test_a_folder_without_a_page_is_refused(tmp_path):
 def test_too_much_is_refused(folder, monkeypatch):
     """All files are kept in memory, so that there is a limit to them."""
     monkeypatch.setattr(web, "MAX_KIT_BYTES", 1)
-    with pytest.raises(InvalidInput, match="at most"):
+    with pytest.raises(InvalidInput, match="exceed 0 MB in total"):
         static_files(folder)
 
 
