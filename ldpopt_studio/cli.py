@@ -48,7 +48,7 @@ def studio(people: FileFlags, port: int | None = None, no_browser: bool = False)
     print(page_url, flush=True)  # in one piece, however narrow the terminal
     say("The studio runs until you press Ctrl-C. Only this machine can open it.")
     with nullcontext() if no_browser else _browser_open(page_url):
-        serve(application(token, bound_port, initial_states), listener, hurried=True)
+        serve(application(token, bound_port, initial_states), listener, quick_shutdown=True)
 
 
 @contextmanager
@@ -78,14 +78,14 @@ def _browser_open(page_url: str) -> Iterator[None]:
 
 def _listen(port: int | None) -> socket.socket:
     """Open a socket on loopback at the port; without a port, at the default one, or at a free one if that is taken."""
-    from ldpopt_survey.server.web import listening
+    from ldpopt_survey.server.web import listen
 
     try:
-        return listening("127.0.0.1", _DEFAULT_PORT if port is None else port)
+        return listen("127.0.0.1", _DEFAULT_PORT if port is None else port)
     except InvalidInput as error:
         if port is not None:
             raise InvalidInput(str(error).replace("--host and --port", "--port")) from None
-        return listening("127.0.0.1", 0)
+        return listen("127.0.0.1", 0)
 
 
 app = typer.Typer()

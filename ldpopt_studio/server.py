@@ -21,11 +21,11 @@ from ldpopt_survey.server.submission import Refused
 from ldpopt_survey.server.web import (
     HEADERS,
     Sender,
-    body,
-    encoded,
-    file_of,
+    encode_headers,
+    file_response,
     json_response,
     no_route,
+    read_body,
     refusal,
     static_files,
 )
@@ -56,7 +56,7 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_COMMON_HEADERS = encoded({**HEADERS, "cross-origin-resource-policy": "same-origin"})
+_COMMON_HEADERS = encode_headers({**HEADERS, "cross-origin-resource-policy": "same-origin"})
 
 
 def application(token: str, port: int, start: Mapping[str, Any] | None = None) -> Starlette:
@@ -148,7 +148,7 @@ class _Studio:
 
     async def page(self, request: Request) -> Response:
         """Return a file of the page from memory."""
-        return file_of(self._files, request, PAGE_POLICY)
+        return file_response(self._files, request, PAGE_POLICY)
 
 
 class _Guard:
@@ -173,7 +173,7 @@ class _Guard:
         try:
             await self._app(scope, receive, sender)
         except Exception:
-            if not sender.begun:
+            if not sender.has_begun:
                 await refusal(500, "Something went wrong. See the terminal for details.")(scope, receive, sender)
             raise
 
@@ -202,7 +202,7 @@ async def _refused(_: Request, error: Any) -> Response:
 
 async def _read_state(request: Request) -> dict[str, Any]:
     """Read the state in a request, at most `MAX_REQUEST` bytes."""
-    content = await body(request, MAX_REQUEST, "A state", f"A state has at most {MAX_REQUEST >> 20} MB.")
+    content = await read_body(request, MAX_REQUEST, "A state", f"A state has at most {MAX_REQUEST >> 20} MB.")
     try:
         state = strict.json_value(content, "the state")
     except InvalidInput as error:
