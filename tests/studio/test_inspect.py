@@ -158,7 +158,7 @@ def test_labels_come_from_the_first_row_and_column():
 
 
 @pytest.mark.parametrize(
-    ("state", "field", "said"),
+    ("state", "field", "message"),
     [
         ({}, "text", "a value is required"),
         ({"text": 3}, "text", "text"),
