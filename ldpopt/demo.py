@@ -104,7 +104,7 @@ _TEXTBOOK = {
 def curves(utility: Divergence, step: Callable[..., object] = lambda *_: None) -> Frontier:
     """Compute the frontier at the epsilons `CURVE_EPSILONS`, with points at all visible kinks."""
     k = len(utility.p0)
-    parts = [frontier(utility, [epsilon], _caps(epsilon, k), each=step) for epsilon in CURVE_EPSILONS]
+    parts = [frontier(utility, [epsilon], _caps(epsilon, k), on_row=step) for epsilon in CURVE_EPSILONS]
     return Frontier(tuple(row for part in parts for row in part), utility)
 
 
@@ -125,7 +125,7 @@ def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., obje
             designs[epsilon, eta] = optimal_channel(utility, (LocalDP(epsilon), *caps))
             step()
     frontier_curves = curves(utility, step)
-    grid = frontier(utility, MAP_EPSILONS, MAP_ETAS, each=step)
+    grid = frontier(utility, MAP_EPSILONS, MAP_ETAS, on_row=step)
     first, second = survey.labels("vote")
     return Answered(name, title, utility, (first, second), designs, frontier_curves, grid)
 

@@ -90,10 +90,10 @@ class ExactChannel(Pictured):
 
     Parameters
     ----------
-    weights : integers (k, m), non-negative, every row summing to exactly the denominator; stored as read-only int64.
-    bits : from 1 to 62, where the denominator is 2**bits.
-    inputs, outputs : distinct labels, as in `Channel`.
-    denominator : from 2 to 2**62, given instead of `bits`; for example 36 for two dice.
+    weights : Integers (k, m), non-negative, every row summing to exactly the denominator; stored as read-only int64.
+    bits : From 1 to 62, where the denominator is 2**bits.
+    inputs, outputs : Distinct labels, as in `Channel`.
+    denominator : From 2 to 2**62, given instead of `bits`; for example 36 for two dice.
 
     Raises `InvalidInput` for anything else.
 

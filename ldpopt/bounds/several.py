@@ -85,17 +85,31 @@ def chernoff_of_several(
 ) -> SeveralExponent:
     """Bound the best Chernoff exponent of a decision between several populations [Chernoff].
 
-    - `hypotheses` : 2 or more distributions of the answers, shape (M, k).
-    - `epsilon` : nats.
-    - `eta` : cap on the total variation, in [0, 1].
-    - `tolerance` : of upper over lower, relative.
-    - `time_limit` : in seconds; the bounds reached by then are returned.
-
     The exponent is that of the two hypotheses that are hardest to distinguish. Up to 10 answers it is enclosed to the
     tolerance, by branch and bound over the orders of the pairs: three or four hypotheses take less than a second.
     Beyond, the two bounds differ by a factor of about kappa: 1.007, 1.03, 1.06 at epsilon = 1, 2, 3. Every respondent
     uses one channel, fixed in advance.
 
+    Parameters
+    ----------
+    hypotheses : Array (M, k), M >= 2 distributions of the answer.
+    epsilon : In nats.
+    eta : Cap on the total variation, in [0, 1]; None for no cap.
+    tolerance : Of upper over lower, relative.
+    time_limit : In seconds; the bounds reached by then are returned.
+
+    Returns
+    -------
+    SeveralExponent
+        Lower and upper bounds on the exponent, in nats for each respondent.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> exponent = chernoff_of_several([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1.0)
     >>> round(exponent.lower, 5), round(exponent.upper, 5)
     (0.04557, 0.04557)

@@ -133,5 +133,5 @@ def _read(folder: Path) -> Path:
     path = folder / f"input{suffix}"
     path.write_bytes(content)
     MESSAGES.names[str(path)] = "standard input"
-    MESSAGES.names[f"{path.name}.manifest.json beside it"] = "which CSV from a pipe has not, and Parquet has"
+    MESSAGES.names[f"{path.name}.manifest.json"] = "a separate file (Parquet from a pipe includes it, CSV does not)"
     return path

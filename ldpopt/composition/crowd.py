@@ -54,7 +54,7 @@ class Crowd(ByValue):
     n: int
 
     @classmethod
-    def of(cls, p: Array, q: Array, w: Array, n: int) -> Crowd:
+    def from_distributions(cls, p: Array, q: Array, w: Array, n: int) -> Crowd:
         """Merge reports with the same ratios p/w and q/w, which need not be distinguished."""
         w = np.where(w < NEVER_SENT, 0.0, w)
         has_mass = w > 0

@@ -67,11 +67,11 @@ class PrivacyFilter(Noticing, Result):
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
             raise invalid("budget", "a PureDP, TV, RenyiDP, ZCDP or ApproximateDP claim", type(self.budget).__name__)
-        lost = unit_interval(self.lost, "lost")
+        lost_delta = unit_interval(self.lost, "lost")
         largest = self.budget.delta if isinstance(self.budget, ApproximateDP) else 0.0
-        if not lost <= largest:
-            raise invalid("lost", f"a part of the budget's delta, at most {largest:g}", lost)
-        object.__setattr__(self, "lost", lost)
+        if not lost_delta <= largest:
+            raise invalid("lost", f"a part of the budget's delta, at most {largest:g}", lost_delta)
+        object.__setattr__(self, "lost", lost_delta)
         if not self._is_met_by(_ledger(self.ledger, "ledger")):
             raise invalid("ledger", f"one within {self.budget}", self.ledger)
 
@@ -162,7 +162,7 @@ def _divergence(mechanism: Mechanism, order: float) -> Any:
     return interval(*mechanism.divergence(order)) if exact is None else exact
 
 
-def _single(parts: Parts, budget: ApproximateDP, lost: float) -> bool:
+def _single(parts: Parts, budget: ApproximateDP, lost_delta: float) -> bool:
     """True if there was only one use, and it meets the budget by its own delta at epsilon.
 
     No report precedes it, so no choice depends on reports. Later uses have to meet the other rules.
@@ -172,7 +172,7 @@ def _single(parts: Parts, budget: ApproximateDP, lost: float) -> bool:
         return False
     if not isinstance(mechanism.source, ContinuousPair):  # whose finite pair counts large losses as infinite
         infinite = max(infinite_mass(mechanism.pair), infinite_mass(mechanism.pair.swapped))
-        if infinite > lost:
+        if infinite > lost_delta:
             return False
     return mechanism.meets(budget.epsilon, budget.delta)
 

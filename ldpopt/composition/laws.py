@@ -34,7 +34,7 @@ class Window:
     error: float
 
     @classmethod
-    def of(cls, law: LatticeLaw, tilt: float) -> Window | None:
+    def from_law(cls, law: LatticeLaw, tilt: float) -> Window | None:
         """Compute the window of a distribution around its tilted mean by Fourier transforms.
 
         Each part is transformed, raised to its count, and transformed back. The result is None if it had more than
@@ -282,7 +282,7 @@ class LatticeLaw(ByValue):
             if len(self._windows) > 16:
                 self._windows.clear()
             # Every tilt gives a bound, and a smaller one a narrower window where losses are large and rare.
-            windows = (Window.of(self, share * tilt) for share in (1.0, 0.5, 0.25, 0.125, 0.0))
+            windows = (Window.from_law(self, share * tilt) for share in (1.0, 0.5, 0.25, 0.125, 0.0))
             window = next((window for window in windows if window is not None), None)
             if window is None:
                 raise invalid("composition", "losses of similar sizes, or fewer of them", Phrase("too many cells"))

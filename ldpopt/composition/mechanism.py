@@ -297,7 +297,7 @@ def _of_channel(name: str, channel: Channel) -> Mechanism:
     q = channel.matrix
     rows = tuple(dict.fromkeys(FinitePair(q[a], q[b]).ordered for a, b in zip(i, j, strict=True)))
     rows = rows or (FinitePair(np.ones(1), np.ones(1)),)
-    return Mechanism(name, FinitePair.least(rows), channel, rows)
+    return Mechanism(name, FinitePair.tightest_dominating(rows), channel, rows)
 
 
 def as_pair(mechanism: Any) -> FinitePair:
@@ -316,7 +316,7 @@ def _of_parameters(parameters: tuple[Any, ...]) -> Mechanism:
     if len(parameters) > 3:
         raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", parameters)
     pair, name = (
-        ParametricPair.of(*parameters),
+        ParametricPair.from_parameters(*parameters),
         f"({', '.join(f'{value:g}' for value in parameters if value is not None)})",
     )
     checked_parameters = checked(*parameters, *(0.0, None)[len(parameters) - 1 :])
@@ -367,7 +367,7 @@ def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
             if spent > MAX_PRODUCT_OUTCOMES:
                 return None
             products += _products(rows[index], after)
-        best_pairs[left] = FinitePair.least(products)
+        best_pairs[left] = FinitePair.tightest_dominating(products)
         return best_pairs[left]
 
     counts = tuple(count for _, count in mechanisms)
@@ -384,7 +384,7 @@ def best_in_order(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
             pair_work += _size(pairs, after)
             if pair_work > MAX_PRODUCT_OUTCOMES:
                 return None
-            after = FinitePair.least(_products(pairs, after))
+            after = FinitePair.tightest_dominating(_products(pairs, after))
     return after
 
 

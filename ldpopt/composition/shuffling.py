@@ -58,13 +58,27 @@ _TRIAL_RATIOS = 1.0001, 1.012, 1.03, 1.1
 def shuffled(channel: ChannelLike, respondents: int) -> Shuffled:
     """Return the guarantee once the reports of all respondents are shuffled.
 
-    It is (epsilon, delta)-DP for each respondent [BBGN].
+    It is (epsilon, delta)-DP for each respondent [BBGN]. Only the guarantee of the channel holds if the shuffler shows
+    senders or order, or if fewer people take part.
 
-    channel : every respondent's report is drawn from it, independently.
-    respondents : the size of the population, fixed in advance, from 1 to 10^8; answers may be any.
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1. Every respondent's report is drawn from it,
+        independently.
+    respondents : The size of the population, fixed in advance, from 1 to 10^8; their answers may be any.
 
-    Only the guarantee of the channel holds if the shuffler shows senders or order, or if fewer people take part.
+    Returns
+    -------
+    Shuffled
+        The guarantees; `epsilon_at` and `delta_at` read them.
 
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the number is out of range.
+
+    Examples
+    --------
     >>> from ldpopt.mechanisms import randomized_response
     >>> guarantee = shuffled(randomized_response(3, 1.0), 10_000).epsilon_at(1e-6)
     >>> print(round(guarantee.lower, 4), round(guarantee.value, 4), guarantee.notion)
@@ -158,7 +172,7 @@ class Shuffled(Result):
 
     @cached_property
     def _any_crowd(self) -> AnyCrowd | None:
-        return AnyCrowd.of(self._rows, self.respondents)
+        return AnyCrowd.from_rows(self._rows, self.respondents)
 
     @cached_property
     def _shares(self) -> tuple[float, float] | None:
@@ -181,7 +195,7 @@ class Shuffled(Result):
         return i[differ][order], j[differ][order]
 
     def _crowd(self, x: int, other: int, others: Array) -> Crowd:
-        return Crowd.of(self._rows[x], self._rows[other], others, self.respondents)
+        return Crowd.from_distributions(self._rows[x], self._rows[other], others, self.respondents)
 
     def _hidden_least(self, cost: Callable[[Crowd], float]) -> list[Crowd]:
         """The two crowds, all others with one answer, that are distinguished best by estimate."""

@@ -63,11 +63,20 @@ def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float
 
 
 def is_certified(value: float, bound: float, tolerance: float, error: bool, logarithmic: bool) -> bool:
-    """Return True if a proved bound is finite, on its side of the value, and within the relative tolerance of it.
+    """Return True if a proved bound certifies a value.
 
-    error : True if less is better, so that the bound must be below the value. logarithmic : True if the utility is a
-    logarithm, so that the gap itself is the relative gap.
+    The bound must be finite, on its side of the value, and within the relative tolerance of it.
 
+    Parameters
+    ----------
+    value : The value of the design.
+    bound : The proved bound, in the unit of the value.
+    tolerance : The largest relative gap.
+    error : True if less is better, so that the bound must be below the value.
+    logarithmic : True if the utility is a logarithm, so that the gap itself is the relative gap.
+
+    Examples
+    --------
     >>> is_certified(1.0, 1.0 + 1e-9, 1e-6, error=False, logarithmic=False)
     True
     >>> is_certified(1.0, 1.0 - 1e-9, 1e-6, error=False, logarithmic=False)
@@ -139,8 +148,8 @@ class Design(Pictured):
 
         Parameters
         ----------
-        exact : use 256-bit ball arithmetic instead of outward-rounded float64 (`Certificate.verify`).
-        budget : the largest work, in multiples of ten seconds or 2 GB; a larger check is not started.
+        exact : Use 256-bit ball arithmetic instead of outward-rounded float64 (`Certificate.verify`).
+        budget : The largest work, in multiples of ten seconds or 2 GB; a larger check is not started.
             Raises `InvalidInput` unless it is positive.
 
         Returns

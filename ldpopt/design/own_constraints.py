@@ -260,7 +260,7 @@ def _local_searches(problem: Problem, ask: Ask, candidates: list[_ScoredCandidat
     if best is None or not best.score > -np.inf or best.candidate.matrix.size > MAX_ENTRIES_TO_CLIMB:
         return
     with suppress(*FAILURES):
-        climb = Climb.of(problem, best.candidate.matrix.shape[1])
+        climb = Climb.from_problem(problem, best.candidate.matrix.shape[1])
         matrix, _ = climb.best(0, np.random.default_rng(0), (best.candidate.matrix,))
         description = f"local search from {best.candidate.method}"
         yield Candidate(matrix, description, has_fixed_outputs=True, reference=LocalSearch.reference)

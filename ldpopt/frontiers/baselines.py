@@ -122,7 +122,7 @@ def _feasible(channel: Channel, constraints: list[Constraint]) -> Channel | None
         repaired = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
     except (InvalidInput, Unrepairable):
         return None
-    return repaired if all(one.measure(repaired).value <= one.bound for one in constraints) else None
+    return repaired if all(limit.measure(repaired).value <= limit.bound for limit in constraints) else None
 
 
 def _required(name: str, channel: Channel, constraints: list[Constraint], where: str) -> Channel:
@@ -131,7 +131,7 @@ def _required(name: str, channel: Channel, constraints: list[Constraint], where:
     for constraint in constraints:
         if not (measured := constraint.measure(channel)).value <= constraint.bound:
             raise invalid(f"baseline {name!r}", f"a channel that meets {constraint!r}", Phrase(f"{measured}"), where)
-    raise invalid(f"baseline {name!r}", f"a channel that meets {constraints!r}", Phrase("another"), where)
+    raise InvalidInput(f"baseline {name!r}: no channel close to it meets {constraints!r} at {where}")
 
 
 def _erased(channel: Channel, eta: float) -> Channel:

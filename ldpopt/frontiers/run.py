@@ -23,7 +23,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import is_scipy_distribution
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import UNFINISHED, PathLike, hold_lock, read_text, write_text
 from ldpopt.values.deadline import Progress, checked, watched
@@ -74,10 +74,18 @@ _PROBES = np.concatenate([np.geomspace(1e-6, 1e6, 49), [1.0]])
 def fingerprint(*values: Any) -> str:
     """Compute the SHA-256 of values of any type, as 64 hexadecimal digits.
 
-    It depends on the bits of numbers and arrays, on the type and the fields of dataclasses and other objects, on the
-    nodes and edges of graphs, on the values of divergences, and on the code and the enclosed variables of functions.
+    It depends on
+
+    - the bits of numbers and arrays,
+    - the type and the fields of dataclasses and other objects,
+    - the nodes and edges of graphs,
+    - the values of divergences,
+    - the code and the enclosed variables of functions.
+
     Global variables that a function uses are not included.
 
+    Examples
+    --------
     >>> fingerprint(1.0, [2, 3]) == fingerprint(1.0, [2, 3]) != fingerprint(1.0, (2, 3))
     True
     """
@@ -171,7 +179,7 @@ class Checkpoint:
             return None
         saved = strict.json_value(read_text(path), str(path))
         if not isinstance(saved, dict) or saved.get("problem") != self.problem or "rows" not in saved:
-            raise invalid(str(path), "a part of this frontier (without the file, it is computed again)", Phrase("none"))
+            raise InvalidInput(f"{path} is not a part of this frontier; delete the file to compute the part again")
         return saved["rows"]
 
     def save(self, number: int, rows: Any) -> None:
@@ -222,10 +230,15 @@ Row = TypeVar("Row")
 class Work(Generic[Part, Row]):
     """The parts of a frontier, and functions for them.
 
-    compute : gives the rows of a part, from the part, the seconds for each design (None for no limit), and a function
-    to call with the share of the part that is done. unpack : turns a row of JSON values back, for a part and the row's
-    place in it; `row_to_json` made them. size : the number of rows of a part. annotate : adds to a row the values that
-    are known besides its design, for a part and the row's place in it; it is neither saved nor computed by workers.
+    Attributes
+    ----------
+    compute : Function that computes the rows of a part. Its arguments are the part, the seconds for each design (None
+        for no limit), and a function to call with the completed fraction of the part.
+    unpack : Function that turns a row of JSON values back, for a part and the row's place in it; `row_to_json` made
+        them.
+    size : Function that counts the rows of a part.
+    annotate : Function that adds the values that are known besides the design to a row, for a part and the row's place
+        in it. The result is neither saved nor computed by workers.
     """
 
     parts: Sequence[Part]
@@ -237,7 +250,7 @@ class Work(Generic[Part, Row]):
 
 def run(
     work: Work[Part, Row],
-    each: Callable[[Row], object] | None,
+    on_row: Callable[[Row], object] | None,
     jobs: int,
     resume: PathLike | None,
     progress: Progress,
@@ -266,8 +279,8 @@ def run(
             rows_by_part[number] = rows
             report_progress()
             for row in rows:
-                if each is not None:
-                    each(row)
+                if on_row is not None:
+                    on_row(row)
 
         if folder is not None:
             for number, part in enumerate(work.parts):

@@ -48,14 +48,27 @@ def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
 def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build k-ary randomized response [KOV14].
 
-    It reports the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon).
+    It reports the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon). Its eta,
+    the total variation distance between two rows, is (e - 1)/(e + k - 1).
 
-    - `k` : the number of answers, at least 2.
-    - `epsilon` : in nats.
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    Returns a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total variation distance between
-    two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
+    Returns
+    -------
+    Channel
+        A (k, k) channel whose outputs carry the labels of the inputs.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> randomized_response(3, 1.0).matrix[0].round(4)
     array([0.5761, 0.2119, 0.2119])
     """
@@ -68,17 +81,29 @@ def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | Non
 def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build subset selection: report a subset of `size` answers [YB].
 
-    A subset with the true answer is e^epsilon times as likely as another one.
+    A subset with the true answer is e^epsilon times as likely as another one. With e = exp(epsilon), d = size and c = d
+    (k - d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a
+    distribution near the uniform one.
 
-    - `k` : the number of answers, at least 2.
-    - `epsilon` : in nats.
-    - `size` : 1 <= size < k.
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+    size : The number of answers in a subset, 1 <= size < k.
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    Returns a (k, C(k, size)) channel whose outputs are tuples of input labels. With e = exp(epsilon), d = size and c =
-    d (k - d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a
-    distribution near the uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24
-    entries.
+    Returns
+    -------
+    Channel
+        A (k, C(k, size)) channel whose outputs are tuples of input labels.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or the matrix would have more than 2**24 entries.
+
+    Examples
+    --------
     >>> subset_selection(3, 1.0, 2).outputs
     ((0, 1), (0, 2), (1, 2))
     """
@@ -99,11 +124,28 @@ def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Labe
 def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build the binary mechanism [GI, eq. 23-24].
 
-    It reports 0 with odds e^epsilon when P0(x) >= P1(x), else 1 with the same odds. p0, p1 : distributions of shape
-    (k,); epsilon in nats; a (k, 2) channel. Among all epsilon-LDP channels it preserves the largest total variation
-    between the two distributions of the report, tanh(epsilon/2) TV(P0, P1). Its eta is tanh(epsilon/2). Raises
-    `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of range.
+    It reports 0 with odds e^epsilon when P0(x) >= P1(x), else 1 with the same odds. Among all epsilon-LDP channels it
+    preserves the largest total variation between the two distributions of the report, tanh(epsilon/2) TV(P0, P1). Its
+    eta is tanh(epsilon/2).
 
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions of the answer.
+    epsilon : In nats.
+    inputs : Labels of the answers; None for 0 to k - 1.
+
+    Returns
+    -------
+    Channel
+        A (k, 2) channel with outputs 0 and 1.
+
+    Raises
+    ------
+    InvalidInput
+        If the arrays are not distributions of equal length, or epsilon is out of range.
+
+    Examples
+    --------
     >>> binary([0.7, 0.2, 0.1], [0.1, 0.2, 0.7], 1.0).matrix.round(4)
     array([[0.7311, 0.2689],
            [0.7311, 0.2689],
@@ -126,14 +168,29 @@ def binary_with_erasure(
 ) -> Channel:
     """Build the binary mechanism with erasure that is eta-TV [GI, eq. 26-28].
 
-    p0, p1 : distributions of shape (k,); epsilon in nats; eta in [0, 1], a bound on the total variation distance
-    between two rows. Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. The report is erased,
-    independently of the answer, with probability 1 - eta / tanh(epsilon/2), at least 0. For eta up to tanh(epsilon/2),
-    the
-    channel preserves the total variation eta TV(P0, P1). No epsilon-LDP and eta-TV channel preserves more [GI, Thm 5].
-    Raises `InvalidInput` as
-    `binary` does, and for eta out of range.
+    The report is erased, independently of the answer, with probability 1 - eta / tanh(epsilon/2), at least 0. For eta
+    up to tanh(epsilon/2), the channel preserves the total variation eta TV(P0, P1). No epsilon-LDP and eta-TV channel
+    preserves more [GI, Thm 5].
 
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions of the answer.
+    epsilon : In nats.
+    eta : Cap on the total variation distance between two rows, in [0, 1].
+    inputs : Labels of the answers; None for 0 to k - 1.
+
+    Returns
+    -------
+    Channel
+        A (k, 3) channel with outputs 0, 1 and ``'erased'``.
+
+    Raises
+    ------
+    InvalidInput
+        If the arrays are not distributions of equal length, or epsilon or eta is out of range.
+
+    Examples
+    --------
     >>> binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2).matrix.round(4)
     array([[0.3164, 0.1164, 0.5672],
            [0.1164, 0.3164, 0.5672]])
@@ -156,9 +213,6 @@ OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to
 def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build a channel of six reports on three answers that is (epsilon, delta)-LDP.
 
-    - `epsilon` : in nats, above 0.
-    - `inputs` : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the two hypotheses.
-
     Two reports have probabilities that differ by the factor e^(2 epsilon). With e = exp(epsilon), N = 2 (e^2 + e + 1)
     and delta = (e^2 - e)/N, the columns of the (3, 6) channel are
 
@@ -168,9 +222,25 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
 
     For a strictly convex f it improves on a public coin between full disclosure and the best epsilon-LDP channel. The
     condition is that this channel is strictly better with three blocks of answers than with fewer. See
-    docs/explanation/open-problems/approximate-ldp.md. Raises `InvalidInput` for an epsilon that is not above 0, or if
-    there are not three labels.
+    docs/explanation/open-problems/approximate-ldp.md.
 
+    Parameters
+    ----------
+    epsilon : In nats, above 0.
+    inputs : Labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the two hypotheses.
+
+    Returns
+    -------
+    Channel
+        The (3, 6) channel.
+
+    Raises
+    ------
+    InvalidInput
+        If epsilon is not above 0, or there are not three labels.
+
+    Examples
+    --------
     >>> (14 * two_step(math.log(2.0)).matrix).round(9)
     array([[2., 6., 2., 1., 3., 0.],
            [0., 3., 4., 4., 3., 0.],
@@ -193,15 +263,28 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
 def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build the truncated geometric mechanism on ordered answers 0..k-1 [Geometric].
 
-    It adds two-sided geometric noise; reports outside are moved to the nearer end.
+    It adds two-sided geometric noise; reports outside are moved to the nearer end. With q = exp(-epsilon/(k-1)), Q[x,
+    y] is q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y| otherwise. Its eta is 1 - q^((k-1)/2) for
+    odd k and 1 - 2 q^(k/2)/(1+q) for even k.
 
-    - `k` : the number of answers, at least 2.
-    - `epsilon` : in nats, that of the (k, k) channel; between neighboring answers it is epsilon/(k-1).
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats, that of the (k, k) channel; between neighboring answers it is epsilon/(k-1).
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y|
-    otherwise. Its eta is 1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k. Raises `InvalidInput` for values
-    out of range.
+    Returns
+    -------
+    Channel
+        A (k, k) channel.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> truncated_geometric(3, 2.0).matrix.round(4)
     array([[0.7311, 0.17  , 0.0989],
            [0.2689, 0.4621, 0.2689],
@@ -221,16 +304,30 @@ def sort_partition_randomize(
 ) -> Channel:
     """Build randomized response on blocks of the inputs sorted by likelihood ratio [SPR].
 
-    It reports the answer's block with odds e^epsilon against each of the other m - 1 blocks.
+    It reports the answer's block with odds e^epsilon against each of the other m - 1 blocks. With e = exp(epsilon), its
+    eta is (e - 1)/(e + m - 1). For every f-divergence, some choice of blocks is optimal under epsilon-LDP [SPR].
 
-    - `p0`, `p1` : distributions of shape (k,), the two hypotheses to distinguish.
-    - `epsilon` : in nats.
-    - `blocks` : m lists of input positions 0..k-1, every input in one: intervals of the inputs sorted by the likelihood
-      ratio P0/P1. Inputs with equal ratios may be in neighboring blocks, and inputs with P0 = P1 = 0 in any block.
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions to distinguish.
+    epsilon : In nats.
+    blocks : M lists of input positions 0..k-1, every input in one. They are intervals of the inputs sorted by the
+        likelihood ratio P0/P1. Inputs with equal ratios may be in neighboring blocks, and inputs with P0 = P1 = 0 in
+        any block.
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta is (e - 1)/(e + m - 1). For every
-    f-divergence, some choice of blocks is optimal under epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
+    Returns
+    -------
+    Channel
+        A (k, m) channel with output j for block j.
 
+    Raises
+    ------
+    InvalidInput
+        If the blocks are not such intervals, or another value is out of range.
+
+    Examples
+    --------
     >>> sort_partition_randomize([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 1.0, [[0], [1], [2]]).shape
     (3, 3)
     """

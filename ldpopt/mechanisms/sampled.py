@@ -70,8 +70,8 @@ class SampledPair(ContinuousPair):
 
     Parameters
     ----------
-    base : the pair of the noise, a `GaussianPair` or `LaplacePair`.
-    rate : r in (0, 1), the probability that a person takes part.
+    base : The pair of the noise, a `GaussianPair` or `LaplacePair`.
+    rate : R in (0, 1), the probability that a person takes part.
 
     >>> from ldpopt.mechanisms.noise import LaplacePair
     >>> sampled = LaplacePair(1.0).subsampled(0.1)

@@ -91,21 +91,34 @@ BOUNDS: dict[str, tuple[str, Any]] = {
 
 
 def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str = "auto", corners: bool = True) -> Axes:
-    """Draw the utility of the optimal channel and of textbook mechanisms against eta, with a colour for each epsilon.
+    """Draw the utility of the optimal channel and of textbook mechanisms against eta.
 
-    frontier : from `ldpopt.frontier`; a result of `ldpopt.sweep` is drawn by `plots.sweep`.
-    ax : matplotlib axes; without them a new figure is made.
-    legend : where it stands, one of "above", "below", "beside", "inside" and "none"; "auto" is beside the data, or
-        below axes of less than 5 inches, as in a column of a paper.
-    corners : whether the optimum of two finite hypotheses bends at its own corners (`frontiers.envelope`) between the
-        caps of the table. Without them, and for other utilities, straight lines join the caps.
+    Each epsilon has a color. Mechanisms that are not known for the utility are left out, and a user's own are drawn
+    under their names. The band above an optimum reaches to its proven upper bound; a certified design has a band
+    without width. Erased mechanisms and bounds bend where eta stops binding. A bound is a thin line at every epsilon
+    where some of it stays within the picture; the legend names these values where they are not all.
 
-    Mechanisms that are not known for the utility are left out, and a user's own are drawn under their names. The
-    band above an optimum reaches to its proven upper bound; a certified design has a band without width. Erased
-    mechanisms and bounds bend where eta stops binding. A bound is a thin line at every epsilon where some of it
-    stays within the picture; the legend names these values where they are not all. Returns the axes. Raises
-    `InvalidInput` for another place of the legend.
+    Parameters
+    ----------
+    frontier : The result of `ldpopt.frontier`; a result of `ldpopt.sweep` is drawn by `plots.sweep`.
+    ax : Matplotlib axes; without them a new figure is made.
+    legend : One of `PLACES`, or "auto": to the right of the data, or below axes of less than 5 inches, as in a column
+        of a paper.
+    corners : True bends the optimum of two finite hypotheses at its own corners (`frontiers.envelope`) between the caps
+        of the table. Without them, and for other utilities, straight lines join the caps.
 
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    InvalidInput
+        If the place of the legend is another one.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
     >>> made = frontiers.frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [1.0], [0.1, 0.2])
@@ -196,7 +209,7 @@ def _corners(frontier: Frontier, epsilon: float, eta: Array, optimum: Array) -> 
     ):
         return []
     curve = corners_of(utility, epsilon, time_limit=5.0)
-    is_consistent = np.allclose([curve.at(cap) for cap in eta], optimum, rtol=1e-6, atol=0)
+    is_consistent = np.allclose([curve.value_at(cap) for cap in eta], optimum, rtol=1e-6, atol=0)
     return [(corner.eta, corner.value) for corner in curve.corners] if curve.complete and is_consistent else []
 
 

@@ -24,13 +24,28 @@ TOTAL_VARIATION_REFERENCE = "[GI, Def 7]"
 def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> Guarantee:
     """Return the smallest delta in [0, 1] such that the channel is (epsilon, delta)-LDP.
 
-    epsilon is in nats and may have any sign.
+    delta is the largest sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ over inputs x and x'. This is the hockey-stick
+    divergence of two rows, after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation.
+    Below 0 it is at least 1 - exp(epsilon), which even equal rows have.
 
-    delta = max over inputs x, x' of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+. This is the hockey-stick divergence of
-    two rows, after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation. Below 0 it is
-    at least 1 - exp(epsilon), which even equal rows have. The outputs of the witness are the event that attains it.
-    With a policy `graph`, only adjacent inputs are compared.
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    epsilon : In nats, of any sign.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
 
+    Returns
+    -------
+    Guarantee
+        The smallest delta. The outputs of its witness are the event that attains it.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, epsilon is NaN, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = hockey_stick([[0.75, 0.25], [0.25, 0.75]], 0.5)
     >>> round(float(g), 9), g.witness.outputs
     (0.337819682, (0,))
@@ -154,11 +169,27 @@ _MAX_EXACT_ENTRIES = 1 << 21
 def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """Return the smallest eta in [0, 1] such that the channel is eta-TV.
 
-    eta is the largest distance between two rows. The distance of two rows is half the sum of |Q[x, y] - Q[x', y]| over
-    y, after both are divided by their sums. This is the Dobrushin coefficient of the channel [GI, Def 7]. With a policy
-    `graph`, only adjacent inputs are compared. Takes O(k^2 m) time and O(k^2 + k m) memory, where k is the number of
-    distinct rows.
+    eta is the largest distance between two rows, the Dobrushin coefficient of the channel [GI, Def 7]. The distance of
+    two rows is half the sum of |Q[x, y] - Q[x', y]| over y, after both are divided by their sums. For k distinct rows
+    it takes O(k^2 m) time and O(k^2 + k m) memory.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The smallest eta. Its witness names two rows at this distance, and the event with different probabilities.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = total_variation([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness
     (0.5, Witness(inputs=(0, 1), outputs=(0,)))
@@ -209,13 +240,30 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
 def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> Guarantee:
     """Return the smallest epsilon (nats) such that the channel is (epsilon, delta)-LDP.
 
-    delta lies in [0, 1]. The value is inf if no epsilon suffices; `delta = 0` gives pure LDP. With a policy `graph`,
-    only adjacent inputs are compared. The value is exact: delta is the maximum of finitely many lines in e^epsilon, one
-    for each event that a likelihood-ratio test can accept [GI, Thm 1].
+    The value is exact: delta is the maximum of finitely many lines in e^epsilon, one for each event that a
+    likelihood-ratio test can accept [GI, Thm 1].
 
-    Where a row sums to one up to rounding, its entries are not divided by the sum if the other row has a zero there.
-    So (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
+    Where a row sums to one up to rounding, its entries are not divided by the sum if the other row has a zero there. So
+    (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    delta : In [0, 1]; 0 gives pure LDP.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The smallest epsilon, in nats; inf if no epsilon suffices.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, delta is out of range, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = approximate_dp([[0.75, 0.25], [0.25, 0.75]], 0.25)
     >>> round(float(g), 9)
     0.693147181

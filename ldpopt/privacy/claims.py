@@ -166,8 +166,22 @@ Given = Claim | Guarantee
 def as_claim(guarantee: Guarantee) -> Claim:
     """Convert a measured `Guarantee` to the claim with its numbers.
 
-    Raises `InvalidInput` for privacy definitions that have no claim.
+    Parameters
+    ----------
+    guarantee : The measured guarantee.
 
+    Returns
+    -------
+    Claim
+        The claim of the same privacy definition, such as `PureDP`.
+
+    Raises
+    ------
+    InvalidInput
+        If the privacy definition has no claim.
+
+    Examples
+    --------
     >>> as_claim(Guarantee("renyi", 0.5, 0.5, None, True, "[M, Def 3]", {"order": 2.0})).order
     2.0
     """

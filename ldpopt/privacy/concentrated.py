@@ -31,11 +31,29 @@ REFERENCE = "[BS, Def 1.1]"
 def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, graph: Policy = None) -> Guarantee:
     """Bound the smallest rho >= 0 such that the channel is (xi, rho)-zCDP.
 
-    rho = sup over orders of (D_alpha - xi)/alpha, where D_alpha is the Rényi divergence of two rows, in nats, of an
-    order 1 < alpha < max_order. A finite `max_order` gives the bounded notion [BS, Def 1.1 and 8.4]. `lower` and
-    `value` enclose the supremum with a relative width of 1e-10, by branch and bound on the convex function (alpha - 1)
-    D_alpha. With a policy `graph`, only adjacent inputs are compared.
+    rho is the largest (D_alpha - xi)/alpha over pairs of rows and orders alpha between 1 and `max_order`. D_alpha is
+    the Rényi divergence of two rows, in nats. A finite `max_order` gives the bounded definition [BS, Def 1.1 and 8.4].
+    The bounds come from branch and bound on the convex function (alpha - 1) D_alpha.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    xi : In nats.
+    max_order : Above 1; inf for all orders.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        rho, in nats. `lower` and `value` enclose the supremum with a relative width of 1e-10.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, a number is out of range, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> round(float(zcdp([[0.75, 0.25], [0.25, 0.75]])), 9)  # epsilon tanh(epsilon/2)
     0.549306144
     """
@@ -51,7 +69,7 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
 
 def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
     """Bounds on rho of every ordered pair from a grid: between two orders, D/alpha <= later D/earlier order."""
-    moments, pure = Moments.of(matrix), local_dp(matrix).value
+    moments, pure = Moments.from_matrix(matrix), local_dp(matrix).value
     low, high = moments.mean[0] - xi, np.full(moments.infinite_losses.shape, -np.inf)
     order = 1.0
     while order < top and not np.isinf(pure):
@@ -105,9 +123,29 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
 
     Conditioning can turn p into any distribution p' <= p/(1 - delta). The best choice is min(p, t q)/(1 - delta) and
     min(q, t' p)/(1 - delta), where t and t' remove the probability delta from each. These two distributions are the
-    hardest to distinguish, and minimize every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to
-    the width of the bounds of `zcdp`. With a directed policy graph, both directions of an edge count, as defined.
+    hardest to distinguish, and minimize every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to the
+    width of the bounds of `zcdp`.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    delta : In [0, 1].
+    xi : In nats.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. Both directions of a directed
+        edge count, as defined. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        rho, in nats, between `lower` and `value`.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, a number is out of range, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> round(float(approximate_zcdp(q, 0.0)), 6), round(float(approximate_zcdp(q, 0.25)), 6)
     (0.549306, 0.231049)
@@ -205,19 +243,37 @@ class MeanConcentrated(Result):
 
 
 def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
-    """Bound the smallest mu and tau, in nats, such that the channel is (mu, tau)-mCDP [DR, Def 3.3].
+    """Bound the smallest mu and tau (nats) such that the channel is (mu, tau)-mCDP.
 
-    The privacy loss of two rows p, q is log p/q under p. Its largest mean over pairs of rows, KL(p || q), is mu. Let K
-    be the log moment generating function of the loss minus its mean. The largest 2 K(s)/s^2 over pairs and over s != 0
-    is tau^2. `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau [BS, App A].
-    With a policy `graph`, only adjacent inputs are compared.
+    See [DR, Def 3.3]. The privacy loss of two rows p, q is log p/q under p. Its largest mean over pairs of rows, KL(p
+    || q), is mu. Let K be the log moment generating function of the loss minus its mean. The largest 2 K(s)/s^2 over
+    pairs and over s != 0 is tau^2. Post-processing can raise tau [BS, App A].
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    MeanConcentrated
+        `mu` and `tau`, in nats. `lower` and `value` enclose tau with a relative width of 1e-10.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> result = mcdp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(result.mu), 6), round(float(result.tau) ** 2, 6)  # 2 epsilon tanh(epsilon/2)
     (0.549306, 1.098612)
     """
     channel = as_channel(channel)
-    mu = worst_pair("mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
+    mu = worst_pair(
+        "mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.from_matrix(q).mean
+    )
     tau = worst_pair(
         "mcdp_tau", channel, graph, subgaussian_of_pairs, MEAN_REFERENCE,
         event=larger, screen=_screen_mcdp, limit=MAX_UNSCREENED_ENTRIES,
@@ -227,7 +283,7 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
 
 def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
     """Bounds on tau of every ordered pair from a grid of s; in between, the convex K lies below its chords."""
-    moments = Moments.of(matrix)
+    moments = Moments.from_matrix(matrix)
     span = moments.span
     if span == 0 or moments.infinite_losses.any():
         bound = np.where(moments.infinite_losses, np.inf, 0.0)

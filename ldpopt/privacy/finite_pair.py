@@ -105,10 +105,10 @@ class FinitePair(Pictured):
         channel = as_channel(channel)
         i, j = ordered_pairs(channel, graph)
         rows = [cls(channel.matrix[a], channel.matrix[b]).ordered for a, b in zip(i, j, strict=True)]
-        return cls.least(rows) if rows else cls(np.ones(1), np.ones(1))
+        return cls.tightest_dominating(rows) if rows else cls(np.ones(1), np.ones(1))
 
     @classmethod
-    def least(cls, pairs: Iterable[FinitePair]) -> FinitePair:
+    def tightest_dominating(cls, pairs: Iterable[FinitePair]) -> FinitePair:
         """Build the tightest pair that dominates all of `pairs`."""
         distinct = list(dict.fromkeys(pair.ordered for pair in pairs))
         if not distinct:
@@ -137,7 +137,7 @@ class FinitePair(Pictured):
 
     def both_ways(self) -> FinitePair:
         """Build the tightest pair that dominates this one in both directions."""
-        return self if self.symmetric else FinitePair.least([self, self.swapped])
+        return self if self.symmetric else FinitePair.tightest_dominating([self, self.swapped])
 
     def subsampled(self, rate: float) -> FinitePair:
         """Build a pair that dominates r p + (1 - r) q against q, after Poisson sampling [ZDW].

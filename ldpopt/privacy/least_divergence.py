@@ -73,9 +73,9 @@ def largest_delta(order: float, epsilon: float, divergence: float, gap: float = 
 
     Parameters
     ----------
-    order : in (1, inf).
-    epsilon, divergence : at least 0, in nats.
-    gap : the relative accuracy of the search; the result holds at any.
+    order : In (1, inf).
+    epsilon, divergence : At least 0, in nats.
+    gap : The relative accuracy of the search; the result holds at any.
 
     >>> round(largest_delta(2.0, 0.0, 0.6931471805599453), 9)
     0.5

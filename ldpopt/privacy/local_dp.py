@@ -21,10 +21,27 @@ REFERENCE = "[GI, Def 6]"
 def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """Compute the smallest epsilon, in nats, such that the channel is epsilon-LDP [GI, Def 6].
 
-    epsilon = max over inputs x, x' and outputs y of log Q[x, y] / Q[x', y], with the rows divided by their sums. It is
-    inf if supports differ. With a policy `graph` over the inputs (networkx), only adjacent inputs are compared. Takes
-    O(k m) time without a graph, O(edges m) with one.
+    epsilon = max over inputs x, x' and outputs y of log Q[x, y] / Q[x', y], with the rows divided by their sums. It
+    takes O(k m) time without a graph, O(edges m) with one.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The smallest epsilon, in nats; inf if supports differ. Its witness names two inputs and an output that attain
+        it.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = local_dp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness.inputs
     (1.098612289, (0, 1))

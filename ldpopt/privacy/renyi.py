@@ -32,12 +32,29 @@ def renyi(
 
 
 def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee | tuple[Guarantee, ...]:
-    """Compute the largest Rényi divergence of `order` in [1, inf] between two rows, in nats.
+    """Compute the largest Rényi divergence between two rows, in nats.
 
     See [M, Def 3; BS, Def 2.1]. Order 1 is the KL divergence, and order inf is pure LDP. The divergence is inf if an
-    output is possible for one input and impossible for another. A one-dimensional array of orders gives a tuple of
-    guarantees. With a policy `graph`, only adjacent inputs are compared.
+    output is possible for one input and impossible for another.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    order : In [1, inf], or a one-dimensional array of orders.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The divergence of this order, in nats; for an array of orders, a tuple of guarantees.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, an order is below 1, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> [round(float(g), 6) for g in renyi(q, [1, 2, float("inf")])]
     [0.549306, 0.847298, 1.098612]
@@ -103,7 +120,7 @@ def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, flo
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
     """Bounds on every ordered pair at once, from one matrix product."""
-    moments = Moments.of(matrix)
+    moments = Moments.from_matrix(matrix)
     return moments.mean if alpha == 1 else moments.divergence(alpha - 1)
 
 
@@ -122,7 +139,7 @@ class Moments:
     infinite_losses: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, matrix: Array) -> Moments:
+    def from_matrix(cls, matrix: Array) -> Moments:
         """Compute the moments of the rows of a matrix (k, m)."""
         q = matrix[:, matrix.max(axis=0) > 0]
         is_positive = q > 0

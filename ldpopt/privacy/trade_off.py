@@ -137,9 +137,23 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
     is the lower convex envelope of the pointwise minimum over pairs, which need not be convex itself. Both give the
     same delta at every epsilon.
 
-    The curve is exact and piecewise linear, with knots rounded downward; rows are divided by their sums. With a policy
-    `graph`, only adjacent inputs are compared.
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
 
+    Returns
+    -------
+    TradeOffCurve
+        The curve is exact and piecewise linear, with knots rounded downward; rows are divided by their sums.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> trade_off([[0.75, 0.25], [0.25, 0.75]]).knots.round(6)
     array([[0.  , 1.  ],
            [0.25, 0.25],

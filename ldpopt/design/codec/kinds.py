@@ -235,6 +235,5 @@ def _family(name: str) -> Any:
 def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:
     """Raise `InvalidInput` unless the keys of an object are `expected`."""
     if set(data) != expected:
-        raise invalid(
-            FILE_KIND, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where
-        )
+        keys = ", ".join(sorted(data))
+        raise invalid(FILE_KIND, f"the keys {', '.join(sorted(expected))}", keys or Phrase("an empty object"), where)

@@ -208,7 +208,7 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
         if self.listed is None:
             return (Ratio(self.epsilon),)
         left, right, weight = self.listed.needed(inputs)
-        return (HockeyStick.of(left, right, self.epsilon, 0.0, weight),)
+        return (HockeyStick.from_pairs(left, right, self.epsilon, 0.0, weight),)
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
         """Return epsilon, times the diameter of the graph if there is one.

@@ -25,20 +25,34 @@ class Unrepairable(SolverError):
 
 
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """Return a stochastic matrix near `matrix`, shape (k, m), whose measures are within all constraints.
+    """Return a stochastic matrix near `matrix` whose measures are within all constraints.
 
     First, entries too small for epsilon are raised: to the largest of their column over exp(epsilon), or as the edges
-    of a policy graph ask. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
+    of a policy graph require. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
     row. The weight is the smallest, to a few percent, that makes every guarantee hold when measured and rounded
     outward. All differences between rows shrink by that weight. Under a cap of zero every row becomes the mean row.
 
-    - `constraints` : a sequence of them.
-    - `inputs` : the labels of the k rows, which a policy graph needs.
+    Parameters
+    ----------
+    matrix : Array (k, m), nearly a channel.
+    constraints : The constraints to meet.
+    inputs : Labels of the k rows, which a policy graph needs.
 
-    Raises `InvalidInput` for another shape, and `Unrepairable` if a weight above `MAX_WEIGHT` would be needed. It also
-    raises `Unrepairable` if raising moves an entry by more than 1e-3, or by more than half of the largest difference
-    between rows.
+    Returns
+    -------
+    Array
+        The repaired matrix, shape (k, m).
 
+    Raises
+    ------
+    InvalidInput
+        If the matrix has another shape.
+    Unrepairable
+        If a weight above `MAX_WEIGHT` would be needed, or raising moves an entry by more than 1e-3, or by more than
+        half of the largest difference between rows.
+
+    Examples
+    --------
     >>> from ldpopt.design import LocalDP
     >>> from ldpopt.privacy import local_dp
     >>> matrix = np.array([[0.73107, 0.26893], [0.26893, 0.73107]])

@@ -84,7 +84,7 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         from ldpopt.design.decisions.program import Excess
 
         utility = problem.utility
-        excess = Excess.of(utility.priors, utility.loss)
+        excess = Excess.from_loss(utility.priors, utility.loss)
         if excess.prohibitive(utility.loss) or (_only_ratios(problem) and problem.epsilon > MAX_USUAL_EPSILON):
             return _candidate_for_prohibitive_losses(problem, excess)
         gains = gains_of(utility.priors, utility.loss)
@@ -175,7 +175,7 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
                 if missed <= LOSS_RTOL * abs(utility.value(matrix)):
                     break
                 active_weights = _drop_idle_weights(weights)
-                mixture_excess = Excess.of((active_weights @ utility.priors)[None], loss)
+                mixture_excess = Excess.from_loss((active_weights @ utility.priors)[None], loss)
                 if len(weights) > 1 and mixture_excess.unit > 0:
                     proofs.append(_solve_in_excess_units(problem, mixture_excess, steep, active_weights)[2])
             except SolverError as error:
@@ -211,7 +211,7 @@ def _multipliers(problem: Problem, rows: Array, weights: Array) -> Iterator[tupl
     if len(weights) == 1:
         return
     active_weights = _drop_idle_weights(weights)
-    mixture_excess = Excess.of((active_weights @ problem.utility.priors)[None], problem.utility.loss)
+    mixture_excess = Excess.from_loss((active_weights @ problem.utility.priors)[None], problem.utility.loss)
     if mixture_excess.unit > 0:
         with suppress(SolverError):
             for _, mixed_rows, _ in reversed(ratio_program(mixture_excess, problem.epsilon)):
@@ -464,5 +464,5 @@ class GivenSearch(Method, reference="[CCP]", needs=(needs_outputs, needs_columns
                 nearest_half(np.asarray(utility.prior))[0], truth_probability, 1 - truth_probability
             )
             starts.append(np.stack([first_column, 1 - first_column], axis=1))
-        matrix, _ = Climb.of(problem).best(DEFAULT_STARTS, np.random.default_rng(0), starts)
+        matrix, _ = Climb.from_problem(problem).best(DEFAULT_STARTS, np.random.default_rng(0), starts)
         return Candidate(matrix, f"local search from {DEFAULT_STARTS} starts")

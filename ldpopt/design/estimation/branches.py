@@ -93,7 +93,7 @@ class Branches(ByValue):
         a proof.
         """
         d = finite_array(self.squares, (len(charges.rows),))
-        form = None if d is None else Form.of(charges, 1 / epsilon.expm1(), d)
+        form = None if d is None else Form.from_charges(charges, 1 / epsilon.expm1(), d)
         node_budget = (
             int(self.work(len(charges.rows)) / operations_per_node(len(charges.rows)))
             if max_nodes is None
@@ -124,7 +124,7 @@ class Form:
     order: Index
 
     @classmethod
-    def of(cls, charges: Charges, level: Enclosure, d: Array) -> Form | None:
+    def from_charges(cls, charges: Charges, level: Enclosure, d: Array) -> Form | None:
         """Build the form of some charges.
 
         It is None for prices of pairs, or if floats cannot represent it.

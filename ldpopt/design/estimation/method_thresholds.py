@@ -303,7 +303,7 @@ class _Program:
 
         - `is_long_allowed` : True if a search may take about a minute.
         """
-        charges = Charges.of(FLOAT.of(solution.kernel), self.prior, solution.rows, solution.pairs)
+        charges = Charges.from_kernel(FLOAT.of(solution.kernel), self.prior, solution.rows, solution.pairs)
         epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), solution.kernel.shape
         if d > BOXED_DIRECTIONS and k <= FINE_INPUTS:
             gram = solution.kernel.T @ solution.kernel

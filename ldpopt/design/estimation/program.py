@@ -248,7 +248,7 @@ def relax_policy(
     """
     import cvxpy as cp
 
-    k, cone = len(prior), PolicyCone.of(limits, FLOAT.of(prior))
+    k, cone = len(prior), PolicyCone.from_limits(limits, FLOAT.of(prior))
     first, second = cone.products
     faces = np.asarray(cone.faces.midpoint)
 

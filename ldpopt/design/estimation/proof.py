@@ -120,10 +120,10 @@ class EquivalenceDual(Certificate):
         rows = real_array(self.rows, (k,), "the row multipliers")
         pairs = pair_prices(self.pairs, k, "the pair multipliers")
         criterion_kernel = criterion.kernel(kernel, arithmetic)
-        charges = Charges.of(criterion_kernel, prior, rows, pairs)
+        charges = Charges.from_kernel(criterion_kernel, prior, rows, pairs)
         largest_gain = self._column_form(utility, bool(pairs.any())).gain_bound(charges, self.relaxed)
         epsilon, eta = plain_caps(self.constraints)
-        cap = Caps.of(self.constraints, arithmetic).eta if epsilon < np.inf else eta
+        cap = Caps.from_constraints(self.constraints, arithmetic).eta if epsilon < np.inf else eta
         information_bound = (charges.total + arithmetic.of(pairs).sum() * cap + largest_gain).ends[1]
         require(
             np.isfinite(information_bound.upper) and information_bound.lower > 0,
@@ -350,7 +350,7 @@ class RespondentsBound(Kind, Result):
     """Cells of all questions together for which a kernel is examined."""
 
     @classmethod
-    def of(
+    def from_targets(
         cls, epsilon: float, pilots: tuple[Array, ...], targets: tuple[Array, ...], variances: tuple[Array, ...],
         weights: tuple[Array, ...], joint: EquivalenceDual | None = None,
     ) -> RespondentsBound:  # fmt: skip

@@ -172,7 +172,7 @@ class PolicyRelaxation(ByValue):
 
     def gain_bound(self, charges: Charges, limits: Array) -> float:
         """Bound the gains of all columns within `limits` (k, k); inf if the weights prove none."""
-        cone = PolicyCone.of(limits, charges.prior)
+        cone = PolicyCone.from_limits(limits, charges.prior)
         first, second = cone.products
         weights = finite_array(self.weights, (len(first),))
         if weights is None or not (weights >= 0).all():
@@ -202,7 +202,7 @@ class PolicyCone:
     other: Any
 
     @classmethod
-    def of(cls, limits: Array, prior: Enclosure) -> PolicyCone:
+    def from_limits(cls, limits: Array, prior: Enclosure) -> PolicyCone:
         """Build the cone of shortest paths."""
         arithmetic, has_limit = prior.arithmetic, np.isfinite(limits)
         limits_above = arithmetic.of(np.where(has_limit, limits, 0.0)) * (1 + LIMIT_RTOL)

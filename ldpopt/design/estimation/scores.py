@@ -95,7 +95,7 @@ class SymmetricScores(ByValue):
         rho = math.sqrt(level) * (1 - 2 * ULP)
         ratio, sets = float(FLOAT.of(epsilon.exp()).upper), _down_sets(shape)
         if not (
-            _Scores.of(shape, kappas).are_below(ratio, rho)
+            _Scores.from_shape(shape, kappas).are_below(ratio, rho)
             if sets is None
             else _sets_are_below(sets, kappas, ratio, rho)
         ):
@@ -153,7 +153,7 @@ class _Scores:
     ordered: Array
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], kappas: list[float]) -> _Scores:
+    def from_shape(cls, shape: tuple[int, ...], kappas: list[float]) -> _Scores:
         """Build the scores of questions with these numbers of answers and kappas."""
         cells = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape))
         starts = np.cumsum([0, *(k - 1 for k in shape)])

@@ -159,7 +159,7 @@ def staircase_arrangement(k: int) -> Arrangement:
     """
     from ldpopt.design.kernel.listed import Arrangement
 
-    return Arrangement.of(k, limit=1, ordered=True)
+    return Arrangement.uniform(k, limit=1, ordered=True)
 
 
 class StaircaseColumns(Columns):
@@ -268,7 +268,7 @@ class SmallSetColumns(StaircaseColumns):
         # The form that is below zero at sets priced above that.
         values, vectors = np.linalg.eigh(prices.gram)
         kernel, rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T, prices.rows + searched_gain * prices.prior
-        charges = Charges.of(FLOAT.of(kernel), prices.prior, rows, prices.pairs)
+        charges = Charges.from_kernel(FLOAT.of(kernel), prices.prior, rows, prices.pairs)
         branches = Branches.convex(prices.gram, rows, prices.prior, self.squares)
         search = branches.walked(charges, FLOAT.of(self.epsilon), count, self.nodes)
         if search is None or not search.complete:

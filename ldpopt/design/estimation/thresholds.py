@@ -75,7 +75,7 @@ class Thresholds(ByValue):
         level = float(self.level)
         if charges.pairs.any() or not 0 <= level < math.inf:
             return None
-        form = _Form.of(charges, float(FLOAT.of(epsilon.exp()).upper), level)
+        form = _Form.from_charges(charges, float(FLOAT.of(epsilon.exp()).upper), level)
         return None if form is None else form.find_positive(self.work(form.a.size) / operations_per_box(form.a.size))
 
 
@@ -132,7 +132,7 @@ class _Form:
     rounding_error: float
 
     @classmethod
-    def of(cls, charges: Charges, ratio: float, level: float) -> _Form | None:
+    def from_charges(cls, charges: Charges, ratio: float, level: float) -> _Form | None:
         kernel, prior = FLOAT.of(charges.kernel), FLOAT.of(charges.prior)
         a, p = np.asarray(kernel.midpoint), np.asarray(prior.midpoint)
         if not (np.isfinite(a).all() and np.isfinite(charges.rows).all() and p.min() > 0 and math.isfinite(ratio)):

@@ -71,7 +71,7 @@ class BalancedSets(
             return symmetric.find(problem, ask)
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
-        task = _Task.of(prior, problem)
+        task = _Task.from_prior(prior, problem)
         solution = task.program.solve(problem.deadline.part(0.0, 0.5))
         classes, masses, sets, phi = task.best(solution)
         if problem.cap is not None:
@@ -99,7 +99,7 @@ class _Task:
     deadline: Deadline
 
     @classmethod
-    def of(cls, prior: Array, problem: Problem) -> _Task:
+    def from_prior(cls, prior: Array, problem: Problem) -> _Task:
         order = np.argsort(-prior, kind="stable")
         used = order[prior[order] > 0]
         p = prior[used]

@@ -134,7 +134,7 @@ class Rounded(Method, preference=20, integral=True):
         """
         free = unrestricted(problem, ask)
         for tighter in (False, True):
-            task = Task.of(problem, tighter)
+            task = Task.from_problem(problem, tighter)
             weights = roundings(task, free)
             if task.measured(weights):
                 break
@@ -227,7 +227,7 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
         """Find the channel of the program, improved by moving units between outputs."""
         free = unrestricted(problem, ask)
         for tighter in (False, True):
-            task = Task.of(problem, tighter)
+            task = Task.from_problem(problem, tighter)
             columns, complete = integer_columns(task.inputs, task.ratio, task.total)
             program = IntegerColumnsProgram(columns, task.total, task.cap)
             weights, is_finished = _search_with_cuts(task, program, free)

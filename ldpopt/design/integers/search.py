@@ -52,7 +52,7 @@ class Task:
     cap: int | None
 
     @classmethod
-    def of(cls, problem: Problem, tighter: bool = False) -> Task:
+    def from_problem(cls, problem: Problem, tighter: bool = False) -> Task:
         """Build the task of a problem.
 
         tighter : make both caps a little tighter, where a channel of floats measures an ulp more than its integers.

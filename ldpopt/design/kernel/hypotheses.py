@@ -74,7 +74,7 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     ends. Sums of floats, rounded outward, decide most intervals, from one end of the inputs or the other. Fractions
     decide the rest. The answer is False if that would take too many.
     """
-    first, second = _Sorted.of(a0, a1), _Sorted.of(b0, b1)
+    first, second = _Sorted.from_pair(a0, a1), _Sorted.from_pair(b0, b1)
     # Just outside the second pair's inputs its h is known: 0 on one side, 2 s - 1 on the other.
     beyond_ends = second.posterior[[0, -1]] + 4 * second.blur * np.array([-1.0, 1.0])
     thresholds = np.unique(
@@ -121,9 +121,9 @@ class _Sorted:
     rest: tuple[Enclosure, Enclosure]
 
     @classmethod
-    def of(cls, p0: Array, p1: Array) -> _Sorted:
+    def from_pair(cls, p0: Array, p1: Array) -> _Sorted:
         order = likelihood_ratio_order(p0, p1)
-        laws = LawPair.of(p0, p1, FLOAT).take(order)
+        laws = LawPair.from_floats(p0, p1, FLOAT).take(order)
         # The posterior of the laws differs from that of the floats by the ratio of their sums.
         blur = 2.0**-50 + 2 * abs(float(exact_sum(p0) / exact_sum(p1) - 1))
         posterior = np.maximum.accumulate(p0[order] / (p0[order] + p1[order]))
@@ -320,7 +320,7 @@ class Classes:
 
     def laws(self, p0: Array, p1: Array, arithmetic: Arithmetic) -> LawPair:
         """Compute the hypotheses on the classes."""
-        laws = LawPair.of(p0, p1, arithmetic)
+        laws = LawPair.from_floats(p0, p1, arithmetic)
         if self.trivial:
             return laws
         return LawPair(*(scatter(part, self.number, self.count) for part in (laws.p0, laws.p1, laws.difference)))

@@ -123,7 +123,9 @@ class BranchAndBound(
             classes = np.arange(problem.utility.size)
         pair = problem.utility.pair
         merged_classes = Classes.checked(classes, pair[0], pair[1])
-        boxes = Boxes.of(problem.utility.f, merged_classes, pair, problem.constraints, problem.inputs, FLOAT)
+        boxes = Boxes.from_constraints(
+            problem.utility.f, merged_classes, pair, problem.constraints, problem.inputs, FLOAT
+        )
         if not np.isfinite(boxes.chords(boxes.root).upper).all():
             raise InvalidInput(
                 f"constraints: {problem.utility.name} may be infinite for these hypotheses; add LocalDP or take a "
@@ -132,7 +134,7 @@ class BranchAndBound(
         if reason := too_large_to_climb(problem, outputs_of(problem.output_constraints, len(problem.inputs))):
             raise invalid("problem", "one that BranchAndBound can hold", Phrase(reason))
         deadline = problem.deadline
-        climb = replace(Climb.of(problem), deadline=deadline.part(0.0, CLIMB_PROGRESS_FRACTION))
+        climb = replace(Climb.from_problem(problem), deadline=deadline.part(0.0, CLIMB_PROGRESS_FRACTION))
         matrix, _ = climb.best(self.starts, generator(self.rng, 0))
         tree = RatioTree(boxes, climb, matrix)
         k, m = climb.program.shape
@@ -355,13 +357,15 @@ class EntryBoxes(
         if paired:
             other = BranchAndBound().find(rest, ask)
             climb, proofs = (
-                Climb.of(problem),
+                Climb.from_problem(problem),
                 [proof.prove for proof in (other, tree_candidate) if proof.prove is not None],
             )
             best_candidate = max(tree_candidate, other, key=lambda candidate: climb.value(candidate.matrix))
             return replace(best_candidate, prove=lambda *arguments: chain(*(proof(*arguments) for proof in proofs)))
         with suppress(SolverError):
-            climbed, value = Climb.of(rest).best(DEFAULT_STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0))
+            climbed, value = Climb.from_problem(rest).best(
+                DEFAULT_STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0)
+            )
             tree_candidate, tree.value = (
                 (replace(tree_candidate, matrix=climbed), value) if value > tree.value else (tree_candidate, tree.value)
             )
@@ -384,7 +388,9 @@ class EntryTree(Tree):
 
     def __init__(self, problem: Problem) -> None:
         self.utility = problem.utility
-        boxes = Chambers.of(problem.utility, problem.constraints, problem.labels, MAX_LISTED_COLUMNS, FLOAT)
+        boxes = Chambers.from_constraints(
+            problem.utility, problem.constraints, problem.labels, MAX_LISTED_COLUMNS, FLOAT
+        )
         _, m, k = boxes.root.shape
         self.unit = boxes.eta
         zero_prices = BoxPrices(np.zeros(k), np.zeros((k, k)), np.ones(len(columns_of(self.utility, np.ones((k, 1))))))

@@ -87,7 +87,7 @@ class LocalSearch(
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the best channel of all starts."""
-        climb = Climb.of(problem, self.outputs)
+        climb = Climb.from_problem(problem, self.outputs)
         k, m = climb.program.shape
         # Reports beyond the number of inputs start as copies, which the first program merges or changes.
         initial_matrices = (np.eye(k)[:, np.arange(m) % k] + 0.1,) if k <= m else ()
@@ -114,7 +114,7 @@ class Climb:
     deadline: Deadline = UNLIMITED
 
     @classmethod
-    def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
+    def from_problem(cls, problem: Problem, outputs: int | None = None) -> Climb:
         """Build the search for a column utility, on its reduced inputs if it has two hypotheses."""
         utility, k, deadline = problem.utility, len(problem.inputs), problem.deadline
         m = outputs_of(problem.output_constraints, k) if problem.output_constraints else outputs or k + 1

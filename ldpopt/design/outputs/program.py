@@ -233,7 +233,7 @@ def _matrix_variable(
 
     max_ratio = ratio_limit(min(farthest, RATIO_LIMITS[0]), terms, expressions)
     limited_terms = [term.limit_ratio(max_ratio)[0] for term in terms if not _is_omitted(term, farthest)]
-    q = MatrixVariable.of(cp, shape, [] if expressions else limited_terms, False, 1.0)
+    q = MatrixVariable.from_terms(cp, shape, [] if expressions else limited_terms, False, 1.0)
     term_limits = [
         limit for term in limited_terms for limit in (term.pose_split(q) if q.split else term.pose(q.full_matrix))
     ]

@@ -114,7 +114,9 @@ class Limits:
     outputs: int
 
     @classmethod
-    def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
+    def from_constraints(
+        cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic
+    ) -> Limits:
         """Build the limits on channels with these inputs; raise `Unproved` if no constraint fixes the outputs."""
         terms, fixed, _ = parts(constraints, inputs)
         require(fixed, "no constraint says what the outputs are")
@@ -249,7 +251,7 @@ class BranchDual(Certificate):
         is_symmetric = classes.trivial or symmetric(self.constraints)
         require(is_symmetric, "inputs are merged, though the constraints do not treat them alike")
         inputs = utility.labels if classes.trivial else tuple(range(classes.count))
-        boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
+        boxes = Boxes.from_constraints(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
         silent = boxes.limits.silent(len(inputs))
         leaves = [] if silent else leaves_of(self.nodes, boxes, Split, Leaf)
         require(silent or leaves, "no box holds a channel")
@@ -272,17 +274,17 @@ class Boxes:
     arithmetic: Arithmetic
 
     @classmethod
-    def of(
+    def from_constraints(
         cls, f: FDivergence, classes: Classes, pair: tuple[Array, Array], constraints: Sequence[Constraint],
         inputs: Sequence[Label], arithmetic: Arithmetic,
     ) -> Boxes:  # fmt: skip
         """Build the boxes of a problem, whose merged `inputs` are labeled."""
-        limits = Limits.of(constraints, inputs, arithmetic)
+        limits = Limits.from_constraints(constraints, inputs, arithmetic)
         m = limits.outputs
         # The boxes are the same in every arithmetic, because the numbers of the leaves are for them.
         low, high = log_ratios(classes.laws(*pair, FLOAT))
         # A cap on the ratio of any two entries of a column is also a cap on the ratio of its marginals.
-        spread = Limits.of(constraints, inputs, FLOAT).spread
+        spread = Limits.from_constraints(constraints, inputs, FLOAT).spread
         if spread is not None:
             low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
         laws = classes.laws(*pair, arithmetic)
@@ -440,13 +442,13 @@ class Chambers:
     computed: dict[bytes, BoxColumns] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_constraints(
         cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], left: int,
         arithmetic: Arithmetic,
     ) -> Chambers:  # fmt: skip
         """Build the boxes of a problem; raise `Unproved` if no constraint fixes the outputs."""
         # The boxes are the same in every arithmetic. Rounded up, the caps allow at least the same channels.
-        limits = Limits.of(constraints, inputs, FLOAT)
+        limits = Limits.from_constraints(constraints, inputs, FLOAT)
         allowed = limits.allowed(len(inputs))
         ratio = math.inf if limits.spread is None else float(limits.spread.exp().upper)
         eta = max(float(variation_cap(constraints, FLOAT).upper), MIN_CAP)
@@ -598,7 +600,7 @@ class ChamberDual(Certificate):
         """Compute the largest of the bounds of all boxes; the value of the only channel if it is unique."""
         finite_size(self.utility)
         left = position(self.columns, 2**53 + 1, "the number of columns")
-        boxes = Chambers.of(self.utility, self.constraints, self.utility.labels, left, arithmetic)
+        boxes = Chambers.from_constraints(self.utility, self.constraints, self.utility.labels, left, arithmetic)
         if boxes.only is not None:
             value: Enclosure = self.utility.enclosed_value(Channel(boxes.only), arithmetic)
             return value

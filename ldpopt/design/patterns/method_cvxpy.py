@@ -73,9 +73,9 @@ def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) ->
 
     Parameters
     ----------
-    utility : a finite `Divergence`, `MutualInformation`, `WorstOf`, `WeightedSum`, a user-defined column utility, a
+    utility : A finite `Divergence`, `MutualInformation`, `WorstOf`, `WeightedSum`, a user-defined column utility, a
         `FisherInformation` without neighborhood, or an `ExpectedLoss`.
-    constraints : for a loss any that are convex in the matrix, including functions of it. For other utilities `LocalDP`
+    constraints : For a loss any that are convex in the matrix, including functions of it. For other utilities `LocalDP`
         of up to 10 inputs or one `ApproximateLDP` of up to 6, whose extreme columns are listed. `TotalVariation` and
         other constraints of the package may be added. The optimum is then exact with `TotalVariation`, and for others
         the best with these columns.
@@ -83,8 +83,15 @@ def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) ->
     Returns
     -------
     DesignProgram
-        The program with its variables. Raises `InvalidInput` for other utilities and constraints.
+        The program with its variables.
 
+    Raises
+    ------
+    InvalidInput
+        If the utility or a constraint is another one.
+
+    Examples
+    --------
     >>> from ldpopt.design import Divergence, LocalDP, problem
     >>> from ldpopt.divergences import KL
     >>> built = problem(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))

@@ -44,7 +44,7 @@ class PatternDual(ListedDual):
         """Compute sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = finite_size(self.utility)
         require(k <= MAX_PATTERN_INPUTS, f"{k} inputs have too many patterns to look at all of them")
-        caps = Caps.of(self.constraints, arithmetic)
+        caps = Caps.from_constraints(self.constraints, arithmetic)
         return self._total_price(self._patterns(caps, arithmetic), caps.eta, arithmetic)
 
     def _patterns(self, caps: Caps, arithmetic: Arithmetic) -> Iterator[Listed]:

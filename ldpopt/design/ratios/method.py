@@ -159,7 +159,7 @@ class Exchange(
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the last program, with outputs merged that are too rare to matter."""
-        labels = LabelSearch.of(problem)
+        labels = LabelSearch.from_problem(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         description = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
         simplified = simplify(problem, best.matrix, labels.ascend)
@@ -287,7 +287,7 @@ class LabelSearch:
     deadline: Deadline = UNLIMITED
 
     @classmethod
-    def of(cls, problem: Problem) -> LabelSearch:
+    def from_problem(cls, problem: Problem) -> LabelSearch:
         """Build the program; raise `InvalidInput` if the utility could be infinite."""
         pair, f = problem.reduction.pair, problem.utility.f
         terms, _, expressions = parts(problem.constraints, problem.inputs)

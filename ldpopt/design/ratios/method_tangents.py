@@ -128,7 +128,7 @@ def _solve_under_both_types(problem: Problem, ask: Ask) -> Candidate:
         if tighter is None or problem.deadline.over():
             break
         problem = tighter
-    matrix = simplify(problem, candidate.matrix, LabelSearch.of(problem).ascend)
+    matrix = simplify(problem, candidate.matrix, LabelSearch.from_problem(problem).ascend)
     return Candidate(
         mix_until_repairable(matrix, problem.constraints, problem.inputs),
         candidate.method + orders_text(problem),
@@ -230,7 +230,7 @@ def row_exchange(problem: Problem, rounds: int, accuracy: float) -> tuple[RowExc
     the first ends without a certificate, as under small caps, the second is run too, and the one with the smaller gap
     is returned.
     """
-    labels = LabelSearch.of(problem)
+    labels = LabelSearch.from_problem(problem)
     infinite = not np.isfinite(excess_at(labels.f, np.array([labels.low, labels.high]))).all()
     is_endless = infinite and all(term.conic for term in labels.terms)
     exchange = (EndlessExchange if is_endless else FiniteExchange)(problem)
@@ -248,7 +248,7 @@ class RowExchange(ABC):
     """The state of a search: the current orders, the intervals, the best channel, and the best bound with its proof."""
 
     def __init__(self, problem: Problem) -> None:
-        self.range = LabelSearch.of(problem)
+        self.range = LabelSearch.from_problem(problem)
         self.f, self.pair, self.original_problem = self.range.f, self.range.pair, problem
         self.knots = self.grid = self.range.first(INITIAL_KNOTS)
         self.champion, self.value, self.stale_rounds = np.ones((len(self.pair), 1)), 0.0, 0
@@ -405,7 +405,7 @@ class FiniteExchange(RowExchange):
 
     def prove_everywhere(self, solution: PairPrices, scale: float, min_gain: float) -> Array:
         """Prove with a program's prices at all ratios; return the posteriors of the largest gains beyond them."""
-        prices = LabelPrices.of(self.terms, solution, IDLE_PRICE * min_gain)
+        prices = LabelPrices.from_solution(self.terms, solution, IDLE_PRICE * min_gain)
         first = joined_knots(posteriors(self.pair, self.champion), self.grid)
         trial = try_everywhere(self.f, self.pair, prices, first, scale, self.value / scale, min_gain)
         self.knots = trial.knots

@@ -49,7 +49,7 @@ class LabelGains:
     constant: Array
 
     @classmethod
-    def of(cls, entry_gains: Array) -> LabelGains:
+    def from_entries(cls, entry_gains: Array) -> LabelGains:
         """Return utilities whose gains do not cancel."""
         return cls(entry_gains, entry_gains.sum(axis=-1))
 
@@ -151,7 +151,7 @@ def label_program(
     - `erasure` : True if a constant column has value 0, so that a further uninformative output may be used.
     - `level` : the unit of the common part of all rows; None chooses it by the smallest columns that matter.
     """
-    label_gains = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
+    label_gains = gains if isinstance(gains, LabelGains) else LabelGains.from_entries(gains)
     largest_ratio = max((term.farthest for term in terms), default=1.0)
     for limit, next_limit in pairwise(RATIO_LIMITS):
         try:
@@ -175,7 +175,7 @@ def _solve_within_ratio(
     if level is not None:
         max_ratio = ratio_limit(max_ratio, terms, expressions)
     near_terms, shares = zip(*(term.limit_ratio(max_ratio) for term in terms), strict=True) if terms else ((), ())
-    q = MatrixVariable.of(cp, (k, n), [] if expressions else near_terms, erasure, level)
+    q = MatrixVariable.from_terms(cp, (k, n), [] if expressions else near_terms, erasure, level)
     term_constraints = []
     constraints: list[Any] = list(q.rows)
     for term in near_terms:
@@ -225,7 +225,7 @@ class MatrixVariable:
     rows: tuple[Any, ...]
 
     @classmethod
-    def of(
+    def from_terms(
         cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term], erasure: bool, level: float | None = None
     ) -> MatrixVariable:
         """Build the variables and the equations of the rows; `level` is chosen if it is None."""

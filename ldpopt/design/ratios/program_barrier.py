@@ -247,7 +247,7 @@ class NewtonStep:
     rate: Array
 
     @classmethod
-    def of(cls, pairs: Pairs, point: InteriorPoint, nu: Array) -> NewtonStep:
+    def from_point(cls, pairs: Pairs, point: InteriorPoint, nu: Array) -> NewtonStep:
         """Build the step at an iterate, for prices nu (pairs,)."""
         n, k = point.q.shape
         count = pairs.count

@@ -101,7 +101,7 @@ class _SmoothIterate(Iterate):
 
     def __init__(self, pairs: Pairs, gains: Array, interior: InteriorPoint, s: Array, nu: Array, rows: Array) -> None:
         self.pairs, self.gains, self.inside, self.s, self.nu, self.rows = pairs, gains, interior, s, nu, rows
-        self.linear = NewtonStep.of(pairs, interior, nu)
+        self.linear = NewtonStep.from_point(pairs, interior, nu)
         self.left = self.linear.left(gains - rows)
         self.over = 1 - self.linear.cap_use - s
         self.lack = 1 - interior.q.sum(axis=0)
@@ -322,7 +322,7 @@ def best_columns(
     share = np.full(n, 0.3)
     best, best_gains = interior, np.full(n, np.inf)
     live_labels, idle_steps = np.arange(n), np.zeros(n, dtype=np.intp)
-    iterate = _PricingIterate.of(pairs, interior, nu, profits, theta, mass)
+    iterate = _PricingIterate.from_point(pairs, interior, nu, profits, theta, mass)
     for _ in range(MAX_PRICING_STEPS):
         is_better = iterate.proved_theta < best_gains[live_labels]
         idle_steps[live_labels] = np.where(
@@ -367,7 +367,7 @@ def _next_iterate(
     by, dtheta = by.only(is_finite), np.where(is_finite[:, None], dtheta, 0.0)
     for _ in range(MAX_HALVINGS):
         new_interior, new_theta = interior.moved(size, by), theta + size * dtheta
-        next_iterate = _PricingIterate.of(pairs, new_interior, nu, profits, new_theta, mass)
+        next_iterate = _PricingIterate.from_point(pairs, new_interior, nu, profits, new_theta, mass)
         is_bad = ~(next_iterate.dual_residual <= MAX_RESIDUAL_GROWTH * np.maximum(iterate.dual_residual, 0.1))
         if not is_bad.any():
             break
@@ -401,11 +401,11 @@ class _PricingIterate:
     mass: Array
 
     @classmethod
-    def of(
+    def from_point(
         cls, pairs: Pairs, interior: InteriorPoint, nu: Array, profits: Array, theta: Array, mass: Array
     ) -> _PricingIterate:
         with np.errstate(all="ignore"):
-            linear = NewtonStep.of(pairs, interior, nu)
+            linear = NewtonStep.from_point(pairs, interior, nu)
             left = linear.left(profits - theta * mass)
             gap = np.sum([(value * price).sum(axis=1) for value, price in linear.sides], axis=0)
             slack = np.abs(interior.by_zero + interior.by_excess - nu[pairs.count :]).sum(axis=1)
@@ -457,7 +457,7 @@ class LabelPrices:
     cost: float
 
     @classmethod
-    def of(cls, terms: Sequence[Term], solution: PairPrices, min_cost: float) -> LabelPrices:
+    def from_solution(cls, terms: Sequence[Term], solution: PairPrices, min_cost: float) -> LabelPrices:
         """Return the prices of a solved program, without pairs of cost at most `min_cost`."""
         pairs, cost = [], float(solution.rows.sum())
         for term, term_weights in zip(terms, solution.weights, strict=True):

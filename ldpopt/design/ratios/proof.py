@@ -245,7 +245,7 @@ class IntervalDual(ColumnDual):
             if (term := _selected_pairs(terms, multiplier)).conic
         ]
         for mirrored in sides:
-            end = End.of(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)
+            end = End.from_knots(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)
             choice = (
                 None
                 if end is None
@@ -267,7 +267,7 @@ class IntervalDual(ColumnDual):
     def _rays(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[LawPair, Rays]:
         """Return the hypotheses on the classes, and the rays that cut the ratios."""
         p0, p1 = self._masses()
-        laws = LawPair.of(p0, p1, arithmetic)
+        laws = LawPair.from_floats(p0, p1, arithmetic)
         cut = rays(laws, likelihood_ratio_order(p0, p1).tolist(), self.knots, spread, arithmetic)
         return (laws if self.classes is None else self._merged.laws(p0, p1, arithmetic)), cut
 

@@ -166,7 +166,7 @@ def posterior_range(
     f: FDivergence, p0: Array, p1: Array, constraints: Sequence[ColumnConstraint], inputs: Sequence[Label]
 ) -> tuple[float, float] | None:
     """Return the range of posteriors that an output can have, in floats; None if no finite bound exists."""
-    laws = LawPair.of(p0, p1, FLOAT)
+    laws = LawPair.from_floats(p0, p1, FLOAT)
     ends = rays(
         laws,
         likelihood_ratio_order(p0, p1).tolist(),
@@ -395,7 +395,7 @@ class End:
     smaller_law: Enclosure
 
     @classmethod
-    def of(cls, f: FDivergence, p0: Enclosure, p1: Enclosure, knots: Array, mirrored: bool) -> End | None:
+    def from_knots(cls, f: FDivergence, p0: Enclosure, p1: Enclosure, knots: Array, mirrored: bool) -> End | None:
         """Return the end beyond the last cut; None if that cut is not beyond ratio one, or nothing is proved of f."""
         s = FLOAT.of(float(knots[1 if mirrored else -2]))
         ratio = (1 - s) / s if mirrored else s / (1 - s)
@@ -417,7 +417,7 @@ class End:
         least_cost, best = np.inf, None
         prices = rows + sum((_support(term, v[:, v[1] == self.label], len(rows)) for _, term, v in terms), np.zeros(()))
         for number, term, values in terms:
-            plan = None if Fraction(term.order) < curve[0] else _MassPlan.of(self, term, values, curve)
+            plan = None if Fraction(term.order) < curve[0] else _MassPlan.from_values(self, term, values, curve)
             if plan is None:
                 continue
             end_cuts = values[:, values[1] == self.label]
@@ -466,7 +466,7 @@ class _MassPlan:
     side: Array
 
     @classmethod
-    def of(cls, end: End, term: Moment, values: Array, curve: Curve) -> _MassPlan | None:
+    def from_values(cls, end: End, term: Moment, values: Array, curve: Curve) -> _MassPlan | None:
         """Build the plan that sends masses to the multipliers: w is proportional to (nu/C)^(1/o) v^((o-1)/o)."""
         left, right = np.asarray(term.left), np.asarray(term.right)
         is_absent_far = np.asarray(end.smaller_law.upper) == 0

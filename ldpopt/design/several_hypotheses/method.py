@@ -244,7 +244,7 @@ class MarginalProgram:
 
         Returns the multipliers, the bound, and the sets that were seen to gain.
         """
-        marginals = LawShares.of(self.compared, FLOAT.of(solution.criteria), FLOAT.of(self.level))
+        marginals = LawShares.from_comparisons(self.compared, FLOAT.of(solution.criteria), FLOAT.of(self.level))
         rows, prices, eta = solution.rows, solution.prices, FLOAT.of(self.eta if self.capped else 0.0)
         if prices.any():
             # All multipliers are a little larger, so that the cost of a raise does not depend on eta.

@@ -193,9 +193,9 @@ class MarginalDual(Certificate):
         weights = weights_array(self.weights, (compared.criteria,), "weights", "the criteria")
         cases = []
         for ground in (FLOAT, arithmetic):
-            caps = Caps.of(self.constraints, ground)
+            caps = Caps.from_constraints(self.constraints, ground)
             shares = ground.of(weights) * ground.of(1 / exact_sum(weights))
-            cases.append((caps.eta, LawShares.of(compared, shares, caps.level)))
+            cases.append((caps.eta, LawShares.from_comparisons(compared, shares, caps.level)))
         (eta, floats), (exact_eta, marginals) = cases
         total = arithmetic.of(exact_sum(rows)) + exact_eta * arithmetic.of(pairs).sum()
         search_result = Search(floats, rows, Network(pairs), eta).run(
@@ -459,7 +459,7 @@ class LawShares:
     laws: Enclosure
 
     @classmethod
-    def of(cls, compared: MarginalComparisons, criteria: Enclosure, level: Enclosure) -> LawShares:
+    def from_comparisons(cls, compared: MarginalComparisons, criteria: Enclosure, level: Enclosure) -> LawShares:
         """Build the marginals of a utility.
 
         criteria : weights of the criteria that sum to one.
@@ -467,7 +467,7 @@ class LawShares:
         arithmetic = level.arithmetic
         n = len(compared.laws)
         require(2 <= n <= MAX_LAWS, f"{n} laws are too many to cut their masses into simplices (at most {MAX_LAWS})")
-        pairs = [LawPair.of(other, compared.laws[0], arithmetic) for other in compared.laws[1:]]
+        pairs = [LawPair.from_floats(other, compared.laws[0], arithmetic) for other in compared.laws[1:]]
         laws = arithmetic.stack([pairs[0].p1, *(pair.p0 for pair in pairs)])
         shares = arithmetic.stack([criteria[term.criterion] * term.weight for term in compared.terms])
         return cls(

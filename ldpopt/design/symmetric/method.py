@@ -114,7 +114,7 @@ class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_uniform_prior,
             return f"it takes {MAX_INPUTS_ALL_STARTED + 1} answers or more that occur, and here are {n}"
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        task = _Task.of(problem)
+        task = _Task.from_problem(problem)
         if not task.chosen:
             bound = SymmetricEnvelope(utility, problem.constraints, None, task.slope).bound
             return Limit(
@@ -124,7 +124,7 @@ class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_uniform_prior,
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the best families of sets, and the slope of the envelope."""
-        task = _Task.of(problem)
+        task = _Task.from_problem(problem)
         matrix = task.matrix()
         sizes = " and ".join(f"{family.size} of {family.points}" for family, _ in task.chosen)
         proof = proof_by(SymmetricEnvelope, task.slope)
@@ -145,7 +145,7 @@ class _Task:
     cap: float | None
 
     @classmethod
-    def of(cls, problem: Problem) -> _Task:
+    def from_problem(cls, problem: Problem) -> _Task:
         return cls(problem, even_inputs(problem.utility), level_of(problem.epsilon), problem.cap)
 
     @cached_property

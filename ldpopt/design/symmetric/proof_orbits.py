@@ -74,7 +74,7 @@ class Groups:
         return cls(values, np.where(prior > 0, groups, -1))
 
     @classmethod
-    def of(cls, prior: Array) -> Groups:
+    def from_prior(cls, prior: Array) -> Groups:
         """Group the answers with equal masses, up to `MASS_RTOL`."""
         rising = np.unique(prior[prior > 0])
         last = np.append(np.diff(rising) > MASS_RTOL * rising[1:], True)
@@ -146,12 +146,14 @@ class OrbitDual(Certificate):
         rows = real_array(self.rows, (c,), "rows")
         pairs = nonnegative_array(self.pairs, (c, c), "pairs").copy()
         np.fill_diagonal(pairs, np.where(groups.sizes > 1, np.diag(pairs), 0.0))
-        caps = Caps.of(self.constraints, arithmetic)
+        caps = Caps.from_constraints(self.constraints, arithmetic)
         priced = _PricedOrbits(groups, rows, pairs, caps.level)
         numbers: Index = np.arange(groups.count, dtype=np.intp)
         if arithmetic.exact:
             # Floats decide most orbits; only the others are examined again in exact arithmetic.
-            numbers = _PricedOrbits(groups, rows, pairs, Caps.of(self.constraints, FLOAT).level).unsettled(numbers)
+            numbers = _PricedOrbits(
+                groups, rows, pairs, Caps.from_constraints(self.constraints, FLOAT).level
+            ).unsettled(numbers)
             require(
                 len(numbers) <= COLUMNS_PER_BLOCK, f"floats do not settle {len(numbers)} orbits, which are too many"
             )

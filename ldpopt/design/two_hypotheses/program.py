@@ -138,7 +138,7 @@ class Blocks:
     @cached_property
     def _running(self) -> list[RunningSums]:
         """The same to more digits."""
-        return [RunningSums.of(part) for part in self._parts]
+        return [RunningSums.from_values(part) for part in self._parts]
 
     def _worth(self, d: Array, p1: Array, p0: Array) -> Array:
         """Compute mu(t + p0, t + p1) for d = p0 - p1."""

@@ -146,7 +146,7 @@ class WorstOf(ColumnUtility):
     @property
     def compared(self) -> MarginalComparisons:
         """One comparison per criterion."""
-        return MarginalComparisons.of((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
+        return MarginalComparisons.from_terms((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
 
     def columns(self, matrix: Array) -> Array:
         """Compute the values, (alternatives, n), one row per alternative."""
@@ -225,7 +225,7 @@ class WeightedSum(ColumnUtility):
         parts = [(weight, part.compared) for weight, part in self._weighted]
         if any(compared is None for weight, compared in parts if weight > 0):
             return None
-        return MarginalComparisons.of(
+        return MarginalComparisons.from_terms(
             (0, weight * term.weight, term.f, compared.laws[term.first], compared.laws[term.second])
             for weight, compared in parts
             if compared is not None

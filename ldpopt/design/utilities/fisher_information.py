@@ -36,13 +36,13 @@ class FisherInformation(Utility):
 
     Parameters
     ----------
-    prior : the distribution (k,), k >= 2, that is expected, also called the pilot. If it is wrong, estimates are still
+    prior : The distribution (k,), k >= 2, that is expected, also called the pilot. If it is wrong, estimates are still
         right, only less precise.
     criterion : `AOptimal(weights)`, `COptimal(contrast)`, `MVOptimal()` or `DOptimal()`; the sum of variances by
         default.
     neighbourhood : `Box(radius)`, `Contamination(share)` or `TotalVariationBall(radius)`: the criterion is then the
         worst case over the distributions around the pilot; None trusts the pilot. It cannot be had with `MVOptimal`.
-    inputs : labels of the k categories, which designed channels carry.
+    inputs : Labels of the k categories, which designed channels carry.
 
     Raises `InvalidInput` for anything else.
 

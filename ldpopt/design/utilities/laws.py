@@ -64,7 +64,7 @@ class LawPair:
     difference: Enclosure
 
     @classmethod
-    def of(cls, p0: Array, p1: Array, arithmetic: Arithmetic) -> LawPair:
+    def from_floats(cls, p0: Array, p1: Array, arithmetic: Arithmetic) -> LawPair:
         """Enclose the distributions proportional to two arrays of floats, (k,) or (pairs, k) each."""
         first, second = arithmetic.of(p0), arithmetic.of(p1)
         # p / T = p - p (T - 1)/T, with T - 1 exact: a difference of 1e-9 keeps its digits.
@@ -112,7 +112,7 @@ class MarginalComparisons:
     criteria: int
 
     @classmethod
-    def of(cls, criterion_terms: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> MarginalComparisons:
+    def from_terms(cls, criterion_terms: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> MarginalComparisons:
         """Build it from terms (criterion, weight, f, first, second distribution); zero weights are omitted."""
         listed = list(criterion_terms)
         laws: dict[bytes, tuple[int, Array]] = {}
