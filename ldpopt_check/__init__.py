@@ -372,8 +372,8 @@ def formed(x, form):
     """Refuse an object of another form."""
     need(isinstance(x, dict) and set(x) == set(form), f"its keys must be {', '.join(form)}")
     for key, value in x.items():
-        listed = value if key == "guarantees" and isinstance(value, list) else ()
-        older = any(isinstance(guarantee, dict) and OLDER & set(guarantee) for guarantee in listed)
+        guarantees = value if key == "guarantees" and isinstance(value, list) else ()
+        older = any(isinstance(guarantee, dict) and OLDER & set(guarantee) for guarantee in guarantees)
         cover(not older, "what older files state of guarantees beside their values is not supported")
         kind = NotCovered if key in VARIED and isinstance(value, dict | list) else BadInput
         need(fits(value, form[key]), f"{key} is malformed, or of a kind that is not supported", kind)

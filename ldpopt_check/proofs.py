@@ -339,19 +339,19 @@ def staircases(k, e):
     return ((1 / (e - 1), indicator) for indicator in product((0, 1), repeat=k) if not all(indicator))
 
 
-def linked(d, allowed, flat):
+def linked(d, max_ratios, flat):
     """Iterate over the extreme columns under limits (k, k) on c_x/c_y."""
     # From an entry of 1 on, entries at a limit to an existing one are added, as far as limits reach; `flat`: equal
     # entries are linked, too. Their number is not known in advance.
-    k, listed_columns = len(allowed), set()
-    steps = [[{allowed[y][x], allowed[x][y] and 1 / allowed[x][y], flat or None} - {None} for y in range(k)]
+    k, listed_columns = len(max_ratios), set()
+    steps = [[{max_ratios[y][x], max_ratios[x][y] and 1 / max_ratios[x][y], flat or None} - {None} for y in range(k)]
              for x in range(k)]  # fmt: skip
     for start in range(k):
-        waiting = [tuple(Fraction(x == start) for x in range(k))]
-        while waiting:
-            c = waiting.pop()
+        queue = [tuple(Fraction(x == start) for x in range(k))]
+        while queue:
+            c = queue.pop()
             support, others = ([x for x in range(k) if (c[x] > 0) is side] for side in (True, False))
-            open_to = {y for x in support for y in others if allowed[x][y]}
+            open_to = {y for x in support for y in others if max_ratios[x][y]}
             # It was grown before in another order; or it needs an entry of an input before `start`: its support is
             # linked, so that each column is grown from the first input of its support.
             if c in listed_columns or min(open_to, default=k) < start:
@@ -363,11 +363,12 @@ def linked(d, allowed, flat):
             for y in (y for y in others if y > start):
                 for value in {c[x] * r for x in support for r in steps[x][y]}:
                     within_limits = (
-                        value <= (allowed[y][z] or math.inf) * c[z] and c[z] <= (allowed[z][y] or math.inf) * value
+                        value <= (max_ratios[y][z] or math.inf) * c[z]
+                        and c[z] <= (max_ratios[z][y] or math.inf) * value
                         for z in support
                     )
                     if all(within_limits):
-                        waiting.append((*c[:y], value, *c[y + 1 :]))
+                        queue.append((*c[:y], value, *c[y + 1 :]))
 
 
 def levels(k, e, flat):
@@ -442,9 +443,9 @@ def symmetric(d, bits):
         ratios_and_counts = (
             () if d.error else ((e * n / s, w), (n / s, n - w))
         )  # The ratios of the entries to their mean.
-        worth = exactly(n * w * (n - w) * ((e - 1) / s) ** 2 if d.error else 0, bits)
+        value = exactly(n * w * (n - w) * ((e - 1) / s) ** 2 if d.error else 0, bits)
         rest = (
-            sum((Fraction(count, n) * kl(r, Fraction(1), bits) for r, count in ratios_and_counts), worth)
+            sum((Fraction(count, n) * kl(r, Fraction(1), bits) for r, count in ratios_and_counts), value)
             + -slope * spread
         )
         upper = Interval(max(upper.lo, rest.lo), max(upper.hi, rest.hi), bits)
@@ -467,8 +468,8 @@ def orbits(d, bits):
     masses = [p for p in rational(d.utility["prior"]) if p]
     prove(values[0] > 0 and all(a < b for a, b in pairwise(values)), "the masses of groups must be positive and rise")
     prove(max(masses) <= values[-1], "an input has more mass than those of any group")
-    t, which = 1 / (e - 1), [bisect_left(values, p) for p in masses]
-    prove(all(sizes := [which.count(i) for i in range(c)]), "a group is empty")
+    t, group_of_input = 1 / (e - 1), [bisect_left(values, p) for p in masses]
+    prove(all(sizes := [group_of_input.count(i) for i in range(c)]), "a group is empty")
     d.spend(math.prod(n + 1 for n in sizes) * (6 + c**2 / 4) * bits / 128)
     prove(min(map(min, pair_prices)) >= 0, "a price is negative")
     ways = ((x, y, sizes[x] * (sizes[y] - (x == y))) for x, y in product(range(c), repeat=2))
@@ -699,13 +700,16 @@ def dearest(p, kernel, rows, prices, columns, bits):
     # negative price.
     k, (centred_kernel, denominator) = len(p), centred(kernel, p)
     integers, unit = to_integers([*p, *rows, *(pair_price for _, _, pair_price in prices)])
-    priced, excesses = [(x, y, pair_price) for (x, y, _), pair_price in zip(prices, integers[2 * k :], strict=True)], []
+    priced_pairs, excesses = (
+        [(x, y, pair_price) for (x, y, _), pair_price in zip(prices, integers[2 * k :], strict=True)],
+        [],
+    )
     for base, rise in columns:
         mass, squared_norm = (
             base + Fraction(dot(integers[:k], rise)) / unit,
             Fraction(sum(dot(row, rise) ** 2 for row in centred_kernel)),
         )
-        price = base * sum(rows) + Fraction(dot(integers[k : 2 * k], rise) + charged(rise, priced)) / unit
+        price = base * sum(rows) + Fraction(dot(integers[k : 2 * k], rise) + charged(rise, priced_pairs)) / unit
         if mass:
             excesses.append(shortened((squared_norm / denominator**2 / mass - price) / mass, 2 * bits, True))
         else:
@@ -749,13 +753,13 @@ def by_eigenvalues(p, kernel, rows, prices, e, numbers):
     cost, sizes, mass, costs = [[0] * k for _ in p], [*(t + q for q in p), t], [*p, t], [*rows, t * sum(rows)]
     for x, y, entry in prices:
         cost[x][y] = entry
-    fixed = [[Fraction(2 * entry, denominator**2) + products[x][y] + products[y][x] for y, entry in enumerate(row)]
+    fixed_form = [[Fraction(2 * entry, denominator**2) + products[x][y] + products[y][x] for y, entry in enumerate(row)]
              for x, row in enumerate(gram(centred_kernel))]  # fmt: skip
     lows = [t * shortened(Fraction(float(e) ** (index / len(spans))), 53, False) for index in range(len(spans))]
     for d, span, low, high in zip(squares, spans, lows, [*lows[1:], t * e], strict=True):
         edge = [entry - low * sum(row) for entry, row in zip(d, cost, strict=True)]
         subtracted = [
-            [fixed[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
+            [fixed_form[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
             for x in range(k)
         ] + [[*edge, 0]]
         first_factor, second_factor = [*p, t - low], [*(-entry for entry in p), high - t]
@@ -943,11 +947,16 @@ def respondents(file, bits, budget):
         budget.spend(2**cells * cells * len(kernel) if cells <= MOST_LISTED else cells**3)
         with suppress(ArithmeticError):  # Then the kernel proves nothing.
             low = max(low, together(file, epsilon, bits))
-    proved_number, stated = math.ceil(low), file["least"]
+    proved_number, stated_number = math.ceil(low), file["least"]
     cover(
-        stated <= proved_number or judged,
+        stated_number <= proved_number or judged,
         "a kernel for more than 12 cells with a relaxation of this kind is not supported",
     )
-    cover(stated <= proved_number or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
-    failures = [] if stated <= proved_number else [f"the number proved is {proved_number:,}, not {stated:,}"]
-    return Result(failures, outward(exactly(stated, bits)), outward(exactly(low, bits)), not failures)
+    cover(
+        stated_number <= proved_number or even <= 7,
+        "more than seven yes/no questions at the even pilot are not supported",
+    )
+    failures = (
+        [] if stated_number <= proved_number else [f"the number proved is {proved_number:,}, not {stated_number:,}"]
+    )
+    return Result(failures, outward(exactly(stated_number, bits)), outward(exactly(low, bits)), not failures)

@@ -231,8 +231,8 @@ def _short(key: str) -> str:
     """A line of the legend: authors, title and year."""
     paper = REFERENCES[key]
     names = [name.split()[-1] for name in paper.authors.split(", ")]
-    who = ", ".join(names) if len(names) <= 3 else f"{names[0]} and others"
-    return f"[{key}] {who}: {paper.title} ({paper.year})"
+    authors = ", ".join(names) if len(names) <= 3 else f"{names[0]} and others"
+    return f"[{key}] {authors}: {paper.title} ({paper.year})"
 
 
 @overload
@@ -334,8 +334,8 @@ def _compared(
     rows: list[BoundRow] = []
     designs: list[Design] = []
     pure: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
-    capped = [(question, epsilon, min(eta, math.tanh(epsilon / 2))) for question, epsilon, eta in grid]
-    points = list(dict.fromkeys(capped))
+    capped_points = [(question, epsilon, min(eta, math.tanh(epsilon / 2))) for question, epsilon, eta in grid]
+    points = list(dict.fromkeys(capped_points))
     for number, (question, epsilon, eta) in enumerate(points):
         turn, limits = deadline.turn(number, len(points)), limits_of(epsilon, eta)
         designs.append(optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
@@ -347,12 +347,15 @@ def _compared(
             pure[question, epsilon] = pure_design.value, list(textbook(question, epsilon)) if mechanisms else []
         value, mechanism_values = pure[question, epsilon]
         bounds = list(published_bounds(question, epsilon, eta if binds else 1.0, value))
-        for name, those in groupby(mechanism_values, lambda mechanism_value: mechanism_value.name):
+        for name, values_of_name in groupby(mechanism_values, lambda mechanism_value: mechanism_value.name):
             bounds.append(
                 (
                     name,
                     False,
-                    max(mechanism_value.under(eta) if binds else mechanism_value.value for mechanism_value in those),
+                    max(
+                        mechanism_value.under(eta) if binds else mechanism_value.value
+                        for mechanism_value in values_of_name
+                    ),
                 )
             )
         bounds.sort(key=lambda bound: (not bound[1], bound[2] if bound[1] else -bound[2]))

@@ -242,8 +242,8 @@ def _fewest(holds: Callable[[int], bool], low: int, high: int) -> int:
 def _test(design: Design, p0: Any, p1: Any, alpha: float, beta: float) -> Callable[[int], bool]:
     """The predicate: the test by the log-likelihood ratio of n reports, rounded to a lattice, has these errors."""
     m0, m1 = design.channel.push(p0), design.channel.push(p1)
-    used = (m0 > 0) | (m1 > 0)
-    m0, m1 = m0[used], m1[used]
+    has_mass = (m0 > 0) | (m1 > 0)
+    m0, m1 = m0[has_mass], m1[has_mass]
     if not (m0 > 0).all() or not (m1 > 0).all():
         return lambda n: False
     ratios = np.log(m1 / m0)

@@ -344,8 +344,8 @@ def asoodeh_diaz_calmon(gamma: float, p0: Any, p1: Any, epsilon: float, eta: flo
     """
     gamma, growth, reach = positive(gamma, "gamma"), _growth(epsilon), _reach(epsilon, eta)
     gamma_excess = FLOAT.of(gamma) - 1 if gamma >= 1 else 1 / FLOAT.of(gamma) - 1
-    remaining = (1 - gamma_excess / growth).positive()
-    return max(_upper(reach * remaining * _enclosed_divergence(hockey_stick(gamma), p0, p1)), 0.0)
+    remaining_fraction = (1 - gamma_excess / growth).positive()
+    return max(_upper(reach * remaining_fraction * _enclosed_divergence(hockey_stick(gamma), p0, p1)), 0.0)
 
 
 def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: float = 1.0) -> float:

@@ -229,10 +229,10 @@ def _solve_box(columns: _Columns, box: Sequence[tuple[float, float]], wherever: 
     # Limits: v below every bound, slopes of the right sign, the cap.
     limits = [np.hstack([-gains, np.zeros((2 * pairs, 1)), 1 / scale_floor[:, None]])]
     limits += [] if wherever else [np.hstack([-falls, np.zeros((2 * pairs, 2))])]
-    capped = columns.eta < 1
-    limits += [np.hstack([columns.separations.T, np.zeros((columns.separations.shape[1], 2))])] if capped else []
+    has_cap = columns.eta < 1
+    limits += [np.hstack([columns.separations.T, np.zeros((columns.separations.shape[1], 2))])] if has_cap else []
     limit_bounds = np.concatenate([np.zeros(len(block)) for block in limits])
-    if capped:
+    if has_cap:
         limit_bounds[-len(limits[-1]) :] = columns.eta * unit
     rows = np.zeros((k, n + 2))
     rows[0, :n] = (columns.sets[:, 0] + (unit - 1)) / unit
@@ -265,17 +265,17 @@ def _proved(
     """
     if not mix.sum() > 0:
         return math.inf
-    worth = FLOAT.of(mix) @ worths
+    column_values = FLOAT.of(mix) @ worths
     if signs.size:
-        worth = worth + FLOAT.of(signs) @ turns
-    worth = worth / FLOAT.of(mix).sum()
+        column_values = column_values + FLOAT.of(signs) @ turns
+    column_values = column_values / FLOAT.of(mix).sum()
     total = FLOAT.of(prices[0])
     price = (columns.share + columns.sets[:, 0]) * total
     price = price + (columns.sets[:, 1:] - columns.sets[:, :1]) @ FLOAT.of(prices[1:])
     if caps.size:
         price, total = price + columns.separations @ FLOAT.of(caps), total + FLOAT.of(caps).sum() * columns.eta
     k = columns.sets.shape[1]
-    deficits = (worth - price) / (columns.share * k + columns.sets.sum(axis=1))
+    deficits = (column_values - price) / (columns.share * k + columns.sets.sum(axis=1))
     free = -FLOAT.of(prices[0]) / k  # erasure is worth nothing
     shortfall = deficits.max().maximum(free).positive()
     bound = float((total + shortfall * k).upper)
@@ -343,9 +343,9 @@ def _halves(columns: _Columns, box: Box, solution: _Solved) -> tuple[Box, Box]:
 
 def _as_channel(columns: _Columns, weights: Array, epsilon: float, eta: float) -> Channel:
     """The channel of the columns with these weights, erased as little as makes it private after rounding."""
-    used = weights > 1e-12 * float(weights.max())
-    sets, share = columns.sets[used], 1 / math.expm1(toward_privacy(epsilon))
-    matrix = (sets + share).T * weights[used]
+    is_used = weights > 1e-12 * float(weights.max())
+    sets, share = columns.sets[is_used], 1 / math.expm1(toward_privacy(epsilon))
+    matrix = (sets + share).T * weights[is_used]
     matrix /= max(float(matrix.sum(axis=1).max()), 1.0)
     erasure = 1e-9
     while True:

@@ -79,8 +79,8 @@ def design(
         _as_json(optimal, paths)
     else:
         _as_text(optimal, people.names, paths, save_design)
-        if once := seen_once(people):
-            labels = ", ".join(map(str, once[:8])) + (", ..." if len(once) > 8 else "")
+        if unique_people := seen_once(people):
+            labels = ", ".join(map(str, unique_people[:8])) + (", ..." if len(unique_people) > 8 else "")
             say(f"\nSeen once in the file: {labels}. Is it an error, or does it identify a person?")
 
 

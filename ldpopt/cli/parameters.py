@@ -198,7 +198,7 @@ class FileFlags:
         try:
             return read_pair(self.file, pair, counts=self.counts)
         except InvalidInput as error:
-            raise InvalidInput(_in_options(str(error), named=pair is not None)) from None
+            raise InvalidInput(_in_options(str(error), has_name=pair is not None)) from None
 
 
 @options("""
@@ -245,11 +245,11 @@ def seconds(text: str) -> float | None:
     return checked(number(text, "--time-limit")) if text else None
 
 
-def _in_options(message: str, named: bool) -> str:
+def _in_options(message: str, has_name: bool) -> str:
     """The error message of a table of two populations, with the option that may help."""
-    if ": expected a number, got text" in message and not named:
+    if ": expected a number, got text" in message and not has_name:
         return f"{message} (for a line per respondent give --answer and --group)"
-    if ": expected a column 'p0', got" in message and not named:
+    if ": expected a column 'p0', got" in message and not has_name:
         return f"{message} (--columns NAME,NAME says which two)"
     return message.replace("(divide counts by their sum)", "(--counts divides counts by their sum)")
 

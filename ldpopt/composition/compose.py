@@ -260,10 +260,10 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     composed = replace(composed, _forward=composed._forward.up_to(pure[1]), _backward=composed._backward.up_to(pure[1]))
     composed_pair = ComposedPair.from_pairs([*pairs, *farthest])
     lower_compositions = [(composed_pair, 0.0)]
-    ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
+    best_order = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
                              for item, n in others])  # fmt: skip
-    if ordered is not None:
-        lower_compositions.append((ComposedPair.from_pairs([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
+    if best_order is not None:
+        lower_compositions.append((ComposedPair.from_pairs([(best_order, 1)]), 1024 * ULP * sum(n for _, n in others)))
     is_attained = best is not None and not pairs and len(_together(channels)) == 1
     return replace(
         composed, parts=parts, attained=is_attained, _lower_compositions=tuple(lower_compositions), _pure=pure

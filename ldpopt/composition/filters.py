@@ -117,16 +117,16 @@ class PrivacyFilter(Noticing, Result):
             return _concentrated(ledger, budget.xi, budget.rho)
         if _pure(parts, budget.epsilon):
             return True
-        left = budget.delta - self.lost
-        if not left > 0:
+        remaining_delta = budget.delta - self.lost
+        if not remaining_delta > 0:
             return False
         if _single(parts, budget, self.lost):
             return True
-        allowed = _rho(budget.epsilon, math.nextafter(left, 0.0))
+        max_rho = _rho(budget.epsilon, math.nextafter(remaining_delta, 0.0))
         if math.isfinite(ledger.renyi(2.0).value):
-            return _concentrated(ledger, 0.0, allowed)
+            return _concentrated(ledger, 0.0, max_rho)
         guarantee = ledger.approximate_zcdp()
-        return guarantee.parameters["delta"] <= self.lost and guarantee.value <= allowed
+        return guarantee.parameters["delta"] <= self.lost and guarantee.value <= max_rho
 
 
 def _pure(parts: Parts, epsilon: float) -> bool:
@@ -139,10 +139,10 @@ def _missed(parts: Parts) -> Any:
     etas = [(mechanism.variation(), n) for mechanism, n in parts]
     if all(isinstance(eta, Fraction) for eta, _ in etas) and sum(n for _, n in etas) <= MAX_RATIONAL:
         return math.prod(((1 - eta) ** n for eta, n in etas), start=Fraction(1))
-    missed = ball(1)
+    missed_mass = ball(1)
     for eta, n in etas:
-        missed *= (1 - (ball(eta) if isinstance(eta, Fraction) else eta)) ** n
-    return missed
+        missed_mass *= (1 - (ball(eta) if isinstance(eta, Fraction) else eta)) ** n
+    return missed_mass
 
 
 def _renyi(parts: Parts, order: float, epsilon: float) -> bool:

@@ -232,8 +232,8 @@ def _rounded(law: LatticeLaw, parts: tuple[tuple[FinitePair, int], ...]) -> tupl
     infinite = -math.expm1(math.fsum(n * math.log1p(-pair.infinite) for pair, n in parts if pair.infinite < 1))
     if any(pair.infinite == 1 for pair, _ in parts):
         return {0: 0.0}, 1.0
-    missing = 1 - math.fsum(rounded_values.values())
-    return rounded_values, min(1.0, max(up(infinite), missing))
+    missing_mass = 1 - math.fsum(rounded_values.values())
+    return rounded_values, min(1.0, max(up(infinite), missing_mass))
 
 
 def _pair(pmf: Any) -> FinitePair:

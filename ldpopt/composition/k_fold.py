@@ -277,8 +277,8 @@ def _log_deltas(log_mass: Array, epsilon: float) -> Array:
         return np.full(k + 1, -np.inf)
     j = np.arange(k)
     tail = np.logaddexp.accumulate(log_mass[::-1])[::-1]
-    weighted = np.logaddexp.accumulate((tail - j * epsilon)[::-1])[::-1] + j * epsilon
-    return np.append(weighted + math.log(-math.expm1(-epsilon)), -np.inf)
+    weighted_tail = np.logaddexp.accumulate((tail - j * epsilon)[::-1])[::-1] + j * epsilon
+    return np.append(weighted_tail + math.log(-math.expm1(-epsilon)), -np.inf)
 
 
 def gaussian_total_variation(mu: float, count: int = 1) -> float:

@@ -168,8 +168,8 @@ class Mechanism(ByValue):
         if ends is not None:
             return max(low, ends[0]), min(high, ends[1])
         if isinstance(self.source, Channel):
-            measured = renyi(self.source, order)
-            return max(low, measured.lower), min(high, measured.value)
+            guarantee = renyi(self.source, order)
+            return max(low, guarantee.lower), min(high, guarantee.value)
         return low, high
 
     def variation(self) -> Any:
@@ -199,8 +199,8 @@ class Mechanism(ByValue):
         if exact is not None and exact.hockey_stick(epsilon) is not None:
             return certainly_at_most(lambda: exact.hockey_stick(epsilon), delta)
         source = self.source or self.pair
-        measured = hockey_stick(source, epsilon) if isinstance(source, Channel) else source.hockey_stick(epsilon)
-        return measured.value <= delta
+        guarantee = hockey_stick(source, epsilon) if isinstance(source, Channel) else source.hockey_stick(epsilon)
+        return guarantee.value <= delta
 
     @property
     def gaussian(self) -> float:

@@ -50,12 +50,12 @@ def fixed_standard(parts: Parts) -> float:
     return root
 
 
-def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
+def adaptive_standard(parts: Parts, has_fixed_order: bool = False) -> float:
     """Bound the subgaussian parameter if choices may depend on the reports so far.
 
     Inputs, and the choice of the next mechanism, may depend on them.
 
-    ordered : the parts are used in the given order, and nothing random precedes the first.
+    has_fixed_order : the parts are used in the given order, and nothing random precedes the first.
     """
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale) or sum(n for _, _, n in parts) == 1:
@@ -63,7 +63,7 @@ def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
     # (largest mean, tau, count) in units of the scale: no mean exceeds tau^2/2.
     steps = [(min(mu / scale, tau / scale * tau / 2), tau / scale, n) for mu, tau, n in parts]
     means = [(mean, n) for mean, _, n in steps]
-    if ordered:
+    if has_fixed_order:
         # The first step is fixed, so its mean does not vary.
         spread = _sum([(means[0][0], means[0][1] - 1), *means[1:]])
         shift = _weighted_roots(means, [(tau, n) for _, tau, n in steps])
@@ -287,7 +287,7 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
         tau = fixed_standard([(claim.mu, claim.tau, n) for claim, n in parts])
         return MCDP(mu, tau, tight=True, reference="[DR, Thm 3.4]")
     if ordered:
-        tau = adaptive_standard([(claim.mu, claim.tau, n) for claim, n in parts], ordered=True)
+        tau = adaptive_standard([(claim.mu, claim.tau, n) for claim, n in parts], has_fixed_order=True)
     else:
         merged_parts = tally(((claim.mu, claim.tau), n) for claim, n in parts)
         tau = adaptive_standard([(mu_i, tau_i, n) for (mu_i, tau_i), n in sorted(merged_parts.items())])

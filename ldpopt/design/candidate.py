@@ -253,8 +253,8 @@ def needs_ratios(problem: Problem) -> str:
     """Return why a method that orders outputs by one likelihood ratio refuses; empty if it applies."""
     if problem.utility.pair is None:
         return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
-    fixed = problem.output_constraints or problem.fixes_output_order
-    return "constraints fix the outputs, which it chooses by likelihood ratio" if fixed else ""
+    fixes_outputs = problem.output_constraints or problem.fixes_output_order
+    return "constraints fix the outputs, which it chooses by likelihood ratio" if fixes_outputs else ""
 
 
 def needs_pure_ldp(problem: Problem) -> str:

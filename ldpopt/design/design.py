@@ -214,14 +214,16 @@ class Design(Pictured):
         if (self.upper_bound if error else self.lower_bound) != self.value:
             failures.append("the value is not one of the two bounds")
         stated_values = [guarantee.value for guarantee in self.guarantees]
-        measured = [guarantee.value for guarantee in verification.guarantees]
+        measured_values = [guarantee.value for guarantee in verification.guarantees]
         if not verification.guarantees and math.isnan(verification.epsilon):
             return failures  # nothing was measured
         notions = [[(g.notion, g.parameters) for g in source.guarantees] for source in (self, verification)]
         if notions[0] != notions[1]:
             failures.append("the guarantees stated are of other notions than the constraints")
-        if len(stated_values) != len(measured) or not all(a <= b for a, b in zip(measured, stated_values, strict=True)):
-            failures.append(f"the guarantees measured are {measured}, not {stated_values}")
+        if len(stated_values) != len(measured_values) or not all(
+            a <= b for a, b in zip(measured_values, stated_values, strict=True)
+        ):
+            failures.append(f"the guarantees measured are {measured_values}, not {stated_values}")
         failures += [
             f"the {name} of a guarantee is not that of the channel: {getattr(stated_guarantee, name)!r}"
             for stated_guarantee, measured_guarantee in zip(self.guarantees, verification.guarantees, strict=False)

@@ -227,9 +227,12 @@ def _complete_guarantees(
         unmeasured = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
         if guarantee == unmeasured and not constraint.work(channel).refusal(1.0):
             with suppress(LdpoptError):
-                measured = constraint.measure(channel)
-                if (measured.notion, measured.parameters) == (guarantee.notion, guarantee.parameters):
-                    guarantee = replace(measured, value=guarantee.value)
+                measured_guarantee = constraint.measure(channel)
+                if (measured_guarantee.notion, measured_guarantee.parameters) == (
+                    guarantee.notion,
+                    guarantee.parameters,
+                ):
+                    guarantee = replace(measured_guarantee, value=guarantee.value)
         guarantees.append(guarantee)
     return tuple(guarantees)
 

@@ -78,10 +78,10 @@ def value_at_point(name: str, mechanism: Mechanism, epsilon: float, eta: float, 
         private = _required(name, _as_channel(name, mechanism(epsilon), where), limits[:1], where)
         channel = _required(name, _erased(private, eta), limits, where)
     else:
-        fixed = _feasible(as_channel(mechanism), limits[:1])
-        if fixed is None:
+        fixed_channel = _feasible(as_channel(mechanism), limits[:1])
+        if fixed_channel is None:
             return None
-        channel = _required(name, _erased(fixed, eta), limits, where)
+        channel = _required(name, _erased(fixed_channel, eta), limits, where)
     return _value(name, channel, utility, where)
 
 
@@ -113,10 +113,10 @@ def _as_channel(name: str, value: Any, where: str) -> Channel:
 
 def _feasible(channel: Channel, constraints: list[Constraint]) -> Channel | None:
     """Return the channel if it meets the constraints, repaired where only rounding exceeds them; None otherwise."""
-    measured = [(constraint.measure(channel).value, constraint.bound) for constraint in constraints]
-    if all(value <= bound for value, bound in measured):
+    values_and_bounds = [(constraint.measure(channel).value, constraint.bound) for constraint in constraints]
+    if all(value <= bound for value, bound in values_and_bounds):
         return channel
-    if not all(value <= bound * (1 + ROUNDED_BASELINE) for value, bound in measured):
+    if not all(value <= bound * (1 + ROUNDED_BASELINE) for value, bound in values_and_bounds):
         return None
     try:
         repaired = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
@@ -129,8 +129,8 @@ def _required(name: str, channel: Channel, constraints: list[Constraint], where:
     if (feasible := _feasible(channel, constraints)) is not None:
         return feasible
     for constraint in constraints:
-        if not (measured := constraint.measure(channel)).value <= constraint.bound:
-            raise invalid(f"baseline {name!r}", f"a channel that meets {constraint!r}", Phrase(f"{measured}"), where)
+        if not (guarantee := constraint.measure(channel)).value <= constraint.bound:
+            raise invalid(f"baseline {name!r}", f"a channel that meets {constraint!r}", Phrase(f"{guarantee}"), where)
     raise InvalidInput(f"baseline {name!r}: no channel close to it meets {constraints!r} at {where}")
 
 

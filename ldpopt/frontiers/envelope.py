@@ -108,8 +108,8 @@ def envelope(
         cuts: dict[int, Cut] = {1: Cut((0, len(pair)), 0.0), best.blocks: best}
         intervals = [(0.0, best.variation(level))]
         while intervals and not deadline.over():
-            remaining = sum(high - low for low, high in intervals)
-            deadline.tell(1 - remaining / best.variation(level) if remaining > 0 else 1.0)
+            remaining_width = sum(high - low for low, high in intervals)
+            deadline.tell(1 - remaining_width / best.variation(level) if remaining_width > 0 else 1.0)
             low, high = intervals.pop()
             if not low < high:
                 continue

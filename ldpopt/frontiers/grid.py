@@ -278,16 +278,16 @@ def _design_part(part: Part, time_limit: float | None, progress: Callable[[float
     return rows
 
 
-def _row_from_json(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
-    if set(saved) != set(_FIELDS):
-        raise invalid("row", f"the columns {', '.join(_FIELDS)}", ", ".join(sorted(saved)))
+def _row_from_json(part: Part, position: int, saved_row: dict[str, Any]) -> FrontierRow:
+    if set(saved_row) != set(_FIELDS):
+        raise invalid("row", f"the columns {', '.join(_FIELDS)}", ", ".join(sorted(saved_row)))
     optional = (*BASELINES, *BOUNDS)
     numbers: dict[str, Any] = {
         name: None if value is None and name in optional else number_from_json(value)
-        for name, value in saved.items()
+        for name, value in saved_row.items()
         if name != "certified"
     }
-    row = FrontierRow(**numbers, certified=saved["certified"] is True)
+    row = FrontierRow(**numbers, certified=saved_row["certified"] is True)
     if (row.epsilon, row.eta) != part[position][1:]:
         raise ValueError(f"the point {(row.epsilon, row.eta)}")
     return row

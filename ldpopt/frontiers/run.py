@@ -177,10 +177,10 @@ class Checkpoint:
         path = self.part(number)
         if not path.exists():
             return None
-        saved = strict.json_value(read_text(path), str(path))
-        if not isinstance(saved, dict) or saved.get("problem") != self.problem or "rows" not in saved:
+        record = strict.json_value(read_text(path), str(path))
+        if not isinstance(record, dict) or record.get("problem") != self.problem or "rows" not in record:
             raise InvalidInput(f"{path} is not a part of this frontier; delete the file to compute the part again")
-        return saved["rows"]
+        return record["rows"]
 
     def save(self, number: int, rows: Any) -> None:
         """Save the rows of a part."""
@@ -284,17 +284,17 @@ def run(
 
         if folder is not None:
             for number, part in enumerate(work.parts):
-                saved = folder.load(number)
-                if saved is not None:
-                    finish(number, _load_rows(work, part, saved, folder.part(number)))
-        remaining = [(number, part) for number, part in enumerate(work.parts) if number not in rows_by_part]
-        parallel = jobs != 1 and len(remaining) > 1
+                saved_rows = folder.load(number)
+                if saved_rows is not None:
+                    finish(number, _load_rows(work, part, saved_rows, folder.part(number)))
+        remaining_parts = [(number, part) for number, part in enumerate(work.parts) if number not in rows_by_part]
+        parallel = jobs != 1 and len(remaining_parts) > 1
         compute = (
             functools.partial(work.compute, time_limit=time_limit, progress=_ignore_progress)
             if parallel
             else compute_here
         )
-        with closing(unordered_results(compute, remaining, jobs)) as computed:
+        with closing(unordered_results(compute, remaining_parts, jobs)) as computed:
             for number, rows in computed:
                 if folder is not None:
                     folder.save(number, [row_to_json(row) for row in rows])
@@ -302,12 +302,16 @@ def run(
     return tuple(row for number in sorted(rows_by_part) for row in rows_by_part[number])
 
 
-def _load_rows(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list[Row]:
+def _load_rows(work: Work[Part, Row], part: Part, saved_rows: Any, path: Path) -> list[Row]:
     expected = "finished rows of this frontier (without the file, they are computed again)"
-    if not isinstance(saved, list) or len(saved) != work.size(part) or not all(isinstance(row, dict) for row in saved):
+    if (
+        not isinstance(saved_rows, list)
+        or len(saved_rows) != work.size(part)
+        or not all(isinstance(row, dict) for row in saved_rows)
+    ):
         raise invalid(str(path), expected, Phrase("something else"))
     try:
-        return [work.unpack(part, position, row) for position, row in enumerate(saved)]
+        return [work.unpack(part, position, row) for position, row in enumerate(saved_rows)]
     except (LdpoptError, KeyError, TypeError, ValueError) as error:
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 

@@ -251,15 +251,15 @@ def _design(point: Point, time_limit: float | None, progress: Callable[[float], 
     return [SweepRow(point.parameter, *fields, design.channel, design.guarantees)]
 
 
-def _row_from_json(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
+def _row_from_json(point: Point, _: int, saved_row: dict[str, Any]) -> SweepRow:
     """The saved row. The guarantees of the channel are measured again instead of being read."""
     names = ("value", "lower_bound", "upper_bound", "relative_gap")
-    value, lower, upper, gap = (number_from_json(saved[name]) for name in names)
-    channel = Channel.from_json(strict.json_text(saved["channel"]))
+    value, lower, upper, gap = (number_from_json(saved_row[name]) for name in names)
+    channel = Channel.from_json(strict.json_text(saved_row["channel"]))
     size = None if getattr(point.utility, "continuous", False) else getattr(point.utility, "size", None)
     if size is not None and channel.shape[0] != size:
         raise invalid("channel", f"{size} inputs", channel.shape[0])
-    details = (saved["certified"] is True, str(saved["method"]), str(saved["note"]))
+    details = (saved_row["certified"] is True, str(saved_row["method"]), str(saved_row["note"]))
     guarantees = stated_guarantees(channel, point.constraints)
     for constraint, guarantee in zip(point.constraints, guarantees, strict=True):
         if not guarantee.value <= constraint.bound:

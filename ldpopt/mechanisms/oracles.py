@@ -95,8 +95,8 @@ class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
 
     def _answers(self, x: Any) -> Answers:
         answers = np.atleast_1d(np.asarray(x))
-        listed = answers.ndim == 1 and answers.dtype.kind in "iu"
-        if not listed or (answers.size and not 0 <= answers.min() <= answers.max() < self.k):
+        is_list = answers.ndim == 1 and answers.dtype.kind in "iu"
+        if not is_list or (answers.size and not 0 <= answers.min() <= answers.max() < self.k):
             raise invalid("answers", f"integers 0 to {self.k - 1} in one dimension", x)
         return answers.astype(np.intp)
 

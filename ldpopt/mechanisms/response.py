@@ -195,11 +195,11 @@ def binary_with_erasure(
     array([[0.3164, 0.1164, 0.5672],
            [0.1164, 0.3164, 0.5672]])
     """
-    reduced = toward_privacy(positive_epsilon(epsilon))
-    tanh = math.tanh(reduced / 2)
+    lowered_epsilon = toward_privacy(positive_epsilon(epsilon))
+    tanh = math.tanh(lowered_epsilon / 2)
     # The difference of the rows is set first: eta bounds it, and it may be far smaller than the entries.
     difference = min(toward_privacy(unit_interval(eta, "eta")), tanh)
-    low = difference / math.expm1(reduced)
+    low = difference / math.expm1(lowered_epsilon)
     p0, p1, labels = _hypotheses(p0, p1, inputs)
     matrix = np.where(np.stack([p0 >= p1, p0 < p1], axis=1), low + difference, low)
     erased = 1.0 - (2 * low + difference) if difference < tanh else 0.0

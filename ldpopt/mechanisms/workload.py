@@ -183,9 +183,11 @@ class MatrixMechanism(ByValue):
         object.__setattr__(self, "workload", workload)
         object.__setattr__(self, "strategy", strategy)
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        missed = np.abs(self.reconstruction @ strategy - workload).max()
-        if missed > SPAN_RTOL * np.abs(workload).max():
-            raise invalid("strategy", "rows that span those of the workload", f"a query missed by {missed:.3g}")
+        reconstruction_error = np.abs(self.reconstruction @ strategy - workload).max()
+        if reconstruction_error > SPAN_RTOL * np.abs(workload).max():
+            raise invalid(
+                "strategy", "rows that span those of the workload", f"a query missed by {reconstruction_error:.3g}"
+            )
 
     @property
     def reconstruction(self) -> Array:

@@ -197,20 +197,20 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     channel = as_channel(channel)
     q = channel.matrix
     if graph is None:
-        i, j, missed = _candidates(q)
+        i, j, unlisted_distance = _candidates(q)
     else:
-        (i, j), missed = ordered_pairs(channel, graph), 0.0
+        (i, j), unlisted_distance = ordered_pairs(channel, graph), 0.0
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     bounds = [hockey_stick_of_pairs(q[a], q[b], 0.0) for a, b in in_blocks(i, j, q.shape[1])]
     lower, upper = (np.concatenate(side) for side in zip(*bounds, strict=True))
     low, high = float(lower.max()), float(upper.max())
     if high == 0:
-        return Guarantee("total_variation", missed, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
+        return Guarantee("total_variation", unlisted_distance, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     x, other = (int(end[first_largest(upper)]) for end in (i, j))
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
     witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
-    value, exact = min(1.0, high + missed), missed <= EXACT_GAP * high
+    value, exact = min(1.0, high + unlisted_distance), unlisted_distance <= EXACT_GAP * high
     return Guarantee("total_variation", value, low, witness, exact, TOTAL_VARIATION_REFERENCE)
 
 
@@ -284,12 +284,12 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
     row_shift = shift(p, q)
     p_sums, q_sums, difference_sums, size = _events(p, q)
     error = (p.shape[1] + 4) * ULP
-    allowed = delta * (1 + row_shift.defect)[:, None]
+    allowed_excess = delta * (1 + row_shift.defect)[:, None]
     growth = np.expm1(row_shift.value)[:, None]
     bounds = []
     for sign in (-1, 1):
         # delta(t) = max_n P_n/P - t Q_n/Q <= delta  iff  t P/Q >= (P_n - delta P)/Q_n for every n.
-        excess = p_sums * (1 + sign * error) - allowed * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
+        excess = p_sums * (1 + sign * error) - allowed_excess * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             logs = np.log(np.maximum(excess, 5e-324)) - np.log(q_sums) - row_shift.value[:, None]
             logs += sign * (
@@ -297,9 +297,11 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
             )
             # Near t = 1 the logarithm of the quotient loses digits, which the difference keeps.
             difference_error = (
-                error * size + 4 * ULP * (allowed + q_sums * np.abs(growth)) + 2 * q_sums * row_shift.error[:, None]
+                error * size
+                + 4 * ULP * (allowed_excess + q_sums * np.abs(growth))
+                + 2 * q_sums * row_shift.error[:, None]
             )
-            part = (difference_sums - allowed - q_sums * growth + sign * (difference_error + 8 * SUBNORMAL)) / (
+            part = (difference_sums - allowed_excess - q_sums * growth + sign * (difference_error + 8 * SUBNORMAL)) / (
                 q_sums * (1 + growth)
             )
             near_logs = np.log1p(np.clip(part * (1 + sign * np.sign(part) * (error + 8 * ULP)), -0.5, 1.0))

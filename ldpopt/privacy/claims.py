@@ -31,8 +31,8 @@ class Claim(Checked, Result):
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{f.name}={self._rounded(f.name)}" for f in fields(self) if f.compare)
-        worth = "" if self.tight is None else f" ({'tight' if self.tight else 'not tight'}, {self.reference})"
-        return f"{type(self).__name__}({numbers}){worth}"
+        suffix = "" if self.tight is None else f" ({'tight' if self.tight else 'not tight'}, {self.reference})"
+        return f"{type(self).__name__}({numbers}){suffix}"
 
     def _rounded(self, name: str) -> str:
         """A number rounded up, or an order rounded down, as a larger order claims more; reversed for a budget."""

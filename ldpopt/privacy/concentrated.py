@@ -172,10 +172,15 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
 
 def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
     """The best conditional distributions up to scale, cut too low (side 0) or high (side 1), and their error (n,)."""
-    by = shift(p, q).value
+    log_shift = shift(p, q).value
     cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
-    none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta is at least the total variation: the laws can be made equal
-    left, right = np.where(none, p, _cut(p, q, cut_p, by)), np.where(none, p, _cut(q, p, cut_q, -by))
+    can_be_equal = ((cut_p == 0) | (cut_q == 0))[
+        :, None
+    ]  # delta is at least the total variation: the laws can be made equal
+    left, right = (
+        np.where(can_be_equal, p, _cut(p, q, cut_p, log_shift)),
+        np.where(can_be_equal, p, _cut(q, p, cut_q, -log_shift)),
+    )
     factors = np.where(np.isinf(cut_p), 0.0, cut_p) + np.where(np.isinf(cut_q), 0.0, cut_q)
     return left, right, ULP * (16 + 4 * factors)
 
@@ -213,9 +218,9 @@ def _rho_upper(p: Array, q: Array, xi: float, entry_error: Array) -> Array:
     return np.asarray(np.where(loss.infinite, np.inf, np.maximum(bound, 0.0)))
 
 
-def _cut(p: Array, q: Array, epsilon: Array, by: Array) -> Array:
+def _cut(p: Array, q: Array, epsilon: Array, log_shift: Array) -> Array:
     """min(p, e^(epsilon + by) q); p itself where epsilon is infinite."""
-    limit = scaled(q, np.where(np.isinf(epsilon), 0.0, epsilon + by))
+    limit = scaled(q, np.where(np.isinf(epsilon), 0.0, epsilon + log_shift))
     return np.asarray(np.minimum(p, np.where(np.isinf(epsilon)[:, None], np.inf, limit)))
 
 

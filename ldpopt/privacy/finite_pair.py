@@ -186,8 +186,8 @@ class FinitePair(Pictured):
         """The same pair sorted by falling loss, without labels and impossible outcomes; equal for relabelled pairs."""
         order = np.argsort(-self.losses, kind="stable")
         order = order[(self.p[order] > 0) | (self.q[order] > 0)]
-        ordered = FinitePair(self.p[order], self.q[order])
-        return self if ordered == self else ordered
+        sorted_pair = FinitePair(self.p[order], self.q[order])
+        return self if sorted_pair == self else sorted_pair
 
     @property
     def symmetric(self) -> bool:

@@ -120,12 +120,12 @@ def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
     """
     channel = as_channel(channel)
     weights = distribution(prior, "prior", size=channel.shape[0], labels=channel.inputs)
-    used = weights > 0
-    rows = channel.matrix[used]
+    is_used = weights > 0
+    rows = channel.matrix[is_used]
     rows = rows[:, rows.max(axis=0) > 0]
     if (rows == rows[0]).all():
         return Guarantee("mutual_information", 0.0, 0.0, None, True, "[GI, section VII]")
-    prior_extended = weights[used].astype(np.longdouble)
+    prior_extended = weights[is_used].astype(np.longdouble)
     prior_extended /= prior_extended.sum()
     _, deviation, deviation_error = centred(rows)
     q, weights = normalised(rows), prior_extended.astype(np.float64)
@@ -160,10 +160,10 @@ def _cliques(channel: Channel, graph: Policy) -> Iterator[npt.NDArray[np.intp]]:
     import networkx
 
     i, j = ordered_pairs(channel, graph)
-    compared = networkx.Graph()
-    compared.add_nodes_from(range(channel.shape[0]))
-    compared.add_edges_from(zip(i.tolist(), j.tolist(), strict=True))
-    for clique in networkx.find_cliques(compared):
+    comparison_graph = networkx.Graph()
+    comparison_graph.add_nodes_from(range(channel.shape[0]))
+    comparison_graph.add_edges_from(zip(i.tolist(), j.tolist(), strict=True))
+    for clique in networkx.find_cliques(comparison_graph):
         yield np.array(sorted(clique))
 
 
@@ -277,8 +277,8 @@ def chi_squared_of_pairs(p: Array, q: Array, steps: int = _BISECTION_STEPS) -> t
     def value(b: Array) -> tuple[Array, Array, Array]:
         """Compute the concave function of b, its derivative, and a bound on its subnormal rounding error."""
         b = b[:, None]
-        mixed = b * p + (1 - b) * q
-        safe = np.where(mixed > 0, mixed, 1.0)
+        mixture = b * p + (1 - b) * q
+        safe = np.where(mixture > 0, mixture, 1.0)
         ratio = d / safe  # at most 1/b and 1/(1 - b), where d squared might leave the range of floats
         term = d * ratio
         bend = term * (1 - 2 * b - b * (1 - b) * ratio)

@@ -59,10 +59,10 @@ def _defects(rows: Array) -> Array:
             total, rounding_error = _two_sum(total, cut.sum(axis=1))
             error_sum, unsure = error_sum + rounding_error, unsure + np.abs(rounding_error)
         total, rounding_error = _two_sum(total, rest.sum(axis=1))
-        missing = 4 * ULP * (unsure + np.abs(rounding_error)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
+        error_bound = 4 * ULP * (unsure + np.abs(rounding_error)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
         excess, remaining_error = _two_sum(total, error_sum + rounding_error)
-        is_certain = (excess + (remaining_error + 2 * missing) == excess) & (
-            excess + (remaining_error - 2 * missing) == excess
+        is_certain = (excess + (remaining_error + 2 * error_bound) == excess) & (
+            excess + (remaining_error - 2 * error_bound) == excess
         )
         is_certain &= (rows >= 0).all(axis=1) & (rows.max(axis=1) < 2)
     for row in np.flatnonzero(~is_certain):

@@ -116,12 +116,12 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     support = q > 0
     inner, law = basis[support], q[support]
     moments = basis.T @ p
-    weighted = law[:, None] * inner
+    weighted_moments = law[:, None] * inner
     # Scaled by sqrt(q), outputs of small probability neither blur the constraints nor make large steps.
     root = np.sqrt(law)[:, None]
     solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=NULL_SPACE) / root, dtype=np.float64)
     start: Array = solution @ moments
-    if np.abs(weighted.T @ start - moments).max() > MOMENT_TOLERANCE:
+    if np.abs(weighted_moments.T @ start - moments).max() > MOMENT_TOLERANCE:
         return np.inf, np.inf
     dual = order / (order - 1)
     if order >= 2:
@@ -141,11 +141,13 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
         g = np.sign(h) * (np.abs(h) / np.abs(h).max()) ** (dual - 1)
         g = g * float((law * g) @ np.ones(len(g))) ** -1 if (law @ g) > 0 else start
     for _ in range(3):
-        g = g + _spread(law, inner, moments - weighted.T @ g, np.abs(g), solution)
+        g = g + _spread(law, inner, moments - weighted_moments.T @ g, np.abs(g), solution)
     theta = np.linalg.lstsq(np.sqrt(law)[:, None] * inner, np.sqrt(law) * h, rcond=None)[0]
     h = inner @ theta
     primal_norm = float(moments @ theta) / _norm(law, h, dual)
-    residual = np.abs(moments - weighted.T @ g) + 8 * ULP * (np.abs(weighted).T @ np.abs(g) + np.abs(moments))
+    residual = np.abs(moments - weighted_moments.T @ g) + 8 * ULP * (
+        np.abs(weighted_moments).T @ np.abs(g) + np.abs(moments)
+    )
     pad = sum(float(r) * _norm(law, column, order) for r, column in zip(residual, solution.T, strict=True))
     dual_norm = (_norm(law, g, order) + pad) * (1 + 64 * ULP)
     unrestricted = float(privacy_loss(p[None], q[None]).divergence(np.array([order - 1]))[1][0])

@@ -181,9 +181,11 @@ def by_label(values: Any, labels: Sequence[Label] | None, name: str) -> Any:
     if unknown is not None:
         raise invalid(name, f"the labels {_listed(labels)}", unknown)
     position = {label: place for place, label in enumerate(own_labels)}
-    missing = next((label for label in labels if label not in position), None)
-    if missing is not None:
-        raise invalid(name, f"the labels {_listed(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
+    missing_label = next((label for label in labels if label not in position), None)
+    if missing_label is not None:
+        raise invalid(
+            name, f"the labels {_listed(labels)}, 0 where nothing is counted", Phrase(f"no {missing_label!r}")
+        )
     return values.iloc[[position[label] for label in labels]]
 
 

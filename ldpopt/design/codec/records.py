@@ -188,9 +188,9 @@ class Reader:
         fields = known.fields(kind)
         if set(stated_fields) - set(fields):
             raise invalid(FILE_KIND, f"the fields {', '.join(fields)}", min(set(stated_fields) - set(fields)), where)
-        missing = [name for name, (_, optional) in fields.items() if not optional and name not in stated_fields]
-        if missing:
-            raise InvalidInput(f"{FILE_KIND}: field {missing[0]} of a {kind.__name__} not found at {where}")
+        missing_fields = [name for name, (_, optional) in fields.items() if not optional and name not in stated_fields]
+        if missing_fields:
+            raise InvalidInput(f"{FILE_KIND}: field {missing_fields[0]} of a {kind.__name__} not found at {where}")
         values = {
             name: self.read(part, fields[name][0], f"{where}.{name}", problem) for name, part in stated_fields.items()
         }

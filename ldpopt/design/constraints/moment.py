@@ -361,10 +361,10 @@ class ConcentratedLDP(ColumnConstraint):
         left, right = all_pairs(len(matrix))
         if not len(left):
             return None
-        used = matrix[:, matrix.max(axis=0) > 1e-9]
-        used = used / used.sum(axis=1, keepdims=True)
+        used_columns = matrix[:, matrix.max(axis=0) > 1e-9]
+        used_columns = used_columns / used_columns.sum(axis=1, keepdims=True)
         usable = ORDER_GRID[ORDER_GRID * (ORDER_GRID - 1) * self.rho <= 500]
-        loss = privacy_loss(used[left], used[right])
+        loss = privacy_loss(used_columns[left], used_columns[right])
         rates = lowest(loss, usable) / usable[:, None]
         # Every peak of every pair is examined: higher ones next to it may be at orders that are in the program already.
         padded = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)

@@ -169,10 +169,10 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
         )
         for rescaled, steep in product(problems, CONIC_COST_LIMITS if conic else COST_LIMITS):
             try:
-                matrix, weights, proof, missed = _solve_in_excess_units(problem, rescaled, steep)
+                matrix, weights, proof, missed_value = _solve_in_excess_units(problem, rescaled, steep)
                 matrices.append(matrix)
                 proofs.append(proof)
-                if missed <= LOSS_RTOL * abs(utility.value(matrix)):
+                if missed_value <= LOSS_RTOL * abs(utility.value(matrix)):
                     break
                 active_weights = _drop_idle_weights(weights)
                 mixture_excess = Excess.from_loss((active_weights @ utility.priors)[None], loss)

@@ -199,9 +199,9 @@ class _SymmetricProgram(WithoutBounds):
 
         Also returns (kinds,) kappas that leave none above 1, and a level just above all of them.
         """
-        generated: GeneratedColumns[Members, _Solved, None]
-        generated = generate(self, self, self.first(), MAX_PRICING_ROUNDS, deadline=deadline)
-        sets, kappas = generated.pool, generated.solution.kappas
+        columns: GeneratedColumns[Members, _Solved, None]
+        columns = generate(self, self, self.first(), MAX_PRICING_ROUNDS, deadline=deadline)
+        sets, kappas = columns.pool, columns.solution.kappas
         return sets, kappas, float((self.information(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
 
     def solve(self, pool: Members, number: int) -> _Solved:

@@ -168,10 +168,13 @@ def _pattern_points(
     The inputs of the rest all have the same probability.
     """
     rho = (mass_of_set.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
-    mass, missing = mass_of_set[:, None] + masses.rest * rho, complement[:, None] + masses.rest * (1 - rho)
+    mass, complement_mass = mass_of_set[:, None] + masses.rest * rho, complement[:, None] + masses.rest * (1 - rho)
     rise = (price_at_one - price_at_zero)[:, None]
     return [
-        (information(mass, missing, level), price_at_zero[:, None] + rise * rho + rest_multiplier * (rho * (1 - rho)))
+        (
+            information(mass, complement_mass, level),
+            price_at_zero[:, None] + rise * rho + rest_multiplier * (rho * (1 - rho)),
+        )
     ]
 
 

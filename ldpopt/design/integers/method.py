@@ -182,8 +182,8 @@ def _round_and_improve(task: Task, start: Array) -> Integers | None:
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
     weights = integers_near(start, task.total, task.ratio, eta)
     weights = weights if has_fixed_outputs else merge_proportional(weights)
-    if (worth := worth_of(task)) is not None:
-        return Moves(task, worth).best(weights)
+    if (column_worth := worth_of(task)) is not None:
+        return Moves(task, column_worth).best(weights)
     return (
         polished(task, weights)
         if k * m * (m - 1) <= MAX_MOVES_PER_STEP and math.isfinite(task.value(weights))
@@ -244,9 +244,9 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
 def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
     """Find the best weights, and whether the solver proves that its columns allow no better ones."""
     rounded_weights = roundings(task, free)
-    worth, deadline = worth_of(task), task.problem.deadline
-    assert worth is not None
-    moves = Moves(task, worth)
+    column_worth, deadline = worth_of(task), task.problem.deadline
+    assert column_worth is not None
+    moves = Moves(task, column_worth)
     if deadline.over():
         return rounded_weights, False
     if not needs_columns(task.problem):
@@ -263,8 +263,8 @@ def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design |
         )
     for _ in deadline.rounds(range(MAX_INTEGER_SEARCHES)):
         weights, bound, is_finished = program.best(np.array(cuts))
-        if (climbed := moves.climb(weights)) is not None and task.value(climbed) > task.value(best):
-            best = climbed
+        if (local_optimum := moves.climb(weights)) is not None and task.value(local_optimum) > task.value(best):
+            best = local_optimum
         # The solver's bound is on D divided by the error.
         is_finished = is_finished and -task.value(best) * bound <= (1 + INTEGER_GAP) * task.total
         if is_finished:

@@ -173,9 +173,9 @@ def _dominates_exactly(
     masses, kinks = [], {Fraction(s) for s in np.concatenate([low, high]).tolist()}
     for p0, p1 in (first, second):
         mass0, mass1 = exact_sum(p0), exact_sum(p1)
-        used = np.flatnonzero(p0 + p1 > 0)
-        masses.append([(Fraction(p0[x]) / mass0, Fraction(p1[x]) / mass1) for x in used.tolist()])
-        posterior = p0[used] / (p0 + p1)[used]
+        used_inputs = np.flatnonzero(p0 + p1 > 0)
+        masses.append([(Fraction(p0[x]) / mass0, Fraction(p1[x]) / mass1) for x in used_inputs.tolist()])
+        posterior = p0[used_inputs] / (p0 + p1)[used_inputs]
         is_between = np.searchsorted(low, posterior + tolerance, "right") > np.searchsorted(
             high, posterior - tolerance, "left"
         )

@@ -219,19 +219,21 @@ class Arrangement:
     cuts: tuple[Comparison, ...] = ()
 
     @classmethod
-    def uniform(cls, size: int, limit: int | None = None, cut: int | None = None, ordered: bool = False) -> Arrangement:
+    def uniform(
+        cls, size: int, limit: int | None = None, cut: int | None = None, has_order_cuts: bool = False
+    ) -> Arrangement:
         """Build the arrangement with the same limit, cut or both for every ordered pair of inputs.
 
         Parameters
         ----------
         size : The number k of inputs.
         limit, cut : The w of the limits and of the cuts; None for none.
-        ordered : True if the hyperplanes c_x = c_x' also cut, as a cap on total variation needs.
+        has_order_cuts : True if the hyperplanes c_x = c_x' also cut, as a cap on total variation needs.
         """
         pairs = tuple(itertools.permutations(range(size), 2))
         limits = () if limit is None else tuple((x, y, limit) for x, y in pairs)
         cuts = () if cut is None else tuple((x, y, cut) for x, y in pairs)
-        return cls(size, limits, cuts + (in_order(size) if ordered else ()))
+        return cls(size, limits, cuts + (in_order(size) if has_order_cuts else ()))
 
 
 def in_order(size: int) -> tuple[Comparison, ...]:

@@ -40,8 +40,8 @@ def members(masks: Masks, k: int) -> npt.NDArray[np.bool_]:
 def distinct_rows(sets: Members) -> Members:
     """Return the distinct rows, in lexicographic order."""
     order = np.lexsort(np.packbits(sets, axis=1).T[::-1])
-    ordered = sets[order]
-    return np.asarray(ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))])
+    sorted_sets = sets[order]
+    return np.asarray(sorted_sets[np.append(True, (sorted_sets[1:] != sorted_sets[:-1]).any(axis=1))])
 
 
 MAX_MASSES_ENUMERATED = 12  # Up to this many masses, all subsets are enumerated.

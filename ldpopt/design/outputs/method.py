@@ -118,7 +118,7 @@ class BranchAndBound(
         """Find the best channel, with the tree of boxes as its proof."""
         if (unlimited := optimum_within_budget(problem, ask)) is not None:
             return unlimited
-        terms, fixed, classes = problem.terms, problem.output_constraints, problem.reduction.classes
+        terms, output_constraints, classes = problem.terms, problem.output_constraints, problem.reduction.classes
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
         pair = problem.utility.pair
@@ -138,7 +138,9 @@ class BranchAndBound(
         matrix, _ = climb.best(self.starts, generator(self.rng, 0))
         tree = RatioTree(boxes, climb, matrix)
         k, m = climb.program.shape
-        size = m * (k + sum(len(term) for term in terms) + sum(constraint.pairs(k) for constraint in fixed))
+        size = m * (
+            k + sum(len(term) for term in terms) + sum(constraint.pairs(k) for constraint in output_constraints)
+        )
         default_nodes = int(np.clip(BOX_WORK_BUDGET / size, 30, MAX_BOXES))
         default_nodes = default_nodes if math.isinf(deadline.seconds) else sys.maxsize
         solved_boxes = tree.grow(self.nodes or default_nodes, deadline.part(CLIMB_PROGRESS_FRACTION, 1.0))
@@ -256,9 +258,9 @@ class RatioTree(Tree):
         if self.climbs and value > 0.5 * self.value:
             self.climbs -= 1
             with suppress(SolverError):
-                improved, best_value = self.climb.climb(q)
+                improved_matrix, best_value = self.climb.climb(q)
                 if best_value > self.value:
-                    self.matrix, self.value = improved, best_value
+                    self.matrix, self.value = improved_matrix, best_value
         q, laws, f = self.climb.raise_entries(q), self.boxes.laws, self.boxes.f
         difference, b = laws.difference.midpoint @ q, laws.p1.midpoint @ q
         losses = (gains[0] * q.T).sum(axis=1) - f.excess_of(difference, b)
@@ -363,11 +365,13 @@ class EntryBoxes(
             best_candidate = max(tree_candidate, other, key=lambda candidate: climb.value(candidate.matrix))
             return replace(best_candidate, prove=lambda *arguments: chain(*(proof(*arguments) for proof in proofs)))
         with suppress(SolverError):
-            climbed, value = Climb.from_problem(rest).best(
+            local_optimum, value = Climb.from_problem(rest).best(
                 DEFAULT_STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0)
             )
             tree_candidate, tree.value = (
-                (replace(tree_candidate, matrix=climbed), value) if value > tree.value else (tree_candidate, tree.value)
+                (replace(tree_candidate, matrix=local_optimum), value)
+                if value > tree.value
+                else (tree_candidate, tree.value)
             )
         if tree.value == -math.inf:
             raise SolverError(NO_CHANNEL)
@@ -434,10 +438,10 @@ class EntryTree(Tree):
             self.utility, matrix
         )
         y = int(losses.argmax())
-        used = (output == y) & (weights > 0)
-        slopes = np.einsum("j,jnx->nx", shares, gradients_of(self.utility, values[used].T))
+        is_used = (output == y) & (weights > 0)
+        slopes = np.einsum("j,jnx->nx", shares, gradients_of(self.utility, values[is_used].T))
         # The loss of the mixture is at most the sum of these over the inputs: the criteria are above their tangents.
-        blame = weights[used] @ (slopes * (values[used] - matrix[:, y]))
+        blame = weights[is_used] @ (slopes * (values[is_used] - matrix[:, y]))
         return prices, bound, self._cut(box, matrix[:, y], y, blame)
 
     def _program(self, values: Array, criteria_values: Array, output: Index, elastic: bool) -> tuple[Array, BoxPrices]:

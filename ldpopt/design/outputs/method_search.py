@@ -190,8 +190,8 @@ def optimum_within_budget(problem: Problem, ask: Ask) -> Candidate | None:
     if no channel meets all under pure LDP.
     """
     k, outputs = problem.utility.size, outputs_of(problem.output_constraints, problem.utility.size)
-    allowed = np.logical_and.reduce([constraint.allowed((k, outputs)) for constraint in problem.output_constraints])
-    if problem.epsilon < np.inf and not allowed.all(axis=0).any():
+    is_allowed = np.logical_and.reduce([constraint.allowed((k, outputs)) for constraint in problem.output_constraints])
+    if problem.epsilon < np.inf and not is_allowed.all(axis=0).any():
         raise InvalidInput(
             "constraints: expected an output that every input allows, because pure LDP makes what is impossible under "
             "one input impossible under all [GI, Def 6], got a mask without one"

@@ -140,7 +140,9 @@ class _ParametricProgram:
             )
             if not term.pure
         )
-        fixed = tuple(c.scaled(read(), scale) for c, read in zip(self.program.fixed, self.read, strict=True))
+        output_multipliers = tuple(
+            c.scaled(read(), scale) for c, read in zip(self.program.fixed, self.read, strict=True)
+        )
         rows = np.array(self.row.dual_value)
         for term, own_constraints in zip(self.program.terms, self.term_constraints, strict=True):
             term.on_rows(rows, own_constraints)
@@ -149,7 +151,7 @@ class _ParametricProgram:
         if self.sides:
             prices = np.maximum(np.stack([np.asarray(side.dual_value) for side in self.sides]), 0.0) / units * scale
         weights = np.array([max(float(constraint.dual_value), 0.0) for constraint in self.above] or [1.0])
-        return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, fixed, prices, weights)
+        return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, output_multipliers, prices, weights)
 
 
 MAX_SAMPLING_ROUNDS = 40

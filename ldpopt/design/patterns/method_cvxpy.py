@@ -64,8 +64,8 @@ class DesignProgram:
         if self.matrix.value is None:
             raise SolverError("channel: the program has no solution yet; call program.solve() first")
         matrix = np.maximum(np.asarray(self.matrix.value), 0.0)
-        used = matrix.any(axis=0) if self.columns is not None else slice(None)
-        return Channel((matrix / matrix.sum(axis=1, keepdims=True))[:, used])
+        is_used = matrix.any(axis=0) if self.columns is not None else slice(None)
+        return Channel((matrix / matrix.sum(axis=1, keepdims=True))[:, is_used])
 
 
 def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) -> DesignProgram:
@@ -229,9 +229,9 @@ def _columns(problem: Problem) -> Array:
         return np.where(membership, 1.0, np.exp(-toward_privacy(problem.epsilon)))
     constraint = single_approximate_ldp(problem, Constraint)
     assert constraint is not None
-    capped = problem.eta < 1  # then the constant column is one of the list
-    base, rise = level_column_parts(level_columns(k, capped), constraint.epsilon)
-    return base + rise if capped else np.hstack([base + rise, np.ones((k, 1))])
+    has_cap = problem.eta < 1  # then the constant column is one of the list
+    base, rise = level_column_parts(level_columns(k, has_cap), constraint.epsilon)
+    return base + rise if has_cap else np.hstack([base + rise, np.ones((k, 1))])
 
 
 def _matrix_constraints(problem: Problem, matrix: Any) -> list[Any]:
@@ -239,8 +239,10 @@ def _matrix_constraints(problem: Problem, matrix: Any) -> list[Any]:
     import cvxpy as cp
 
     is_listed = problem.epsilon < np.inf and not isinstance(problem.utility, ExpectedLoss)
-    remaining = [c for c in problem.constraints if not (is_listed and getattr(c, "plain", None) == (c.bound, 1.0))]
+    remaining_constraints = [
+        c for c in problem.constraints if not (is_listed and getattr(c, "plain", None) == (c.bound, 1.0))
+    ]
     return [
         cp.sum(matrix, axis=1) == np.ones(matrix.shape[0]),
-        *(expression for c in remaining for expression in c.expression(matrix)),
+        *(expression for c in remaining_constraints for expression in c.expression(matrix)),
     ]

@@ -73,10 +73,10 @@ class PolicyDual(ListedDual):
         """Bound the work to list the extreme columns, and to price each of them."""
         operations_per_column = 60.0 * self.criteria + 12.0 * self.answers
         columns = max_column_count(self.answers, self.constraints, bool(np.any(self.pairs)))
-        priced = Work.on(columns, operations_per_column, min(COLUMNS_PER_BLOCK, columns) * self.answers).in_floats
+        pricing_work = Work.on(columns, operations_per_column, min(COLUMNS_PER_BLOCK, columns) * self.answers).in_floats
         return (
             listing_work(self.answers, self.constraints)
-            + priced
+            + pricing_work
             + Work.on(min(COLUMNS_PER_BLOCK, columns), operations_per_column)
         )
 

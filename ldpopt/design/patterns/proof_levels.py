@@ -365,7 +365,7 @@ def level_arrangement(k: int, flat: bool = False) -> Arrangement:
     """
     from ldpopt.design.kernel.listed import Arrangement
 
-    return Arrangement.uniform(k, cut=1, ordered=flat)
+    return Arrangement.uniform(k, cut=1, has_order_cuts=flat)
 
 
 Integers = npt.NDArray[np.int64]
@@ -433,7 +433,7 @@ def integer_arrangement(k: int) -> Arrangement:
     """
     from ldpopt.design.kernel.listed import Arrangement
 
-    return Arrangement.uniform(k, limit=1, ordered=True)
+    return Arrangement.uniform(k, limit=1, has_order_cuts=True)
 
 
 def merge_proportional(weights: Integers) -> Integers:

@@ -290,8 +290,8 @@ class RowExchange(ABC):
 
     def ascend(self, matrix: Array, steps: int, accept_first: bool = False) -> Array:
         """Return the last channel of `LabelSearch.climb`, or the given one."""
-        for improved in self.range.climb(matrix, self.best_for_gains, steps, 1e-10, accept_first):
-            matrix = improved
+        for improved_matrix in self.range.climb(matrix, self.best_for_gains, steps, 1e-10, accept_first):
+            matrix = improved_matrix
         return matrix
 
     def ascend_once(self, matrix: Array) -> Array:
@@ -343,13 +343,13 @@ class FiniteExchange(RowExchange):
         gap = min((self.best_bound - self.value) / scale, 1.0)
         solution = smooth_program((gains / scale).entries, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
         max_loss_fraction = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE_ROWS_BOUND else 1e-5
-        improved = self.ascend(merge_outputs(channel_of(solution), self.f, self.pair, max_loss_fraction), 2)
-        feasible, last_solution, scale = self.meet(improved, solution, scale)
-        if feasible is improved and self.is_feasible:
-            self.improve(improved)
+        improved_matrix = self.ascend(merge_outputs(channel_of(solution), self.f, self.pair, max_loss_fraction), 2)
+        feasible, last_solution, scale = self.meet(improved_matrix, solution, scale)
+        if feasible is improved_matrix and self.is_feasible:
+            self.improve(improved_matrix)
         else:  # the champion was that of fewer orders
             self.champion, self.value = feasible, self.range.value(feasible)
-        self.is_feasible = feasible is improved
+        self.is_feasible = feasible is improved_matrix
         peaks = self.prove_everywhere(last_solution, scale, accuracy / 4)
         self.stale_rounds *= self.is_feasible
         self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solution)

@@ -292,8 +292,8 @@ class MatrixVariable:
         """The remaining probability, for an uninformative output."""
         if not self.split:
             return 0.0
-        used = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
-        return max(1.0 - used, 0.0)
+        used_mass = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
+        return max(1.0 - used_mass, 0.0)
 
 
 def ratio_limit(max_ratio: float, terms: Sequence[Term], expressions: Sequence[Expression]) -> float:

@@ -132,10 +132,13 @@ def _solve_active(
         cell, ones = np.arange(len(label)), np.ones(len(label))
         left = sparse.csr_array((ones, (cell, term.left[pair] + k * label)), shape=(len(cell), k * n))
         right = sparse.csr_array((term.factor[pair], (cell, term.right[pair] + k * label)), shape=(len(cell), k * n))
-        capped, cap_of_cell = np.unique(pair, return_inverse=True)
+        capped_pairs, cap_of_cell = np.unique(pair, return_inverse=True)
         slack = cp.Variable(len(cell), nonneg=True)
         excess_constraint = slack >= (left - right) @ flat
-        constraints += [excess_constraint, sparse.csr_array((ones, (cap_of_cell, cell))) @ slack <= term.cap[capped]]
+        constraints += [
+            excess_constraint,
+            sparse.csr_array((ones, (cap_of_cell, cell))) @ slack <= term.cap[capped_pairs],
+        ]
         stick_constraints.append((number, label, pair, excess_constraint))
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(gains.T, q))), constraints)
     solve(problem, "program of intervals", SIMPLEX)
@@ -185,8 +188,8 @@ def _price_intervals(profits: Array, terms: Sequence[Term], prices: Sequence[Arr
         objective = cp.sum(positive_profits)
         if math.isfinite(ratio):
             objective = (ratio - 1) * objective - cp.sum(costs)
-        capped = np.flatnonzero(np.isfinite(limit))
-        upper_limits = [z[capped] <= limit[capped, None]] if len(capped) else []
+        capped_indices = np.flatnonzero(np.isfinite(limit))
+        upper_limits = [z[capped_indices] <= limit[capped_indices, None]] if len(capped_indices) else []
         problem = cp.Problem(cp.Minimize(objective), [positive_profits + costs >= profits.T, *upper_limits])
         solve(problem, "pricing of intervals", SIMPLEX)
         flow_values, start = np.clip(np.asarray(z.value), 0.0, limit[:, None]), 0
@@ -272,11 +275,11 @@ def _reduced_profits(profits: Array, terms: Sequence[Term], multipliers: Sequenc
 
 
 def _move_violations(
-    reduced: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
+    reduced_gains: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
 ) -> list[Array]:
     """Return the multipliers after violations are moved up the trees, and down again to inputs with slack."""
     new_multipliers = [np.array(values) for values in multipliers]
-    violations, room = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
+    violations, room = np.maximum(reduced_gains, 0.0), np.maximum(-reduced_gains, 0.0)
 
     def move(source: int, target: int, amount: Array) -> None:
         edge = edges[source, target]

@@ -107,8 +107,8 @@ class ColumnDual(Certificate):
     def work(self) -> Work:
         """Bound the work to subtract prices from gains for each input and label, in each choice of tangents."""
         k, cells = self.answers, float(self.labels) * self.answers
-        capped = plain_caps(self.constraints)[0] < math.inf
-        gains = cells * (1 if capped else self.choices)
+        has_ratio_cap = plain_caps(self.constraints)[0] < math.inf
+        gains = cells * (1 if has_ratio_cap else self.choices)
         price_work = Work.on(cells, 20.0 * (1 + printed_length(self.multipliers))) + Work.on(gains, 20.0)
         return price_work + Work.on(gains, 60.0).in_floats + pairs_of(self.used(), k)
 
@@ -164,13 +164,15 @@ class ColumnDual(Certificate):
 
     def _terms(self, inputs: Sequence[Label]) -> list[Term]:
         """List the terms in the order of the multipliers."""
-        used = self.used()
+        used_constraints = self.used()
         if self.posed is None:
-            return [term for c in used for term in c.columns(inputs)]
-        stated = expect(self.posed, tuple, "the constraints that the multipliers are for")
-        column_constraints = [c for c in stated if isinstance(c, ColumnConstraint)]
+            return [term for c in used_constraints for term in c.columns(inputs)]
+        stated_constraints = expect(self.posed, tuple, "the constraints that the multipliers are for")
+        column_constraints = [c for c in stated_constraints if isinstance(c, ColumnConstraint)]
         for constraint in column_constraints:
-            require(implied(used, constraint), f"no constraint of the design says as much as {constraint!r}")
+            require(
+                implied(used_constraints, constraint), f"no constraint of the design says as much as {constraint!r}"
+            )
         return [term for c in column_constraints for term in c.columns(inputs)]
 
 

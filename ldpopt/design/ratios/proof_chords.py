@@ -186,11 +186,11 @@ MAX_SHIFT_STEPS = 60
 
 
 def enclosed_residual(
-    reduced: Enclosure, sums: Enclosure, spread: Enclosure | None, variation: Enclosure | None = None
+    reduced_gains: Enclosure, sums: Enclosure, spread: Enclosure | None, variation: Enclosure | None = None
 ) -> float:
     """Bound sum_i reduced_i . q_i from above over all channels with columns q_i.
 
-    - `reduced` : (labels, k), gains less prices.
+    - `reduced_gains` : (labels, k), gains less prices.
     - `sums` : (labels,) their sums over the inputs.
     - `spread` : a cap D on the log-ratio of two entries of a column, None if there is none.
     - `variation` : a cap on the total variation between any two rows, or None.
@@ -207,7 +207,7 @@ def enclosed_residual(
     one, and gain at most the largest R_i. In the rest, a row sums to at most its variations from the k - 1 other rows
     together, (k - 1) V.
     """
-    top, total = np.asarray(reduced.upper), np.asarray(sums.upper)
+    top, total = np.asarray(reduced_gains.upper), np.asarray(sums.upper)
     if not (top < math.inf).all():
         return math.inf
     uncapped_gain = FLOAT.of(np.maximum(top.max(axis=0), 0.0)).sum()
@@ -255,14 +255,14 @@ def _least_shift(top: Array, total: Array, t: float) -> Array:
     return shift
 
 
-def residual(reduced: Array, ratio: float) -> float:
+def residual(reduced_gains: Array, ratio: float) -> float:
     """Bound sum_i reduced_i . q_i over matrices with rows that sum to one and columns in [m, ratio m]."""
-    largest_gains = np.maximum(reduced.max(axis=0), 0.0)
+    largest_gains = np.maximum(reduced_gains.max(axis=0), 0.0)
     uncapped_bound = float(largest_gains.sum())
     if math.isinf(ratio):
         return uncapped_bound
     # Columns scaled to m = 1 have mass at least 1 under any prior, so that no gain per unit of mass is larger.
-    gain = reduced.sum(axis=1) + (ratio - 1) * np.maximum(reduced, 0.0).sum(axis=1)
+    gain = reduced_gains.sum(axis=1) + (ratio - 1) * np.maximum(reduced_gains, 0.0).sum(axis=1)
     return min(uncapped_bound, max(0.0, float(gain.max())))
 
 
@@ -361,8 +361,8 @@ def tail_curve(f: FDivergence, mirrored: bool) -> Curve | None:
 
 
 def _moment_orders(constraints: Sequence[ColumnConstraint]) -> list[float]:
-    named = [float(o) for c in constraints for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
-    return sorted({o for o in (*TRIED_ORDERS, *named) if 1 < o < np.inf})
+    constraint_orders = [float(o) for c in constraints for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
+    return sorted({o for o in (*TRIED_ORDERS, *constraint_orders) if 1 < o < np.inf})
 
 
 TRIED_SHARES = 10.0 ** -np.array([0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
@@ -573,14 +573,16 @@ class _MassPlan:
         """Return the label's cuts, within the multipliers that `reserved` leaves, and the excess over these."""
         reserved_upper = np.zeros(len(self.term))
         reserved_upper[self.pairs] = np.asarray(reserved.upper)
-        remaining = np.maximum(self.largest_multipliers - reserved_upper, 0.0)
+        remaining_multipliers = np.maximum(self.largest_multipliers - reserved_upper, 0.0)
         cuts = end_cuts.copy()
         pair = cuts[0].astype(np.intp)
-        cuts[3] = np.minimum(cuts[3], remaining[pair])
+        cuts[3] = np.minimum(cuts[3], remaining_multipliers[pair])
         if step is not None:
             cuts = cuts[:, ~np.isin(pair, self.pairs)]
             label, ratio = np.full(len(self.pairs), self.end.label), np.full(len(self.pairs), self.end.reach**step)
-            cuts = np.concatenate([cuts, np.stack([self.pairs, label, ratio, remaining[self.pairs]])], axis=1)
+            cuts = np.concatenate(
+                [cuts, np.stack([self.pairs, label, ratio, remaining_multipliers[self.pairs]])], axis=1
+            )
         return cuts, float(np.maximum(reserved_upper - self.largest_multipliers, 0.0).sum())
 
     def kappa(self, left: Array) -> float:

@@ -223,7 +223,7 @@ class _Task:
         prior, epsilon = np.asarray(self.problem.utility.prior), self.problem.epsilon
         support = np.flatnonzero(prior > 0)
         ratio = math.exp(epsilon * log_scale(epsilon))
-        parts, remaining = [], 1.0
+        parts, remaining_share = [], 1.0
         for family, share in self.chosen:
             share = share * (1 - CAP_MARGIN) if self.cap is not None else share
             sets, weights = family.sets()
@@ -233,9 +233,9 @@ class _Task:
             # Columns share 1 + (E - 1) 1_A over their mean on all points, without overflow for large epsilon.
             mean = 1 / ratio + (1 - 1 / ratio) * family.size / family.points
             parts.append(np.where(members, 1.0, 1 / ratio) * (share * weights / mean))
-            remaining -= share
-        if self.cap is not None and remaining > 0:
-            parts.append(np.full((len(prior), 1), remaining))
+            remaining_share -= share
+        if self.cap is not None and remaining_share > 0:
+            parts.append(np.full((len(prior), 1), remaining_share))
         return stochastic(np.hstack(parts))
 
 

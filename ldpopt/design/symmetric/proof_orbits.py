@@ -147,7 +147,7 @@ class OrbitDual(Certificate):
         pairs = nonnegative_array(self.pairs, (c, c), "pairs").copy()
         np.fill_diagonal(pairs, np.where(groups.sizes > 1, np.diag(pairs), 0.0))
         caps = Caps.from_constraints(self.constraints, arithmetic)
-        priced = _PricedOrbits(groups, rows, pairs, caps.level)
+        priced_orbits = _PricedOrbits(groups, rows, pairs, caps.level)
         numbers: Index = np.arange(groups.count, dtype=np.intp)
         if arithmetic.exact:
             # Floats decide most orbits; only the others are examined again in exact arithmetic.
@@ -158,10 +158,10 @@ class OrbitDual(Certificate):
                 len(numbers) <= COLUMNS_PER_BLOCK, f"floats do not settle {len(numbers)} orbits, which are too many"
             )
         kappa = 1.0
-        for worth, prices in priced.sides(numbers):
-            kappa = max(kappa, dual_factor(worth, prices))
+        for orbit_values, prices in priced_orbits.sides(numbers):
+            kappa = max(kappa, dual_factor(orbit_values, prices))
             require(kappa < math.inf, "an orbit that may pay nothing may be worth something")
-        rounding = arithmetic.of(priced.total / exact_sum(prior))
+        rounding = arithmetic.of(priced_orbits.total / exact_sum(prior))
         total_price = arithmetic.of(exact_sum(rows)) + arithmetic.of(pairs).sum() * caps.eta
         return total_price * rounding * kappa
 

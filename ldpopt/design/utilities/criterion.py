@@ -172,8 +172,8 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
 
     Rows and prior are the distributions proportional to their floats.
     """
-    used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
-    rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
+    used_outputs = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
+    rows, base = channel.matrix[:, used_outputs], channel.matrix[:, used_outputs].min(axis=0)
     # A row represents the distribution q / T. Small differences of rows keep their digits in q - q (T - 1)/T.
     sums_above_one = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
     rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * sums_above_one[:, None]
@@ -257,10 +257,13 @@ def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
     return deviation[np.arange(n), np.arange(n)].sum() + deviation.arithmetic.between(-slack, slack)
 
 
-def information_in(weights: Weights, reduced: Array) -> Array:
-    """Return sum_y w_y (T^T u_y)(T^T u_y)^T as a vector (`cones.triangle`), (m, n), for `reduced` (n, k-1) T^T u_y."""
-    i, j, factor = triangle(reduced.shape[1])
-    return np.asarray((reduced[:, i] * reduced[:, j] * factor * weights.ratios[:, None]).T)
+def information_in(weights: Weights, reduced_scores: Array) -> Array:
+    """Return sum_y w_y (T^T u_y)(T^T u_y)^T as a vector (`cones.triangle`), (m, n).
+
+    reduced_scores : (n, k-1), the T^T u_y.
+    """
+    i, j, factor = triangle(reduced_scores.shape[1])
+    return np.asarray((reduced_scores[:, i] * reduced_scores[:, j] * factor * weights.ratios[:, None]).T)
 
 
 def matrix_bound(weights: Weights, columns: Array, target: Array) -> tuple[Indices, int]:

@@ -125,9 +125,9 @@ class FisherInformation(Utility):
     def work(self, channel: Channel) -> Work:
         """Bound the work of products and inverses of matrices, for each step towards the worst case."""
         k, m = channel.shape
-        once = 0.3 * float(k) ** 2 * m + 2.0 * float(k) ** 3 + 10_000
+        operations = 0.3 * float(k) ** 2 * m + 2.0 * float(k) ** 3 + 10_000
         times = 1 if self.neighbourhood is None else 30 * MAX_WORST_CASE_STEPS
-        own_work = Work(once * times, 100.0 * (float(k) ** 2 + float(k) * m))
+        own_work = Work(operations * times, 100.0 * (float(k) ** 2 + float(k) * m))
         return super().work(channel) + (own_work if times == 1 else own_work.in_floats)
 
     def stands_for(self, prior: Array) -> bool:

@@ -86,8 +86,8 @@ class Probes:
         steps = ratios or np.exp([1e-6, 1e-3, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 6.0, 12.0, 30.0])
         stairs = np.where(membership, 1.0, 1 / np.resize(steps, n))
         if ratios:
-            mixed = stairs @ rng.dirichlet(np.full(n, 3.0 / n), n).T
-            return np.hstack([np.ones((k, 1)), stairs, mixed / mixed.max(axis=0)])
+            mixed_columns = stairs @ rng.dirichlet(np.full(n, 3.0 / n), n).T
+            return np.hstack([np.ones((k, 1)), stairs, mixed_columns / mixed_columns.max(axis=0)])
         spread = np.resize([1e-9, 1e-6, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0, 40.0, 200.0], n)
         rough = np.exp(-spread * rng.random((k, n)))
         faces = np.where(rng.random((k, n)) < 0.3, 0.0, rough)
@@ -121,10 +121,10 @@ class Probes:
     def alone(self) -> None:
         """Check that a column's value depends on that column alone, and is 0 for a column of zeros."""
         expected = "a function of each column alone"
-        chosen = self.rng.permutation(self.base.shape[1])
-        again = self.values_at(self.base[:, chosen])
-        differs = self.differ(again, self.values[:, chosen])
-        self.refuse(expected, "another value for the same columns in another order", self.base[:, chosen], differs)
+        permutation = self.rng.permutation(self.base.shape[1])
+        again = self.values_at(self.base[:, permutation])
+        differs = self.differ(again, self.values[:, permutation])
+        self.refuse(expected, "another value for the same columns in another order", self.base[:, permutation], differs)
         indices = np.unique(np.linspace(0, self.base.shape[1] - 1, 24).astype(int))
         for place in indices:
             single = self.values_at(self.base[:, place : place + 1])
@@ -245,13 +245,15 @@ class Probes:
         """Check that `value_without_privacy` is at least the value of full disclosure, and that more is better."""
         if self.utility.error:
             raise invalid(f"utility {self.name}", "one of which more is better (error = False)", Phrase("error = True"))
-        stated = self.utility.value_without_privacy
+        stated_value = self.utility.value_without_privacy
         if self.k > ENTRIES_PER_BATCH // self.k:
             return
         value = float(self.values_at(np.eye(self.k)).sum(axis=1).min())
-        if not stated >= value and not stated >= value - PROBED_VALUE * abs(value) - 1e-12 * self.size:
+        if not stated_value >= value and not stated_value >= value - PROBED_VALUE * abs(value) - 1e-12 * self.size:
             raise invalid(
-                f"value_without_privacy of {self.name}", f"at least {value:.9g}, the value of full disclosure", stated
+                f"value_without_privacy of {self.name}",
+                f"at least {value:.9g}, the value of full disclosure",
+                stated_value,
             )
 
     @property
@@ -288,17 +290,17 @@ class Probes:
 
     def named_as(self) -> None:
         """Check the values of a utility that is declared a mutual information or a comparison of distributions."""
-        compared: Callable[[], Any] | None = None
+        comparisons: Callable[[], Any] | None = None
         matrix = self.base
         if self.utility.information:
             prior = np.asarray(self.utility.prior)
             mean = prior @ matrix
             ratio = np.where(matrix > 0, matrix / np.where(mean > 0, mean, 1.0), 1.0)
             self.same("mutual information", np.atleast_2d(prior @ (matrix * np.log(ratio))))
-        if (compared := getattr(self.utility, "compared", None)) is not None:
-            sums = np.zeros((compared.criteria, matrix.shape[1]))
-            for term in compared.terms:
-                first, second = (compared.laws[place] @ matrix for place in (term.first, term.second))
+        if (comparisons := getattr(self.utility, "compared", None)) is not None:
+            sums = np.zeros((comparisons.criteria, matrix.shape[1]))
+            for term in comparisons.terms:
+                first, second = (comparisons.laws[place] @ matrix for place in (term.first, term.second))
                 sums[term.criterion] += term.weight * np.asarray(term.f.excess(first, second))
             self.same("comparison of laws", sums)
         if (pair := self.utility.pair) is not None:

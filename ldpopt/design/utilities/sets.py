@@ -266,8 +266,8 @@ class Hull(HypothesisSet):
                 raise Unproved("the distribution is no vertex of its set")
             return None
         weights = weights_array(mixture, (len(self.vertices),), "weights of vertices", "the vertices")
-        mixed = arithmetic.of(weights)
-        return mixed @ self._laws(arithmetic) / mixed.sum()
+        mixture_weights = arithmetic.of(weights)
+        return mixture_weights @ self._laws(arithmetic) / mixture_weights.sum()
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
         """Return the least slope . p of the vertices."""
@@ -321,10 +321,10 @@ class Around(HypothesisSet, pilot=distribution):
         """Return p, moved towards the pilot until it is in the neighborhood."""
         share = 0.0
         while share < 1:
-            mixed = np.maximum((1 - share) * p + share * self.pilot, 0.0)
-            mixed = mixed / mixed.sum()
-            if self.neighbourhood.holds(mixed, self.pilot):
-                return np.asarray(mixed)
+            mixture = np.maximum((1 - share) * p + share * self.pilot, 0.0)
+            mixture = mixture / mixture.sum()
+            if self.neighbourhood.holds(mixture, self.pilot):
+                return np.asarray(mixture)
             share = max(1e-16, 2 * share)
         return np.asarray(self.pilot)
 

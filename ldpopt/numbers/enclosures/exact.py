@@ -99,8 +99,8 @@ class ExactEnclosure(Enclosure):
         return self._end("lower"), self._end("upper")
 
     @_precise
-    def _end(self, which: str) -> ExactEnclosure:
-        return self._wrap(_entrywise(lambda ball: getattr(ball, which)(), self._balls))
+    def _end(self, method_name: str) -> ExactEnclosure:
+        return self._wrap(_entrywise(lambda ball: getattr(ball, method_name)(), self._balls))
 
     @property
     def shape(self) -> tuple[int, ...]:
