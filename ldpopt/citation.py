@@ -109,5 +109,5 @@ def _of_design(result: design.Design) -> Iterator[str]:
         yield from cited(guarantee.reference)
 
 
-def _of_documentation(documented: Any) -> tuple[str, ...]:
-    return cited(inspect.getdoc(documented) or "")
+def _of_documentation(member: Any) -> tuple[str, ...]:
+    return cited(inspect.getdoc(member) or "")

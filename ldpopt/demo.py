@@ -153,10 +153,10 @@ def _report(survey: SurveyTable, sections: list[tuple[Answered, dict[str, bytes]
     """The page, which embeds its pictures and style and loads nothing else."""
     epsilon, eta = FEATURED_POINT
     group_counts = zip(survey.labels("vote"), survey.counts("vote"), strict=True)
-    shipped = files("ldpopt").joinpath("data")
-    return Template(shipped.joinpath("demo.html").read_text("utf-8")).substitute(
+    data_folder = files("ldpopt").joinpath("data")
+    return Template(data_folder.joinpath("demo.html").read_text("utf-8")).substitute(
         title="Telling two electorates apart from private answers",
-        style=shipped.joinpath("page.css").read_text("utf-8"),
+        style=data_folder.joinpath("page.css").read_text("utf-8"),
         respondents=len(survey),
         groups=escape(" and ".join(f"{count} for {candidate}" for candidate, count in group_counts)),
         epsilon=ceil_digits(epsilon),

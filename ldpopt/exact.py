@@ -158,8 +158,8 @@ class ExactChannel(Pictured):
             raise invalid("matrix", f"a common denominator of at most 2**{MAXIMUM_BITS}", total)
         total = max(total, 2)
         weights = [[int(value * total) for value in row] for row in rows]
-        for x, (row, counted) in enumerate(zip(rows, weights, strict=True)):
-            if sum(counted) != total:
+        for x, (row, row_weights) in enumerate(zip(rows, weights, strict=True)):
+            if sum(row_weights) != total:
                 raise invalid("matrix", "rows that sum to exactly 1", Phrase(str(sum(row))), f"row {x}")
         return cls(weights, None, inputs, outputs, denominator=total)
 
@@ -273,8 +273,12 @@ class ExactChannel(Pictured):
         name = "exact channel file"
         size = "bits" if version_of(data, name, FORMAT, (1, VERSION)) == 1 else "denominator"
         inputs, outputs = labelled(data, name, "weights", (size, "epsilon", "eta"))
-        claimed = data.get("epsilon")
-        epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
+        claimed_epsilon = data.get("epsilon")
+        epsilon = (
+            math.inf
+            if claimed_epsilon == "inf"
+            else number(claimed_epsilon, "epsilon", 'a finite number of nats or "inf"')
+        )
         eta = unit_interval(data.get("eta"), "eta")
         channel = cls(data["weights"], None, inputs, outputs, denominator=checked_denominator(**{size: data.get(size)}))
         channel.verify(epsilon, eta)
@@ -471,16 +475,16 @@ def round_exact(
 
 
 def _claim(value: float, measured_value: float, name: str, largest: float) -> float:
-    claimed = value if isinstance(value, float) and value == math.inf else number(value, name)
-    if not 0 <= claimed <= largest:
-        raise invalid(name, f"a number between 0 and {largest:g}", claimed)
-    if measured_value > claimed + FEASIBILITY_TOLERANCE:
+    claimed_value = value if isinstance(value, float) and value == math.inf else number(value, name)
+    if not 0 <= claimed_value <= largest:
+        raise invalid(name, f"a number between 0 and {largest:g}", claimed_value)
+    if measured_value > claimed_value + FEASIBILITY_TOLERANCE:
         raise invalid(
             name,
             f"a claim that the matrix meets within {FEASIBILITY_TOLERANCE:g}: at least {measured_value!r}",
-            claimed,
+            claimed_value,
         )
-    return claimed
+    return claimed_value
 
 
 def _scale(probabilities: Array, total: int) -> Integers:

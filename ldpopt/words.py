@@ -148,12 +148,12 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
         sentences.append(f"It keeps at least {design.value!r} ({utility.name}).")
     comparison = "has less" if utility.error else "keeps more"
     scale = "" if utility.logarithmic else " of the value"
-    certified = "certified," if design.certified else "not certified"
+    verdict_text = f"{'certified,' if design.certified else 'not certified'} to {design.tolerance:g}"
     suffix = trust_suffix(unproved_assumptions(design.utility, design.constraints))
     return [
         *sentences,
         f"No channel within these limits {comparison} than {design.bound!r}: {argument}.",
-        f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}{suffix}.",
+        f"So it is within {design.relative_gap:.3g}{scale} of the best: {verdict_text}{suffix}.",
     ]
 
 

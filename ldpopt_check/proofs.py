@@ -140,7 +140,7 @@ def proved(d, bits):
     summed, estimated = (*single_term, "WeightedSum", "WorstOf"), ("FisherInformation",)
     listed = 20 * k**2 + k**3 / 10 if relaxation(d.k, proof.get("relaxed")) else sets * (1 + k**2 / 100)
     dominance = (len(proof["points"]) + k) / 4 if proof.get("points") else 0
-    prove_it, about, work = {  # The proof, its utilities, and its work in units of 50 microseconds.
+    prove_it, utilities, work = {  # The proof, its utilities, and its work in units of 50 microseconds.
         "Contraction": (contraction if d.kind in single_term else parts, summed, k),
         "EnvelopeDual": (envelope, two, dominance or envelope_work(k)),
         "PatternDual": (columns_paid, summed, (18 + k**2 / 10 + 4 * len(d.parts)) * sets),
@@ -159,7 +159,7 @@ def proved(d, bits):
         "Relaxed": (relaxed, summed + estimated + ("ExpectedLoss",), 0),
         "Dominated": (dominated, two, dominance),
     }[kind]
-    prove(d.kind in about, f"{kind} is not about this utility")
+    prove(d.kind in utilities, f"{kind} is not about this utility")
     d.spend((work + (k**3 / 20 if graph or knots else 0)) * bits / 128)
     return prove_it(d, bits)
 
@@ -738,8 +738,8 @@ def by_moments(p, kernel, rows, prices, e, _):
     # The second moment is at most that of the largest row sum of K K^T/p.
     prove(not prices and min(p) > 0, "second moments say nothing of prices of pairs, nor of inputs without mass")
     centred_kernel, denominator = centred(kernel, p)
-    scaled = [[entry / q for entry, q in zip(row, p, strict=True)] for row in centred_kernel]
-    second = max(sum(abs(dot(row, other)) for other in centred_kernel) for row in scaled) / denominator**2
+    scaled_kernel = [[entry / q for entry, q in zip(row, p, strict=True)] for row in centred_kernel]
+    second = max(sum(abs(dot(row, other)) for other in centred_kernel) for row in scaled_kernel) / denominator**2
     even = p == p[::-1] and all(row == [-entry for entry in row[::-1]] for row in centred_kernel)
     return second * information_limit(e, even, 0) - min(entry / q for entry, q in zip(rows, p, strict=True))
 
@@ -758,7 +758,7 @@ def by_eigenvalues(p, kernel, rows, prices, e, numbers):
     lows = [t * shortened(Fraction(float(e) ** (index / len(spans))), 53, False) for index in range(len(spans))]
     for d, span, low, high in zip(squares, spans, lows, [*lows[1:], t * e], strict=True):
         edge = [entry - low * sum(row) for entry, row in zip(d, cost, strict=True)]
-        subtracted = [
+        subtrahend = [
             [fixed_form[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
             for x in range(k)
         ] + [[*edge, 0]]
@@ -769,7 +769,7 @@ def by_eigenvalues(p, kernel, rows, prices, e, numbers):
             (first_factor, second_factor, -span),
             (second_factor, first_factor, -span),
         )
-        form = [[(sum(a[x] * b[y] * c for a, b, c in outer) - subtracted[x][y]) / (2 * sizes[x] * sizes[y])
+        form = [[(sum(a[x] * b[y] * c for a, b, c in outer) - subtrahend[x][y]) / (2 * sizes[x] * sizes[y])
                  for y in range(k + 1)] for x in range(k + 1)]  # fmt: skip
         smallest = min(smallest, least_eigenvalue(form))
     return -smallest * (k + 1)
@@ -817,9 +817,9 @@ def relaxation(k, stated):
 
 def dearest_pattern(p, kernel, rows, prices, e, stated, bits):
     """Bound the excess of all staircases."""
-    searched = relaxation(len(p), stated)
+    search = relaxation(len(p), stated)
     dual = (p, kernel, rows, prices)
-    return searched(*dual, e, stated) if searched else dearest(*dual, staircases(len(p), e), bits)
+    return search(*dual, e, stated) if search else dearest(*dual, staircases(len(p), e), bits)
 
 
 def equivalence(d, bits):
@@ -849,10 +849,10 @@ def equivalence(d, bits):
     if kind == "DOptimal":
         det = eliminated(gram([row[:-1] for row in kernel]), [[]] * (k - 1))[0]
         return log(det, bits) + (1 - k) * log(largest / (k - 1), bits)
-    traced = exactly(0, bits)
+    trace = exactly(0, bits)
     for row, (w, f) in zip(kernel, weighted_functions, strict=True):
-        traced = traced + exactly(w, bits).root() * (dot(row, f) - sum(row) * dot(p, f))
-    return Interval(max(0, traced.lo, -traced.hi) ** 2 / largest, max(-traced.lo, traced.hi) ** 2 / largest, bits)
+        trace = trace + exactly(w, bits).root() * (dot(row, f) - sum(row) * dot(p, f))
+    return Interval(max(0, trace.lo, -trace.hi) ** 2 / largest, max(-trace.lo, trace.hi) ** 2 / largest, bits)
 
 
 # --- Questionnaires ---------------------------------------------------------------------------------------------------
@@ -869,9 +869,9 @@ def root_trace(p, weighted_functions, bits):
     for _ in range(60):
         square = gram(z)
         z = [[1.5 * entry - 0.5 * dot(row, other) for entry, other in zip(row, square, strict=True)] for row in z]
-    squared = gram(square := gram(exact := rational(z)))
+    squared_gram = gram(square := gram(exact := rational(z)))
     # An eigenvalue v >= 1 of Z^T Z has v - 1 <= v^2 (v - 1) <= defect; where A has none, v and v^2 are nearly 0.
-    defect = sum((dot(squared[i], square[j]) - squared[i][j]) ** 2 for i in r for j in r)
+    defect = sum((dot(squared_gram[i], square[j]) - squared_gram[i][j]) ** 2 for i in r for j in r)
     norm = (1 + exactly(defect, bits).root()).root()
     inner = sum(map(mul, chain(*a), chain(*exact)), exactly(0, bits))
     return Interval(max(Fraction(0), inner.lo / norm.hi), max(Fraction(0), inner.hi / norm.lo), bits)
@@ -942,14 +942,14 @@ def respondents(file, bits, budget):
     if 0 < epsilon < math.inf and total_variance:
         low = max(low, root.lo**2 / total_variance / information_limit(exp_bound(epsilon, bits, True), even, even))
     cells, kernel = math.prod(map(len, file["pilots"])), file["kernel"]
-    judged = not kernel or cells <= MOST_LISTED or relaxation(cells, file["relaxed"])
-    if kernel and judged and 0 < epsilon < math.inf:
+    is_judged = not kernel or cells <= MOST_LISTED or relaxation(cells, file["relaxed"])
+    if kernel and is_judged and 0 < epsilon < math.inf:
         budget.spend(2**cells * cells * len(kernel) if cells <= MOST_LISTED else cells**3)
         with suppress(ArithmeticError):  # Then the kernel proves nothing.
             low = max(low, together(file, epsilon, bits))
     proved_number, stated_number = math.ceil(low), file["least"]
     cover(
-        stated_number <= proved_number or judged,
+        stated_number <= proved_number or is_judged,
         "a kernel for more than 12 cells with a relaxation of this kind is not supported",
     )
     cover(

@@ -191,11 +191,11 @@ class Comparison(Rows[BoundRow], Pictured):
                 is_leader = leader is not None and math.isclose(row.value, leader.value, rel_tol=CERTIFIED_GAP)
                 best[row.reference] = best.get(row.reference, 0) + is_leader
             if limits in printed_limits:
-                binding = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
+                mark = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
                 looseness_texts = ["" if row is None else row._ratio_text for row in tightest]
                 optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
                 ends = f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}"
-                lines.append(f"{ends}{binding}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
+                lines.append(f"{ends}{mark}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
         if len(self.limits) > len(printed_limits):
             lines.append(f"... {len(self.limits) - len(printed_limits)} more limits")
         lines.append("+ and every larger eta" + ("" if all(r.certified for r in self.rows) else "; * not certified"))

@@ -286,10 +286,10 @@ def _possible(p0: Any, p1: Any, limits: Sequence[Constraint], alpha: float, beta
     pair = FinitePair.through(points, np.append(np.minimum.accumulate(np.minimum(hockey_sticks, 1.0)), 0.0))
 
     def possible(n: int) -> bool:
-        composed = ComposedPair.from_pairs([(pair, n)])
+        pair_of_reports = ComposedPair.from_pairs([(pair, n)])
         for error, other in ((alpha, beta), (beta, alpha)):
             for e in np.linspace(0.0, -math.log(error), _CURVE_POINTS):
-                if composed.delta_at(float(e)) < (1 - other - math.exp(e) * error) * (1 - 1e-12):
+                if pair_of_reports.delta_at(float(e)) < (1 - other - math.exp(e) * error) * (1 - 1e-12):
                     return False
         return True
 
@@ -327,10 +327,10 @@ def _peaks(orders: list[float], rates: list[float]) -> list[tuple[float, float]]
     """The bound between neighbors and its order; beyond the first and last, the bound is at the ends."""
     peaks = [(rates[0] / (1 - orders[0]), orders[0] / 2), (rates[-1] / orders[-1], (1 + orders[-1]) / 2)]
     for a, b, low, high in zip(orders, orders[1:], rates, rates[1:], strict=False):
-        rising, falling = low / a, high / (1 - b)
-        total = rising + falling
-        s = min(max(falling / total, a), b) if total > 0 else (a + b) / 2
-        bound = min(s * rising, (1 - s) * falling)
+        rising_slope, falling_slope = low / a, high / (1 - b)
+        total = rising_slope + falling_slope
+        s = min(max(falling_slope / total, a), b) if total > 0 else (a + b) / 2
+        bound = min(s * rising_slope, (1 - s) * falling_slope)
         margin = (b - a) / 10
         peaks.append((bound, min(max(s, a + margin), b - margin)))
     return peaks

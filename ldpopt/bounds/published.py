@@ -386,13 +386,13 @@ def bound_by_tests(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, et
     f, laws, reach = f_divergence(divergence, "f"), _laws(p0, p1), _reach(epsilon, eta)
     if float(reach.upper) == 0:
         return 0.0
-    share, unmerged, total = 1 / _growth(epsilon), np.ones(laws.p0.shape, dtype=np.bool_), FLOAT.of(0.0)
+    share, is_unmerged, total = 1 / _growth(epsilon), np.ones(laws.p0.shape, dtype=np.bool_), FLOAT.of(0.0)
     for ordered_laws in (laws, LawPair(laws.p1, laws.p0, -laws.difference)):
         end = _merged(ordered_laws, share)
-        unmerged &= ~end
+        is_unmerged &= ~end
         merged_block = laws.difference[end].sum(), laws.p1[end].sum() + share, laws.p0[end].sum() + share
         total = total + enclosed_excess(f, *merged_block)
-    total = total + enclosed_excess(f, laws.difference[unmerged], laws.p1[unmerged], laws.p0[unmerged]).sum()
+    total = total + enclosed_excess(f, laws.difference[is_unmerged], laws.p1[is_unmerged], laws.p0[is_unmerged]).sum()
     return max(_upper(reach * total), 0.0)
 
 

@@ -296,18 +296,18 @@ def _by_boxes(
     upper_limit = upper = half.bound * _kappa(epsilon) * (1 + 1e-15)
     best, value = _polished(columns, half.weights)
     boxes: list[tuple[float, int, Box]] = [(-math.inf, 0, tuple(columns.range(pair) for pair in pairs))]
-    closed, counter = 0.0, itertools.count(1)
+    closed_bound, counter = 0.0, itertools.count(1)
     for _ in deadline.rounds(range(_MAX_BOXES)):
         _, _, box = heapq.heappop(boxes)
         solution = _solve_box(columns, box)
         if float(columns.reached(solution.weights)[0].min()) > value:
             best, value = _polished(columns, solution.weights)
         if solution.bound <= value * (1 + slack / 2):
-            closed = max(closed, solution.bound)
+            closed_bound = max(closed_bound, solution.bound)
         else:
             for half_box in _halves(columns, box, solution):
                 heapq.heappush(boxes, (-solution.bound, next(counter), half_box))
-        upper = min(upper_limit, max(closed, -boxes[0][0] if boxes else 0.0))
+        upper = min(upper_limit, max(closed_bound, -boxes[0][0] if boxes else 0.0))
         if not boxes or upper <= value * (1 + slack / 2):
             break
     return _as_channel(columns, best, epsilon, eta), upper
@@ -349,8 +349,8 @@ def _as_channel(columns: _Columns, weights: Array, epsilon: float, eta: float) -
     matrix /= max(float(matrix.sum(axis=1).max()), 1.0)
     erasure = 1e-9
     while True:
-        erased = matrix * (1 - erasure)
-        channel = Channel(np.hstack([erased, 1 - erased.sum(axis=1, keepdims=True)]))
+        erased_matrix = matrix * (1 - erasure)
+        channel = Channel(np.hstack([erased_matrix, 1 - erased_matrix.sum(axis=1, keepdims=True)]))
         if local_dp(channel).value <= epsilon and total_variation(channel).value <= eta:
             return channel
         if erasure >= 1:
@@ -410,8 +410,10 @@ def _information(part: Divergence, channel: Channel) -> float:
     """The Chernoff information that a channel leaves of two hypotheses, from below: any order s gives a bound."""
 
     def rate(s: float) -> float:
-        enclosed = Divergence(alpha_divergence(s), part.p0, part.p1).enclosed_value(channel, FLOAT) * FLOAT.of(s)
-        information = float(np.asarray((enclosed * (1 - FLOAT.of(s))).lower))
+        enclosed_divergence = Divergence(alpha_divergence(s), part.p0, part.p1).enclosed_value(
+            channel, FLOAT
+        ) * FLOAT.of(s)
+        information = float(np.asarray((enclosed_divergence * (1 - FLOAT.of(s))).lower))
         return -math.log1p(-information) if 0 < information < 1 else (0.0 if information <= 0 else math.inf)
 
     best = minimize_scalar(lambda s: -rate(float(s)), bounds=(0.02, 0.98), method="bounded", options={"xatol": 1e-5})

@@ -247,17 +247,19 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     composed_parts += [(GaussianLaw.from_pairs(noise).finite_pair(), 1)] if noise else []
     dense = any(isinstance(item, Mechanism) and isinstance(item.source, ContinuousPair) for item, _ in items)
     cells = COARSE_CELLS if dense else WINDOW_CELLS
-    composed = ComposedPair.from_pairs(composed_parts, Rounding(16 * steps * ULP, 64 * steps * ULP), cells)
+    pair_of_parts = ComposedPair.from_pairs(composed_parts, Rounding(16 * steps * ULP, 64 * steps * ULP), cells)
     farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in channels]
     if dense:
         return replace(
-            composed, parts=parts, attained=False, _lower_compositions=_merged(items, farthest), _uses=tuple(items)
+            pair_of_parts, parts=parts, attained=False, _lower_compositions=_merged(items, farthest), _uses=tuple(items)
         )
     if not channels:
-        return replace(composed, parts=parts)
+        return replace(pair_of_parts, parts=parts)
     pure = _pure(channels, pairs)
     # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
-    composed = replace(composed, _forward=composed._forward.up_to(pure[1]), _backward=composed._backward.up_to(pure[1]))
+    pair_of_parts = replace(
+        pair_of_parts, _forward=pair_of_parts._forward.up_to(pure[1]), _backward=pair_of_parts._backward.up_to(pure[1])
+    )
     composed_pair = ComposedPair.from_pairs([*pairs, *farthest])
     lower_compositions = [(composed_pair, 0.0)]
     best_order = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
@@ -266,7 +268,7 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
         lower_compositions.append((ComposedPair.from_pairs([(best_order, 1)]), 1024 * ULP * sum(n for _, n in others)))
     is_attained = best is not None and not pairs and len(_together(channels)) == 1
     return replace(
-        composed, parts=parts, attained=is_attained, _lower_compositions=tuple(lower_compositions), _pure=pure
+        pair_of_parts, parts=parts, attained=is_attained, _lower_compositions=tuple(lower_compositions), _pure=pure
     )
 
 

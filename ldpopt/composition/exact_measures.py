@@ -293,8 +293,8 @@ class ClaimMeasures(ExactMeasures):
             return ball(0)
         if self.eta is None:
             return ball(1)
-        implied = (1 - ball(self._infinite_mass)) * (ball(self.epsilon) / 2).tanh()
-        return ((ball(self.eta) - ball(self._infinite_mass)) / implied).min(ball(1))
+        implied_eta = (1 - ball(self._infinite_mass)) * (ball(self.epsilon) / 2).tanh()
+        return ((ball(self.eta) - ball(self._infinite_mass)) / implied_eta).min(ball(1))
 
     @property
     def largest_loss(self) -> Loss:
@@ -306,8 +306,8 @@ class ClaimMeasures(ExactMeasures):
     def total_variation(self) -> Ball:
         """Compute the smaller of eta and delta + (1 - delta) tanh(epsilon/2)."""
         delta = ball(self._infinite_mass)
-        implied = delta + (1 - delta) * (ball(self.epsilon) / 2).tanh()
-        return implied if self.eta is None else implied.min(ball(self.eta))
+        implied_eta = delta + (1 - delta) * (ball(self.epsilon) / 2).tanh()
+        return implied_eta if self.eta is None else implied_eta.min(ball(self.eta))
 
     def renyi(self, order: float) -> Ball:
         """Compute the divergence of erased randomized response; infinite with a delta."""

@@ -174,8 +174,8 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     build = module.PrivacyLossDistribution.create_from_rounded_probability
     if all(pair.symmetric for pair, _ in parts):
         return build(forward, infinite, law.spacing)
-    swapped = tuple((pair.swapped.ordered, count) for pair, count in parts)
-    backward, infinite_back = _rounded(_law(swapped, cells, law.spacing), swapped)
+    swapped_parts = tuple((pair.swapped.ordered, count) for pair, count in parts)
+    backward, infinite_back = _rounded(_law(swapped_parts, cells, law.spacing), swapped_parts)
     other = {"rounded_probability_mass_function_add": backward, "infinity_mass_add": infinite_back, "symmetric": False}
     return build(forward, infinite, law.spacing, **other)
 

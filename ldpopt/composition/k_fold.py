@@ -236,7 +236,7 @@ def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
 
 
 def _composed(epsilon: float, delta: float, eta: float | None, count: int, indices: npt.NDArray[np.intp]) -> KFold:
-    implied = largest_eta(epsilon, delta)
+    implied_eta = largest_eta(epsilon, delta)
     delta, not_erased = kept_mass(epsilon, delta, eta)
     log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, 1 - not_erased, not_erased)[count + 1 :], epsilon)
     finite = np.exp(log_finite)
@@ -253,7 +253,7 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     listed_deltas, listed_log = deltas[indices], log_finite[indices]
     for array in (indices, epsilons, listed_deltas, listed_log, deltas):
         array.setflags(write=False)
-    stated_eta = implied if eta is None else min(eta, implied)
+    stated_eta = implied_eta if eta is None else min(eta, implied_eta)
     largest = 2 * float(error[log_finite > -690].max(initial=0.0)) + ULP * (16 + 16 * count)
     return KFold(epsilon, delta, stated_eta, count, indices, epsilons, listed_deltas, listed_log, largest, deltas)
 
@@ -378,8 +378,8 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
         log_mass = trinomial_log_pmf(len(parts), e, 1 - not_erased, not_erased)
         losses = e * np.arange(-len(parts), len(parts) + 1, dtype=np.float64)
         return GaussianLimit(mu, _distance(losses, np.exp(log_mass), mu))
-    composed = ComposedPair.from_pairs((ParametricPair.from_parameters(e, 0.0, t), 1) for e, t in parts)
-    losses, masses = composed.law()
+    composition = ComposedPair.from_pairs((ParametricPair.from_parameters(e, 0.0, t), 1) for e, t in parts)
+    losses, masses = composition.law()
     return GaussianLimit(mu, _distance(losses, masses, mu))
 
 

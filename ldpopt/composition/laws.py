@@ -133,8 +133,8 @@ def _outside_mass(law: LatticeLaw, tilt: float, value: float, mean: float, dista
     for sign in (1.0, -1.0):
         best = 0.0
         for u in (sign * step for step in steps if step * law.spacing * 1e-3 <= 1e6):
-            shifted = law.cumulant(tilt + u)[0]
-            best = min(best, shifted - value - u * mean - abs(u) * distance)
+            shifted_cumulant = law.cumulant(tilt + u)[0]
+            best = min(best, shifted_cumulant - value - u * mean - abs(u) * distance)
         bound += math.exp(best)
     return bound
 

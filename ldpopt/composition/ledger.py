@@ -90,13 +90,13 @@ class Ledger(Noticing, Rows[Entry]):
 
     def after(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
         """Return the result of `add` without its warning, for other immutable accounts."""
-        count, added = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
+        count, added_mechanism = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
-            if not isinstance(added.source, Channel):
-                raise invalid("features", "none, but for a channel or a finite pair", added.name)
-            brackets(features, added.source.shape[1], RestrictedKL())
-        return Ledger((*self.entries, Entry(name or added.name, count, added, features)))
+            if not isinstance(added_mechanism.source, Channel):
+                raise invalid("features", "none, but for a channel or a finite pair", added_mechanism.name)
+            brackets(features, added_mechanism.source.shape[1], RestrictedKL())
+        return Ledger((*self.entries, Entry(name or added_mechanism.name, count, added_mechanism, features)))
 
     def __add__(self, other: Ledger) -> Ledger:
         if not isinstance(other, Ledger):
@@ -172,14 +172,14 @@ class Ledger(Noticing, Rows[Entry]):
         factors 1 - delta multiply [BS, Lemma 8.2].
         """
         xi = number(xi, "xi")
-        conditioned = [(mechanism.conditioned, n) for mechanism, n in self.parts]
-        unbounded = [
+        conditioned_parts = [(mechanism.conditioned, n) for mechanism, n in self.parts]
+        unbounded_parts = [
             part
-            for part, (conditioned_mechanism, _) in zip(self.parts, conditioned, strict=True)
+            for part, (conditioned_mechanism, _) in zip(self.parts, conditioned_parts, strict=True)
             if conditioned_mechanism is not part[0]
         ]
-        delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in unbounded)
-        value = 0.0 if delta == 1 else _zcdp(conditioned, xi)[1]
+        delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in unbounded_parts)
+        value = 0.0 if delta == 1 else _zcdp(conditioned_parts, xi)[1]
         parameters = {"delta": delta, "xi": xi}
         return Guarantee("approximate_zcdp", value, 0.0, None, False, "[BS, Lemma 8.2]", parameters)
 

@@ -119,7 +119,8 @@ class Shuffled(Result):
         if self._shares is not None:
             value = min(value, shuffled_delta(*self._shares, self.respondents, epsilon))
         lower = max(
-            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda tried: tried.estimate(epsilon))), default=0.0
+            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda candidate: candidate.estimate(epsilon))),
+            default=0.0,
         )
         return self._guarantee("epsilon", epsilon, value, lower)
 
@@ -185,11 +186,11 @@ class Shuffled(Result):
     @cached_property
     def _pairs(self) -> tuple[Any, Any]:
         """The ordered pairs of different rows, one of each type, by how little the blanket hides them."""
-        rows, hidden = self._rows, self._blanket
+        rows, blanket = self._rows, self._blanket
         k = len(rows)
-        kinds = distinct_pairs(rows) if (hidden == hidden[0]).all() else None
+        kinds = distinct_pairs(rows) if (blanket == blanket[0]).all() else None
         i, j = np.divmod(np.arange(k * k) if kinds is None else kinds, k)
-        distance = _distances(rows, hidden)[i, j]
+        distance = _distances(rows, blanket)[i, j]
         differ = (rows[i] != rows[j]).any(axis=1) if len(i) * rows.shape[1] < 1 << 24 else i != j
         order = np.argsort(-distance[differ], kind="stable")
         return i[differ][order], j[differ][order]
@@ -213,12 +214,12 @@ class Shuffled(Result):
     def _left(self, epsilon: float, limit: float) -> Iterator[Crowd]:
         """The crowds under the blanket whose delta at epsilon is not surely at most a limit."""
         i, j = self._pairs
-        examined = set()
+        examined_crowds = set()
         for x, other in zip(i, j, strict=True):
             crowd = self._crowd(x, other, self._blanket)
-            if crowd not in examined and not crowd.surely_at_most(epsilon, limit):
+            if crowd not in examined_crowds and not crowd.surely_at_most(epsilon, limit):
                 yield crowd
-            examined.add(crowd)
+            examined_crowds.add(crowd)
 
     def _blanket_delta(self, epsilon: float) -> float:
         i, j = self._pairs

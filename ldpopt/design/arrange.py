@@ -164,11 +164,11 @@ def _order_by_ratio(matrix: Array, p0: Array, p1: Array) -> npt.NDArray[np.intp]
 
 def _order_by_favored_inputs(matrix: Array) -> list[int]:
     """Order the outputs by the inputs that they favor, the uninformative ones last."""
-    favored = matrix > 0.5 * (matrix.max(axis=0) + matrix.min(axis=0))
+    is_favored = matrix > 0.5 * (matrix.max(axis=0) + matrix.min(axis=0))
     uninformative = _is_uninformative(matrix, 1e-9)
     return sorted(
         range(matrix.shape[1]),
-        key=lambda y: (bool(uninformative[y]), int(favored[:, y].sum()), tuple(np.flatnonzero(favored[:, y]))),
+        key=lambda y: (bool(uninformative[y]), int(is_favored[:, y].sum()), tuple(np.flatnonzero(is_favored[:, y]))),
     )
 
 
@@ -271,10 +271,10 @@ def repair_fixed_outputs(matrix: Array, constraints: Sequence[Constraint], input
     epsilon, _ = plain_caps(constraints)
     if _is_valid(matrix, constraints, inputs):
         return matrix
-    denoised = _remove_noise(matrix)
+    denoised_matrix = _remove_noise(matrix)
     # Even a small weight of the center would swamp ratios of e^40: ratios are corrected before it is added.
     smallest_ratio = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
-    start = restore_equations(np.maximum(denoised, denoised.max(axis=0) * smallest_ratio))
+    start = restore_equations(np.maximum(denoised_matrix, denoised_matrix.max(axis=0) * smallest_ratio))
     center = _central_channel(matrix.shape, constraints, inputs, restore_equations, start)
 
     def mix_with_center(weight: float) -> Array | None:

@@ -167,9 +167,11 @@ def declared_methods(modules: ModuleType | ModuleGroup) -> tuple[DeclaredMethod,
             return declaration_of(getattr(import_module(heads[name].module), name))
         call = ast.parse(f"_({heads[name].arguments})", mode="eval").body
         assert isinstance(call, ast.Call)
-        inherited: dict[str, Any] = next(filter(None, (declarations(ast.unparse(base)) for base in call.args)), {})
-        values = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in inherited}
-        return inherited | {word: _literal(value) for word, value in values.items()}
+        inherited_values: dict[str, Any] = next(
+            filter(None, (declarations(ast.unparse(base)) for base in call.args)), {}
+        )
+        values = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in inherited_values}
+        return inherited_values | {word: _literal(value) for word, value in values.items()}
 
     methods = [DeclaredMethod(name, heads[name].module, **fields) for name in heads if (fields := declarations(name))]
     chosen_by_default = (method for method in methods if method.preference < Method.preference)

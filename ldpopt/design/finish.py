@@ -228,7 +228,7 @@ def _best_certificate(
 
 def _notes(
     problem: Problem, candidate: Candidate, guarantees: Sequence[Guarantee], value: float, bound: float,
-    best: Certificate | None, reason: str, certify: bool, certified: bool,
+    best: Certificate | None, reason: str, certify: bool, has_certificate: bool,
 ) -> list[str]:  # fmt: skip
     """List the notes of a design, half a sentence each."""
     notes = [candidate.note] if candidate.note else []
@@ -243,11 +243,11 @@ def _notes(
             notes.append(
                 f"eta = {ceil_digits(problem.eta)} does not bind: the channel's total variation is {measured_variation}"
             )
-    if certified and best is not None and not best.tight and problem.output_constraints:
+    if has_certificate and best is not None and not best.tight and problem.output_constraints:
         notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.output_constraints)
-    if problem.output_constraints and not certified and best is not None and not best.tight:
+    if problem.output_constraints and not has_certificate and best is not None and not best.tight:
         notes.append("the bound is that of a problem without the constraints on the outputs")
-    if certified and (assumptions := unproved_assumptions(problem.original_utility, problem.constraints)):
+    if has_certificate and (assumptions := unproved_assumptions(problem.original_utility, problem.constraints)):
         notes.append(f"the proof takes on trust: {', '.join(assumptions)}")
     if not certify:
         notes.append("no certificate was asked for, so nothing bounds the optimum")
@@ -255,11 +255,11 @@ def _notes(
         notes.append(f"no proof was found that bounds the optimum: {reason or candidate.shortfall or NO_COLUMN_FORM}")
     elif value == 0 and bound != 0:
         notes.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
-    elif not certified and candidate.shortfall:
+    elif not has_certificate and candidate.shortfall:
         notes.append(f"not certified: {candidate.shortfall}")
-    elif not certified and not best.tight:
+    elif not has_certificate and not best.tight:
         notes.append("not certified: the bound is that of an easier problem, and holds for this one too")
-    elif not certified:
+    elif not has_certificate:
         remedy = "allow more time" if problem.deadline.late else "try another method"
         notes.append(f"not certified: the bound is rigorous but not within the tolerance; {remedy}")
     return notes

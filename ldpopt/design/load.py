@@ -224,8 +224,8 @@ def _complete_guarantees(
         return stated_guarantees
     guarantees = []
     for guarantee, constraint in zip(stated_guarantees, constraints, strict=True):
-        unmeasured = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
-        if guarantee == unmeasured and not constraint.work(channel).refusal(1.0):
+        unmeasured_guarantee = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
+        if guarantee == unmeasured_guarantee and not constraint.work(channel).refusal(1.0):
             with suppress(LdpoptError):
                 measured_guarantee = constraint.measure(channel)
                 if (measured_guarantee.notion, measured_guarantee.parameters) == (

@@ -39,24 +39,26 @@ def _methods() -> tuple[Method, ...]:
     return tuple(sorted(defaults, key=lambda method: method.preference))
 
 
-def choose(problem: Problem, requested: Method | None) -> Method:
+def choose(problem: Problem, requested_method: Method | None) -> Method:
     """Return the method that the caller named, or the first that applies.
 
     Raises `InvalidInput` with the reason if none applies.
     """
-    if requested is not None:
-        if not isinstance(requested, Method):
+    if requested_method is not None:
+        if not isinstance(requested_method, Method):
             cvxpy_methods = ", ".join(type(method).__name__ for method in _methods() if method.by_cvxpy)
             raise invalid(
-                "method", f"a method object such as Partition(), or one that calls cvxpy ({cvxpy_methods})", requested
+                "method",
+                f"a method object such as Partition(), or one that calls cvxpy ({cvxpy_methods})",
+                requested_method,
             )
-        if reason := refusal(requested, problem):
+        if reason := refusal(requested_method, problem):
             # A method for sets of hypotheses may use one for pairs of hypotheses.
-            outer = (other.with_inner(requested) for other in _methods() if not refusal(other, problem))
+            outer = (other.with_inner(requested_method) for other in _methods() if not refusal(other, problem))
             if (method := next(filter(None, outer), None)) is not None:
                 return method
-            raise invalid("method", "one that applies", Phrase(f"{type(requested).__name__}: {reason}"))
-        return requested
+            raise invalid("method", "one that applies", Phrase(f"{type(requested_method).__name__}: {reason}"))
+        return requested_method
     reasons: list[str] = []
     for entry in declared_methods(METHOD_MODULES):
         if not entry.may_apply(problem):

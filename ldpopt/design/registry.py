@@ -70,9 +70,9 @@ class Kind(Checked):
     def __init_subclass__(cls, **readers: Reader) -> None:
         super().__init_subclass__(**readers)
         if cls.__module__.startswith(f"{_PACKAGE}.") and not cls.__name__.startswith("_"):
-            registered = _KINDS.setdefault(cls.__name__, cls)
-            if (registered.__module__, registered.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise TypeError(f"{cls.__name__}: expected a name of its own, got that of {registered.__module__}")
+            registered_type = _KINDS.setdefault(cls.__name__, cls)
+            if (registered_type.__module__, registered_type.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(f"{cls.__name__}: expected a name of its own, got that of {registered_type.__module__}")
             _KINDS[cls.__name__] = cls
 
     @classmethod
@@ -227,11 +227,11 @@ def types_with_parameters(package: ModuleType, names: Collection[str]) -> tuple[
     )
     for name in names:
         if not any(name in parameters_of[kind] for kind in selected_types):
-            missing: set[str] = next(
+            missing_names: set[str] = next(
                 (parameters - set(names) for parameters in parameters_of.values() if name in parameters),
                 {"a known name"},
             )
-            raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing))} beside it, got none")
+            raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing_names))} beside it, got none")
     return selected_types
 
 

@@ -31,11 +31,11 @@ def check_baselines(baselines: Any, column_names: Iterable[str]) -> dict[str, Me
     """Return the mechanisms by name, after a check. Raises `InvalidInput` for names that a table has already."""
     if not isinstance(baselines, Mapping):
         raise invalid("baselines", "mechanisms by their names, {'name': function or channel}", type(baselines).__name__)
-    reserved = {*column_names, *(f"gap_{name}" for name in column_names)}
+    reserved_names = {*column_names, *(f"gap_{name}" for name in column_names)}
     for name in baselines:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise invalid("baselines", "names of printable text", name)
-        if name in reserved or name.startswith("gap_"):
+        if name in reserved_names or name.startswith("gap_"):
             raise invalid("baselines", "names that are no columns of the table", name)
     return {
         name: mechanism if callable(mechanism) else _as_channel(name, mechanism, "")
@@ -119,10 +119,12 @@ def _feasible(channel: Channel, constraints: list[Constraint]) -> Channel | None
     if not all(value <= bound * (1 + ROUNDED_BASELINE) for value, bound in values_and_bounds):
         return None
     try:
-        repaired = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
+        repaired_channel = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
     except (InvalidInput, Unrepairable):
         return None
-    return repaired if all(limit.measure(repaired).value <= limit.bound for limit in constraints) else None
+    return (
+        repaired_channel if all(limit.measure(repaired_channel).value <= limit.bound for limit in constraints) else None
+    )
 
 
 def _required(name: str, channel: Channel, constraints: list[Constraint], where: str) -> Channel:
@@ -139,12 +141,12 @@ def _erased(channel: Channel, eta: float) -> Channel:
     variation = total_variation(channel).value
     if variation <= eta:
         return channel
-    unlabelled = Channel(channel.matrix)  # without labels: one of them might be that of the erasure
+    unlabelled_channel = Channel(channel.matrix)  # without labels: one of them might be that of the erasure
     for fraction in ERASURE_FRACTIONS:
-        erased = unlabelled.erase(1 - (1 - fraction) * eta / variation)
-        if total_variation(erased).value <= eta:
+        erased_channel = unlabelled_channel.erase(1 - (1 - fraction) * eta / variation)
+        if total_variation(erased_channel).value <= eta:
             break
-    return erased
+    return erased_channel
 
 
 ERASURE_FRACTIONS = (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 1.0)

@@ -265,10 +265,10 @@ def _design_part(part: Part, time_limit: float | None, progress: Callable[[float
             optima_without_cap[id(utility)] = None
             if isinstance(utility, ColumnUtility):
                 constraint = LocalDP(epsilon)
-                uncapped = optimal_channel(
+                design_without_cap = optimal_channel(
                     utility, constraint, certify=False, time_limit=time_limit, progress=report_progress
                 )
-                optima_without_cap[id(utility)] = uncapped.value
+                optima_without_cap[id(utility)] = design_without_cap.value
         neighbor = (
             design if design is not None and design.utility is utility and isinstance(utility, Divergence) else None
         )

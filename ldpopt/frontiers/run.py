@@ -49,14 +49,14 @@ def unordered_results(
         from joblib import Parallel, delayed
 
         pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
-        numbered = pool(delayed(_call_numbered)(function, number, task) for number, task in tasks)
+        numbered_results = pool(delayed(_call_numbered)(function, number, task) for number, task in tasks)
         try:
             # By calls of `next`: `yield from numbered` would close the pool outside of the block that catches warnings.
-            yield from iter(numbered.__next__, None)
+            yield from iter(numbered_results.__next__, None)
         finally:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the warning says that tasks were cancelled, which is intended
-                numbered.close()
+                numbered_results.close()
 
 
 def check_jobs(jobs: Any) -> int:
@@ -206,8 +206,8 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
         except OSError as error:
             reason = Phrase((error.strerror or type(error).__name__).lower())
             raise invalid(str(folder), "a folder, or a place for a new one", reason) from None
-        for unfinished in folder.glob(UNFINISHED):
-            unfinished.unlink(missing_ok=True)
+        for unfinished_path in folder.glob(UNFINISHED):
+            unfinished_path.unlink(missing_ok=True)
         if not problem_file.exists():
             if any(path.name != LOCK for path in folder.iterdir()):
                 raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
@@ -216,9 +216,9 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise invalid(str(problem_file), "the header of a frontier", Phrase("something else"))
         if header.get("problem") != problem:
-            same = "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)"
+            expected = "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)"
             other = f"one of another problem ({str(header.get('problem'))[:12]}, now {problem[:12]})"
-            raise invalid(str(folder), same, Phrase(other))
+            raise invalid(str(folder), expected, Phrase(other))
         yield Checkpoint(folder, problem)
 
 
@@ -294,8 +294,8 @@ def run(
             if parallel
             else compute_here
         )
-        with closing(unordered_results(compute, remaining_parts, jobs)) as computed:
-            for number, rows in computed:
+        with closing(unordered_results(compute, remaining_parts, jobs)) as results:
+            for number, rows in results:
                 if folder is not None:
                     folder.save(number, [row_to_json(row) for row in rows])
                 finish(number, rows)

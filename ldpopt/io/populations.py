@@ -255,8 +255,8 @@ def _binned(
     counts: Counter[tuple[str, str]] = Counter()
     for (group, text), count in pairs.items():
         counts[group, names[bisect_right(edges, float(text))]] += count
-    occupied = {name for _, name in counts}
-    return counts, [name for name in names if name in occupied]
+    occupied_names = {name for _, name in counts}
+    return counts, [name for name in names if name in occupied_names]
 
 
 OTHER_FORMATS = (".parquet", ".xlsx", ".xlsm", ".sav", ".zsav", ".por", ".dta", ".sas7bdat")

@@ -386,8 +386,8 @@ class HadamardResponse(Checked, k=at_least_two, epsilon=positive_epsilon, blocks
     def channel(self) -> Channel:
         """Build the (k, K) channel."""
         check_size(self.k, self.reports)
-        preferred = self.sign(np.arange(self.k)[:, None], np.arange(self.reports)) > 0
-        return Channel(np.where(preferred, self._high, self._low), tuple(range(self.k)), tuple(range(self.reports)))
+        is_preferred = self.sign(np.arange(self.k)[:, None], np.arange(self.reports)) > 0
+        return Channel(np.where(is_preferred, self._high, self._low), tuple(range(self.k)), tuple(range(self.reports)))
 
 
 def hadamard_response(k: int, epsilon: float) -> HadamardResponse:
@@ -477,8 +477,8 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
     @property
     def support(self) -> tuple[float, float]:
         """The probabilities that the reported bucket is that of the true answer, and that of any given other answer."""
-        moved = self.keep_probability * self._odds
-        return self.keep_probability, moved + (self.keep_probability - moved) * self.collision
+        moved_probability = self.keep_probability * self._odds
+        return self.keep_probability, moved_probability + (self.keep_probability - moved_probability) * self.collision
 
     @property
     def eta(self) -> float:

@@ -34,15 +34,15 @@ from ldpopt.values.labels import Label, aligned, distinct_labels
 Mask = npt.NDArray[np.bool_]
 
 
-def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
-    """Build the matrix proportional to e^epsilon where `preferred` (k, m), else to 1.
+def staircase_matrix(is_preferred: Mask, epsilon: float) -> Array:
+    """Build the matrix proportional to e^epsilon where `is_preferred` (k, m), else to 1.
 
-    It uses a slightly smaller epsilon. Every row of `preferred` must have the same number of true entries.
+    It uses a slightly smaller epsilon. Every row of `is_preferred` must have the same number of true entries.
     """
     ratio = math.exp(toward_privacy(epsilon))
-    members = int(preferred[0].sum())
-    total = members * ratio + (preferred.shape[1] - members)
-    return np.asarray(np.where(preferred, ratio / total, 1.0 / total), dtype=np.float64)
+    members = int(is_preferred[0].sum())
+    total = members * ratio + (is_preferred.shape[1] - members)
+    return np.asarray(np.where(is_preferred, ratio / total, 1.0 / total), dtype=np.float64)
 
 
 def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
@@ -202,8 +202,8 @@ def binary_with_erasure(
     low = difference / math.expm1(lowered_epsilon)
     p0, p1, labels = _hypotheses(p0, p1, inputs)
     matrix = np.where(np.stack([p0 >= p1, p0 < p1], axis=1), low + difference, low)
-    erased = 1.0 - (2 * low + difference) if difference < tanh else 0.0
-    matrix = np.hstack([matrix, np.full((len(matrix), 1), erased)])
+    erasure_probability = 1.0 - (2 * low + difference) if difference < tanh else 0.0
+    matrix = np.hstack([matrix, np.full((len(matrix), 1), erasure_probability)])
     return Channel(matrix, labels, (0, 1, ERASED))
 
 
@@ -334,8 +334,8 @@ def sort_partition_randomize(
     p0, p1, labels = _hypotheses(p0, p1, inputs)
     block = _block_of(blocks, len(p0))
     _check_contiguous(block, p0, p1)
-    preferred = block[:, None] == np.arange(block.max() + 1)
-    matrix = staircase_matrix(preferred, positive_epsilon(epsilon))
+    is_preferred = block[:, None] == np.arange(block.max() + 1)
+    matrix = staircase_matrix(is_preferred, positive_epsilon(epsilon))
     return Channel(matrix, labels, tuple(range(len(blocks))))
 
 
@@ -362,16 +362,17 @@ def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: 
     with np.errstate(divide="ignore", over="ignore"):
         ratio = p0[possible] / p1[possible]
     order = np.lexsort((ratio, block[possible]))
-    where, ratio, possible = block[possible][order], ratio[order], possible[order]
-    first = np.flatnonzero(np.diff(where, prepend=-1))
-    last = np.append(first[1:], len(where)) - 1
+    block_numbers, ratio, possible = block[possible][order], ratio[order], possible[order]
+    first = np.flatnonzero(np.diff(block_numbers, prepend=-1))
+    last = np.append(first[1:], len(block_numbers)) - 1
     # By lowest, then highest ratio: a block of one ratio comes before a wider one that begins there.
     order = np.lexsort((ratio[last], ratio[first]))
     top, bottom = last[order[:-1]], first[order[1:]]
     overlap = np.flatnonzero(ratio[top] > ratio[bottom] * (1 + RATIO_RTOL))
     if overlap.size:
         a, b = int(top[overlap[0]]), int(bottom[overlap[0]])
-        got = f"blocks {where[a]} and {where[b]} overlapping: ratio {ratio[a]:.6g} of input {possible[a]} lies above"
+        blocks = f"blocks {block_numbers[a]} and {block_numbers[b]}"
+        got = f"{blocks} overlapping: ratio {ratio[a]:.6g} of input {possible[a]} lies above"
         raise invalid("blocks", "intervals of the sorted ratio P0/P1", f"{got} {ratio[b]:.6g} of input {possible[b]}")
 
 

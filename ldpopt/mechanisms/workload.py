@@ -232,9 +232,9 @@ class MatrixMechanism(ByValue):
             return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", False, order=order)
         u, singular, _ = np.linalg.svd(self.reconstruction.T, full_matrices=False)
         space = u[:, singular > QUERY_RANK * singular[0]]
-        signed = self.strategy * (self.epsilon / self.sensitivity)
+        scaled_strategy = self.strategy * (self.epsilon / self.sensitivity)
         low = high = 0.0
-        for column in np.unique(signed.T, axis=0):
+        for column in np.unique(scaled_strategy.T, axis=0):
             lower, upper = vector_divergence(column, space, order)
             low, high = max(low, lower), max(high, upper)
         # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.

@@ -215,12 +215,16 @@ def _corners(frontier: Frontier, epsilon: float, eta: Array, optimum: Array) -> 
 
 def _bend(eta: Array, values: Array) -> list[Point]:
     """The point where c min(1, eta / kappa) bends: it rises along a line from zero, and is constant from kappa on."""
-    rising = np.flatnonzero((eta > 0) & (values > 0))
-    if rising.size < 2 or not values[rising[0]] < values[rising[-1]] or not np.isfinite(values[rising]).all():
+    positive_points = np.flatnonzero((eta > 0) & (values > 0))
+    if (
+        positive_points.size < 2
+        or not values[positive_points[0]] < values[positive_points[-1]]
+        or not np.isfinite(values[positive_points]).all()
+    ):
         return []
-    slope, height = values[rising[0]] / eta[rising[0]], values[rising[-1]]
+    slope, height = values[positive_points[0]] / eta[positive_points[0]], values[positive_points[-1]]
     bend = height / slope
-    return [(float(bend), float(height))] if bend < eta[rising[-1]] * (1 - 1e-9) else []
+    return [(float(bend), float(height))] if bend < eta[positive_points[-1]] * (1 - 1e-9) else []
 
 
 def _with_bends(eta: Array, values: Array, bends: list[Point]) -> tuple[Array, Array]:
@@ -304,10 +308,10 @@ def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
     return label_axes(ax, "type I error", "type II error")
 
 
-def profile(composed: Any, ax: Axes | None = None) -> Axes:
+def profile(composition: Any, ax: Axes | None = None) -> Axes:
     """Draw the smallest delta at every epsilon, on a logarithmic scale.
 
-    composed : a `ComposedPair`, or another object with `hockey_stick` and `local_dp`.
+    composition : a `ComposedPair`, or another object with `hockey_stick` and `local_dp`.
     ax : matplotlib axes; without them a new figure is made.
 
     Epsilon is in nats; delta is a probability [GI, Def 1]. Returns the axes.
@@ -317,9 +321,9 @@ def profile(composed: Any, ax: Axes | None = None) -> Axes:
     'smallest δ'
     """
     ax = axes_or_new(ax, 5, 3.6)
-    top = float(composed.approximate_dp(1e-12))
+    top = float(composition.approximate_dp(1e-12))
     epsilons = np.linspace(0.0, top if 0 < top < np.inf else 1.0, 120)
-    deltas = np.array([float(composed.hockey_stick(float(epsilon))) for epsilon in epsilons])
+    deltas = np.array([float(composition.hockey_stick(float(epsilon))) for epsilon in epsilons])
     ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST_COLOR, lw=2)
     ax.set_yscale("log")
     # Where delta reaches zero, the scale does not follow it down.

@@ -319,10 +319,10 @@ def _exceeds(p: Array, q: Array, level: float) -> bool:
 
     A row that sums to one up to rounding is not divided by its sum: 1 - d and d, both rounded, need not sum to one.
     """
-    excluded = exact_sum(p[(q == 0) & (p > 0)])
+    excluded_mass = exact_sum(p[(q == 0) & (p > 0)])
     total = exact_sum(p)
     short = abs(total - 1) <= Fraction(1, 2**53)
-    return excluded > Fraction(level) * (1 if short else total)
+    return excluded_mass > Fraction(level) * (1 if short else total)
 
 
 def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
@@ -359,7 +359,7 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
     # If the delta of a pair at some epsilon is at most the level, this epsilon is large enough for the pair.
     later = epsilon * (1 + 1e-9) + 1e-15
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
-    tied = screen(matrix, epsilon * (1 - TIE_RTOL))[0] > level
-    lower = np.where(tied, epsilon * (1 - TIE_RTOL), -np.inf)
+    is_tied = screen(matrix, epsilon * (1 - TIE_RTOL))[0] > level
+    lower = np.where(is_tied, epsilon * (1 - TIE_RTOL), -np.inf)
     lower[x, other] = epsilon
     return lower, upper

@@ -108,8 +108,8 @@ class Audit(Pictured):
 
     def __str__(self) -> str:
         columns = [cells for _, cells in self._cells()][:3]
-        padded = [[cell.ljust(max(map(len, cells))) for cell in cells] for cells in columns]
-        return "\n".join([self._title(), *("  ".join(row).rstrip() for row in zip(*padded, strict=True))])
+        padded_columns = [[cell.ljust(max(map(len, cells))) for cell in cells] for cells in columns]
+        return "\n".join([self._title(), *("  ".join(row).rstrip() for row in zip(*padded_columns, strict=True))])
 
     def __rich__(self) -> Any:
         from rich.table import Table
@@ -194,10 +194,12 @@ def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[
     """The measures of the audit, in their order."""
 
     def concentrated() -> Iterable[Guarantee]:
-        both = mcdp(channel, graph)
-        return both.mu, both.tau
+        guarantee = mcdp(channel, graph)
+        return guarantee.mu, guarantee.tau
 
-    restricted = () if features is None else (RestrictedKL(), RestrictedRenyi(2.0), RestrictedTotalVariation())
+    restricted_divergences = (
+        () if features is None else (RestrictedKL(), RestrictedRenyi(2.0), RestrictedTotalVariation())
+    )
     uniform = np.full(channel.shape[0], 1 / channel.shape[0])
     return [
         lambda: (local_dp(channel, graph),),
@@ -210,5 +212,5 @@ def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[
         concentrated,
         lambda: (doeblin(channel, graph), maximal_leakage(channel, graph), mutual_information(channel, uniform)),
         lambda: (chi_squared_contraction(channel, graph),),
-        lambda: [capacity_bounded(channel, features, divergence, graph) for divergence in restricted],
+        lambda: [capacity_bounded(channel, features, divergence, graph) for divergence in restricted_divergences],
     ]

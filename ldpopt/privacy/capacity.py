@@ -59,14 +59,14 @@ class Polynomial(Checked, ByValue, features=_columns, degree=positive_integer):
         level = [(columns[0], 0)]
         for _ in range(self.degree):
             # Multiplying orthonormal functions instead of powers keeps high degrees well conditioned.
-            grown = []
+            products = []
             for function, first in level:
                 for j in range(first, x.shape[1]):
                     new = _orthogonal_part(x[:, j] * function, columns)
                     if new is not None:
                         columns.append(new)
-                    grown.append((x[:, j] * function if new is None else new, j))
-            level = grown if len(columns) < outputs else []
+                    products.append((x[:, j] * function if new is None else new, j))
+            level = products if len(columns) < outputs else []
         return np.stack(columns, axis=1)
 
 
@@ -317,6 +317,6 @@ def capacity_bounded(
 def _falling(bound: Array) -> list[int]:
     """The positions of `bound` from the largest to the least, ties in the order of their positions."""
     order = np.argsort(-bound, kind="stable")
-    falling = bound[order]
-    group = np.concatenate([[0], np.cumsum(falling[1:] < falling[:-1] * (1 - TIE_RTOL))])
+    sorted_bounds = bound[order]
+    group = np.concatenate([[0], np.cumsum(sorted_bounds[1:] < sorted_bounds[:-1] * (1 - TIE_RTOL))])
     return [int(position) for position in order[np.lexsort((order, group))]]

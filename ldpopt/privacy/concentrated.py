@@ -76,11 +76,11 @@ def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
         if (rest := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
             high = np.maximum(high, rest)  # covers all larger orders
             break
-        following = min(order * 1.03, top)
-        lower, upper = (bound - xi for bound in moments.divergence(following - 1))
-        low = np.maximum(low, lower / following)
-        high = np.maximum(high, upper / np.where(upper > 0, order, following))
-        order = following
+        next_order = min(order * 1.03, top)
+        lower, upper = (bound - xi for bound in moments.divergence(next_order - 1))
+        low = np.maximum(low, lower / next_order)
+        high = np.maximum(high, upper / np.where(upper > 0, order, next_order))
+        order = next_order
     low, high = np.maximum(low, 0.0) * (1 - 1e-9), np.maximum(high, 0.0) * (1 + 1e-9)
     return np.where(moments.infinite_losses, np.inf, low), np.where(moments.infinite_losses, np.inf, high)
 
@@ -301,17 +301,17 @@ def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
         # 2 K/s^2 is a mean of variances of tilted laws; a tilt by s changes a variance by at most exp(s span).
         high = np.maximum(high, 2 * upper / s**2 * np.exp(2 * s * span))
         while (rest := 2 * span / s) > float(low.max()) and s * span < 1e12:
-            following, before = 1.2 * s, upper
-            lower, upper = _cumulant(moments, sign * following)
-            low = np.maximum(low, 2 * lower / following**2)
+            next_s, before = 1.2 * s, upper
+            lower, upper = _cumulant(moments, sign * next_s)
+            low = np.maximum(low, 2 * lower / next_s**2)
             with np.errstate(divide="ignore", invalid="ignore"):
-                slope = (upper - before) / (following - s)
+                slope = (upper - before) / (next_s - s)
                 start = before - slope * s
-                has_peak = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * following)
+                has_peak = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * next_s)
                 peak = np.where(has_peak, -(slope**2) / (2 * start), 0.0)
-            ends = np.maximum(2 * before / s**2, 2 * upper / following**2)
+            ends = np.maximum(2 * before / s**2, 2 * upper / next_s**2)
             high = np.maximum(high, np.nan_to_num(np.maximum(peak, ends), nan=np.inf, posinf=np.inf))
-            s = following
+            s = next_s
         high = np.maximum(high, rest)
     return np.sqrt(low) * (1 - 1e-9), np.sqrt(high) * (1 + 1e-9)
 

@@ -41,8 +41,8 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     delta = min(delta, eta)
     if eta == delta or epsilon == 0 or delta == 1:
         return delta, 0.0
-    implied = (1 - delta) * math.tanh(epsilon / 2)
-    kept_share = (eta - delta) / implied if implied > 0 else math.inf  # half of the smallest epsilon underflows
+    implied_eta = (1 - delta) * math.tanh(epsilon / 2)
+    kept_share = (eta - delta) / implied_eta if implied_eta > 0 else math.inf  # half of the smallest epsilon underflows
     return delta, min(1.0, max(kept_share * (1 + 8 * ULP), sys.float_info.min))
 
 

@@ -235,13 +235,13 @@ class PrivacyLoss:
 
 def excess(x: Array, growth_minus_one: Array | None = None) -> Array:
     """Compute g(x) = exp(x) - 1 - x >= 0 to a few ulps; `growth_minus_one` is exp(x) - 1 if known."""
-    clipped = np.minimum(np.maximum(x, -0.5), 0.5)
-    series, quotient = np.ones_like(clipped), np.empty_like(clipped)
+    clipped_x = np.minimum(np.maximum(x, -0.5), 0.5)
+    series, quotient = np.ones_like(clipped_x), np.empty_like(clipped_x)
     for n in range(17, 2, -1):  # 1 + near / n * series
-        np.multiply(np.divide(clipped, n, out=quotient), series, out=series)
+        np.multiply(np.divide(clipped_x, n, out=quotient), series, out=series)
         series += 1
     growth_minus_one = np.expm1(x) if growth_minus_one is None else growth_minus_one
-    return np.where(np.abs(x) <= 0.5, clipped * clipped / 2 * series, growth_minus_one - x)
+    return np.where(np.abs(x) <= 0.5, clipped_x * clipped_x / 2 * series, growth_minus_one - x)
 
 
 def log_ratios(p: Array, q: Array) -> Array:

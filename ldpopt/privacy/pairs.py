@@ -146,8 +146,8 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == MAX_UNSCREENED_ENTRIES else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
-    unbounded = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
-    kept_count = min(max(count, 1), candidates + unbounded)
+    unbounded_count = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
+    kept_count = min(max(count, 1), candidates + unbounded_count)
     order = np.flatnonzero(flat >= best) if count >= kept_count else np.arange(len(flat))
     rest = 0.0
     if len(order) > kept_count:

@@ -168,20 +168,20 @@ class Moments:
         """Bound log E exp(s Z), (k, k) each, for any s."""
         size, m = abs(1 + s) + abs(s), self.matrix.shape[1]
         spread, largest_sum = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
-        corrected = s * self.sums - (1 + s) * self.sums[:, None]
+        correction = s * self.sums - (1 + s) * self.sums[:, None]
         if size * spread <= 0.5:  # every term is close to one; the small differences are summed, which keeps digits
             left_growth, right_growth = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
             defect = math.fsum([*self.reference.tolist(), -1.0])
             left = self.reference * left_growth
             total = left.sum(axis=1)[:, None] + right_growth @ self.reference + left @ right_growth.T + defect
-            log_value = np.log1p(total) + corrected
+            log_value = np.log1p(total) + correction
             return self._bounds(log_value, (4 * m + 128) * ULP * (size * (spread + largest_sum) + abs(defect)))
         centre = np.log(self.reference)
         left, right = (1 + s) * self.tilt + centre, -s * self.tilt
         tops, right_tops = left.max(axis=1), right.max(axis=1)
         total = np.exp(left - tops[:, None]) @ np.exp(right - right_tops[:, None]).T
         exponent_size = size * spread + float(np.abs(centre).max())
-        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + right_tops + corrected
+        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + right_tops + correction
         error = 2 * ULP * (m + 64 + 8 * exponent_size) + 16 * ULP * size * largest_sum + 8 * ULP * np.abs(value)
         # If a sum is so small that parts of it may have underflowed, nothing is bounded.
         return self._bounds(np.where(total > 1e-280, value, np.nan), error)

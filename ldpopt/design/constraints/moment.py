@@ -367,8 +367,8 @@ class ConcentratedLDP(ColumnConstraint):
         loss = privacy_loss(used_columns[left], used_columns[right])
         rates = lowest(loss, usable) / usable[:, None]
         # Every peak of every pair is examined: higher ones next to it may be at orders that are in the program already.
-        padded = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
-        peaks = (rates >= padded[:-2]) & (rates >= padded[2:]) & (rates > MIN_GRID_PEAK * self.rho)
+        padded_rates = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
+        peaks = (rates >= padded_rates[:-2]) & (rates >= padded_rates[2:]) & (rates > MIN_GRID_PEAK * self.rho)
         rates_by_order: dict[float, float] = {}
         for peak in np.flatnonzero(peaks.any(axis=1)).tolist():
             bracket = float(usable[max(peak - 1, 0)]), float(usable[min(peak + 1, len(usable) - 1)])

@@ -67,16 +67,16 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
         matrix = np.tile(stochastic(matrix).mean(axis=0), (len(matrix), 1))
     smallest_allowed = matrix.max(axis=0) * math.exp(-_epsilon_less_rounding(caps[0]))
     # A subnormal number is a multiple of the smallest one, which may round it down by more than epsilon allows.
-    clipped = np.maximum(matrix, np.where(smallest_allowed > 0, smallest_allowed + 2 * SUBNORMAL, 0.0))
+    clipped_matrix = np.maximum(matrix, np.where(smallest_allowed > 0, smallest_allowed + 2 * SUBNORMAL, 0.0))
     for constraint in constraints:
         if isinstance(constraint, ColumnConstraint) and not constraint.symmetric:
-            clipped = _raise_to_ratios(clipped, constraint.columns(inputs or range(len(clipped))))
-    largest_change = np.abs(clipped - matrix).max()
-    if not largest_change <= 1e-3 or not largest_change <= max(0.5 * np.ptp(clipped, axis=0).max(), 1e-15):
+            clipped_matrix = _raise_to_ratios(clipped_matrix, constraint.columns(inputs or range(len(clipped_matrix))))
+    largest_change = np.abs(clipped_matrix - matrix).max()
+    if not largest_change <= 1e-3 or not largest_change <= max(0.5 * np.ptp(clipped_matrix, axis=0).max(), 1e-15):
         raise Unrepairable(matrix)
-    mixed_matrix = _mix_until_private(stochastic(clipped), constraints, inputs)
+    mixed_matrix = _mix_until_private(stochastic(clipped_matrix), constraints, inputs)
     if mixed_matrix is None:
-        raise Unrepairable(clipped)
+        raise Unrepairable(clipped_matrix)
     return mixed_matrix
 
 

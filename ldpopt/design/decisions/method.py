@@ -102,9 +102,13 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         is_close = MatrixVariable.unit_of(problem.terms) <= SPLIT_TV_BOUND
         matrices = []
         for solution in solutions:
-            cleaned = stretch_ratios(np.maximum(solution.matrix, 0.0), largest_ratio)
-            cleaned[:, cleaned.max(axis=0) <= 1e-9] = 0.0  # Decisions that come only from a solver's noise.
-            matrices.append(stochastic(cleaned) if is_close else cleaned / cleaned.sum(axis=1, keepdims=True))
+            cleaned_matrix = stretch_ratios(np.maximum(solution.matrix, 0.0), largest_ratio)
+            cleaned_matrix[:, cleaned_matrix.max(axis=0) <= 1e-9] = (
+                0.0  # Decisions that come only from a solver's noise.
+            )
+            matrices.append(
+                stochastic(cleaned_matrix) if is_close else cleaned_matrix / cleaned_matrix.sum(axis=1, keepdims=True)
+            )
         best = matrices[int(np.argmax([utility.value(matrix) for matrix in matrices]))]
 
         def prove(restrictions: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -156,8 +160,8 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
         rows, weights = np.zeros(problem.utility.size), np.eye(len(excess.priors))[int(excess.ahead.argmax())]
         proofs.append(proof_by(LossDual, excess.rows(rows, weights), (), weights))
     elif _only_ratios(problem):
-        for rescaled in filter(None, (excess, excess.raise_inactive(loss), excess.over_common_decision(loss))):
-            for matrix, rows, weights in reversed(ratio_program(rescaled, problem.epsilon)):
+        for rescaled_excess in filter(None, (excess, excess.raise_inactive(loss), excess.over_common_decision(loss))):
+            for matrix, rows, weights in reversed(ratio_program(rescaled_excess, problem.epsilon)):
                 matrices.append(matrix)
                 proofs += [proof_by(LossDual, *numbers) for numbers in _multipliers(problem, rows, weights)]
     else:
@@ -167,9 +171,9 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
         problems = filter(
             None, (replace(excess, unit=unit), excess.raise_inactive(loss), excess.over_common_decision(loss))
         )
-        for rescaled, steep in product(problems, CONIC_COST_LIMITS if conic else COST_LIMITS):
+        for rescaled_excess, steep in product(problems, CONIC_COST_LIMITS if conic else COST_LIMITS):
             try:
-                matrix, weights, proof, missed_value = _solve_in_excess_units(problem, rescaled, steep)
+                matrix, weights, proof, missed_value = _solve_in_excess_units(problem, rescaled_excess, steep)
                 matrices.append(matrix)
                 proofs.append(proof)
                 if missed_value <= LOSS_RTOL * abs(utility.value(matrix)):
@@ -184,13 +188,13 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
             raise failure
     usable = []
     for matrix in matrices:
-        if (repaired := _repaired_or_none(problem, matrix)) is not None:
-            usable.append(repaired)
+        if (repaired_candidate := _repaired_or_none(problem, matrix)) is not None:
+            usable.append(repaired_candidate)
         elif problem.tighten(matrix) is not None:
             raise Unrepairable(matrix)  # The program is solved again with the orders that the channel exceeds.
     if not usable:
         raise Unrepairable(matrices[-1])
-    best = max(usable, key=lambda repaired: utility.value(repaired))
+    best = max(usable, key=lambda repaired_candidate: utility.value(repaired_candidate))
 
     def prove(problems: Problem, channel: Channel) -> Iterator[Certificate]:
         if not problems.user_expressions:
@@ -279,15 +283,15 @@ def _drop_noise(matrix: Array, is_cut: Array) -> list[Array]:
 
     is_cut : (k, m) where a loss was cut, so that an entry of the size of a tolerance may cost any amount.
     """
-    cleaned, largest = [], matrix.max(axis=0)
+    cleaned_matrices, largest = [], matrix.max(axis=0)
     for rare in RARE_DECISION_LIMITS:
         is_unused = (largest <= RARE_DECISION_LIMITS[0]) | (is_cut.any(axis=0) & (largest <= rare))
         clean = np.where((is_cut & (matrix <= 1e-7 * largest)) | is_unused, 0.0, matrix)
         if (clean.sum(axis=1) > 0).all():
-            cleaned.append(clean / clean.sum(axis=1, keepdims=True))
-    if not cleaned:
+            cleaned_matrices.append(clean / clean.sum(axis=1, keepdims=True))
+    if not cleaned_matrices:
         raise SolverError("linear program on the decisions: the solver gave some input no decision at all")
-    return cleaned
+    return cleaned_matrices
 
 
 def _tighten_caps(term: Term) -> Term:

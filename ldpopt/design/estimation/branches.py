@@ -292,9 +292,9 @@ def walk(form: Form, nodes: int, count: int = 0) -> Walk:
         children[np.arange(len(children)), new_member] = True
         if len(children):
             open_nodes.append((children, new_member))
-    reordered = np.zeros_like(paying_sets)
-    reordered[:, form.order] = paying_sets
-    return Walk(bound, reordered, nodes_seen <= nodes)
+    reordered_sets = np.zeros_like(paying_sets)
+    reordered_sets[:, form.order] = paying_sets
+    return Walk(bound, reordered_sets, nodes_seen <= nodes)
 
 
 def _price(value: Array, mass: Array) -> Array:

@@ -203,11 +203,11 @@ def _proofs(
     kernel_values = criterion.row_values(kernel, prior)
     for _ in problem.deadline.inner.rounds(range(MAX_SHARPENING_ROUNDS)):
         try:
-            rows, pairs, refined = least_multipliers(kernel, prior, columns.values(heights), eta, kernel_values)
+            rows, pairs, refined_kernel = least_multipliers(kernel, prior, columns.values(heights), eta, kernel_values)
         except SolverError:
             return
-        yield EquivalenceDual(*fields, refined, rows, pairs)
-        prices = prices_at(prior, replace(solution, kernel=refined, rows=rows, pairs=pairs), columns)
+        yield EquivalenceDual(*fields, refined_kernel, rows, pairs)
+        prices = prices_at(prior, replace(solution, kernel=refined_kernel, rows=rows, pairs=pairs), columns)
         new_heights = new_rows(columns.paying(prices, heights, 1e-8 * abs(float(rows.sum()))), heights)
         if len(new_heights) == 0:
             return

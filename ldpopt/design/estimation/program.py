@@ -204,8 +204,8 @@ def reduce_weights(moments: Array, weights: Array) -> Array:
         total: Array = np.bincount(group, w[positive], count).astype(np.float64)
         means = scaled_moments[positive]
         if count < len(positive):  # of every `count`-th row
-            padded = np.pad(means * w[positive, None], ((0, -len(positive) % count), (0, 0)))
-            means = padded.reshape(-1, count, r).sum(axis=0) / total[:, None]
+            padded_means = np.pad(means * w[positive, None], ((0, -len(positive) % count), (0, 0)))
+            means = padded_means.reshape(-1, count, r).sum(axis=0) / total[:, None]
         new_weights = _eliminate_weights(means, total)
         if new_weights is None:
             return w
@@ -481,20 +481,20 @@ class _Program:
         root = vectors / np.sqrt(values)
         variances, variance_slopes = np.zeros(0), np.zeros((len(self.v), 0))
         if self.logarithmic:
-            z, size, slope, twice = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
+            z, size, slope, doubled_weights = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
         else:
             slope, rotation = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
             slope = np.maximum(slope, 0.0)
             slope[: len(slope) - self.rank] = 0.0
             z, size = self.v @ (root @ rotation), float(slope.sum())
-            twice = self.twice * (slope[self.left] + slope[self.right])
+            doubled_weights = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
             inverse = root @ (root.T @ self.root)
             variances, variance_slopes = (
                 (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2,
                 -((self.v @ inverse) ** 2),
             )
-        products = z[:, self.left] * z[:, self.right] * np.sqrt(twice)
+        products = z[:, self.left] * z[:, self.right] * np.sqrt(doubled_weights)
         return size, -(z**2) @ slope, products, variances, variance_slopes
 
     def factor(self, weights: Array) -> Array:

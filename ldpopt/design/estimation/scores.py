@@ -120,8 +120,8 @@ def _down_sets(shape: tuple[int, ...]) -> Members | None:
             is_allowed = is_subset[chains[:, -1]]
             if is_allowed.sum() > MAX_SETS_COMPARED:
                 return None
-            last, following = np.nonzero(is_allowed)
-            chains = np.hstack([chains[last], following[:, None]])
+            last, next_column = np.nonzero(is_allowed)
+            chains = np.hstack([chains[last], next_column[:, None]])
         sets = sets[chains].reshape(len(chains), -1)
     return sets.reshape(-1, *shape)
 
@@ -272,7 +272,7 @@ def _shortest_length(products: Array, targets: Array) -> Array:
         else:
             weights = np.ones(targets.shape)
         with np.errstate(all="ignore"):
-            achieved = (products @ weights[..., None])[..., 0]
-            lengths = (targets / achieved).max(axis=1) * np.sqrt((achieved * weights).sum(axis=1))
+            achieved_targets = (products @ weights[..., None])[..., 0]
+            lengths = (targets / achieved_targets).max(axis=1) * np.sqrt((achieved_targets * weights).sum(axis=1))
         best = np.where(lengths < best, lengths, best)
     return np.asarray(best * (1 + (8 * d + 64) * ULP))

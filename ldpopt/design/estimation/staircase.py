@@ -95,10 +95,10 @@ class Columns(ABC):
         """True if a proof prices all columns; otherwise a relaxation bounds their gains."""
 
     @abstractmethod
-    def gain_bound(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
+    def gain_bound(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
         """Bound the gain of every column; inf if no bound is proved.
 
-        relaxed : used if not `exact`.
+        relaxation : used if not `exact`.
         """
 
 

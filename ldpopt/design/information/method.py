@@ -252,8 +252,8 @@ class _Task:
         targets = program.rest * np.concatenate([solution.shares[active], shares[nearly_gaining]])
         sets_per_pattern = max(sets_per_pattern, min(POOL_SIZE // len(indivisible_parts), 5000))
         parts = [subsets_near(sums, target, sets_per_pattern, rng) for target in targets]
-        repeated = np.repeat(indivisible_parts, [len(part) for part in parts], axis=0)
-        return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
+        repeated_parts = np.repeat(indivisible_parts, [len(part) for part in parts], axis=0)
+        return np.unique(np.hstack([repeated_parts, np.vstack(parts)]), axis=0)
 
 
 def _information(sets: Members, masses: Array, level: float) -> Array:

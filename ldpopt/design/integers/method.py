@@ -67,16 +67,18 @@ class IntegerColumnsProgram:
         Also returns the solver's bound on the least criterion, and whether its search was complete. gains : (criteria,
         n). Raises `SolverError` if no channel has columns among these.
         """
-        selected = np.arange(self.columns.shape[1])
-        if len(selected) > MAX_COLUMNS:  # Those of the least reduced costs.
-            selected = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:MAX_COLUMNS])
-        values, bound, finished = solve_integer(*self._pose(selected, gains), "integer columns", MAX_TREE_NODES)
+        selected_columns = np.arange(self.columns.shape[1])
+        if len(selected_columns) > MAX_COLUMNS:  # Those of the least reduced costs.
+            selected_columns = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:MAX_COLUMNS])
+        values, bound, is_finished = solve_integer(
+            *self._pose(selected_columns, gains), "integer columns", MAX_TREE_NODES
+        )
         counts = values[:-1].astype(np.int64)
-        used_columns = selected[counts > 0]
+        used_columns = selected_columns[counts > 0]
         weights = merge_proportional(np.repeat(self.columns[:, used_columns], counts[counts > 0], axis=1))
         if not (weights.sum(axis=1) == self.total).all():
             raise SolverError("integer columns: the solver's numbers do not add up; pass another method")
-        return weights, bound, finished
+        return weights, bound, is_finished
 
     def relaxed(self, gains: Array) -> Array:
         """Return (k, m) the columns of the linear program's solution, each times its real weight."""
@@ -84,13 +86,13 @@ class IntegerColumnsProgram:
         used_columns = np.flatnonzero(z > 1e-12)
         return np.asarray(self.columns[:, used_columns] * z[used_columns])
 
-    def _pose(self, selected: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
+    def _pose(self, selected_columns: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Build the program; its last unknown is the smallest criterion."""
-        columns = self.columns[:, selected].astype(np.float64)
+        columns = self.columns[:, selected_columns].astype(np.float64)
         k, n = columns.shape
         objective = np.append(np.zeros(n), 1.0)
         equal = np.hstack([columns, np.zeros((k, 1))])
-        rows, limits = [np.hstack([-gains[:, selected], np.ones((len(gains), 1))])], [np.zeros(len(gains))]
+        rows, limits = [np.hstack([-gains[:, selected_columns], np.ones((len(gains), 1))])], [np.zeros(len(gains))]
         if self.cap is not None:
             distances = np.array([np.maximum(columns[x] - columns[y], 0) for x, y in permutations(range(k), 2)])
             rows.append(np.hstack([distances, np.zeros((len(distances), 1))]))

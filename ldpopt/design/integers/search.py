@@ -409,15 +409,17 @@ class Moves:
 
     def _neighbours(self, weights: Integers) -> Neighbours:
         """Every move between two columns that stays within the ratio."""
-        extended = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
-        first, second = np.triu_indices(extended.shape[1], 1)
+        extended_weights = np.hstack(
+            [weights, np.zeros((len(weights), 1), np.int64)]
+        )  # an output that is not there yet
+        first, second = np.triu_indices(extended_weights.shape[1], 1)
         steps = self._directions[: max(2 * self.task.inputs, MAX_MOVE_ENTRIES // (len(first) * self.task.inputs))]
         columns_plus_step, columns_less_step = (
-            extended[:, :, None] + steps.T[:, None],
-            extended[:, :, None] - steps.T[:, None],
+            extended_weights[:, :, None] + steps.T[:, None],
+            extended_weights[:, :, None] - steps.T[:, None],
         )
         return Neighbours(
-            extended,
+            extended_weights,
             first,
             second,
             columns_plus_step,

@@ -83,9 +83,13 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     is_decided = _decided_by_floats(first, second, thresholds, False)
     if not is_decided.all():
         is_decided |= _decided_by_floats(first, second, thresholds, True)
-    undecided = np.flatnonzero(~is_decided)
-    return not len(undecided) or _dominates_exactly(
-        (a0, a1), (b0, b1), thresholds[undecided], thresholds[undecided + 1], 2 * (first.blur + second.blur)
+    undecided_ratios = np.flatnonzero(~is_decided)
+    return not len(undecided_ratios) or _dominates_exactly(
+        (a0, a1),
+        (b0, b1),
+        thresholds[undecided_ratios],
+        thresholds[undecided_ratios + 1],
+        2 * (first.blur + second.blur),
     )
 
 

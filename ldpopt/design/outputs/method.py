@@ -116,8 +116,8 @@ class BranchAndBound(
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the best channel, with the tree of boxes as its proof."""
-        if (unlimited := optimum_within_budget(problem, ask)) is not None:
-            return unlimited
+        if (unlimited_candidate := optimum_within_budget(problem, ask)) is not None:
+            return unlimited_candidate
         terms, output_constraints, classes = problem.terms, problem.output_constraints, problem.reduction.classes
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
@@ -337,26 +337,26 @@ class EntryBoxes(
         For two hypotheses an output has one ratio: if few boxes of entries do not prove the optimum, boxes of ratios
         may.
         """
-        if (unlimited := optimum_within_budget(problem, ask)) is not None:
-            return unlimited
-        tree, deadline, paired = EntryTree(problem), problem.deadline, problem.utility.pair is not None
-        inputs = class_representatives(problem) if paired else slice(None)
+        if (unlimited_candidate := optimum_within_budget(problem, ask)) is not None:
+            return unlimited_candidate
+        tree, deadline, has_pair = EntryTree(problem), problem.deadline, problem.utility.pair is not None
+        inputs = class_representatives(problem) if has_pair else slice(None)
         if (only_channel := tree.boxes.only) is not None:
             if not meets_constraints(Channel(only_channel), problem.constraints):
                 raise SolverError(NO_CHANNEL)
             return Candidate(only_channel[inputs], "the only channel", proof_by(ChamberDual, (tree.nothing,), 0))
         default_nodes = (
-            DEFAULT_BOXES_OF_PAIR if paired else DEFAULT_BOXES if math.isinf(deadline.seconds) else sys.maxsize
+            DEFAULT_BOXES_OF_PAIR if has_pair else DEFAULT_BOXES if math.isinf(deadline.seconds) else sys.maxsize
         )
-        first = deadline.turn(0, 3) if paired else deadline.part(0.0, 1 / 3)
+        first = deadline.turn(0, 3) if has_pair else deadline.part(0.0, 1 / 3)
         solved_boxes = tree.grow(self.nodes or default_nodes, first)
         tree_candidate = Candidate(
             tree.matrix[inputs], f"branch and bound in {solved_boxes} boxes of entries", self._proof(tree)
         )
         rest = replace(problem, deadline=deadline.part(1 / 3, 1.0))
-        if tree.met or (paired and refusal(BranchAndBound(), problem)):
+        if tree.met or (has_pair and refusal(BranchAndBound(), problem)):
             return tree_candidate
-        if paired:
+        if has_pair:
             other = BranchAndBound().find(rest, ask)
             climb, proofs = (
                 Climb.from_problem(problem),

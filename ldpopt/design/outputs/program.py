@@ -88,7 +88,7 @@ def _term_constraints(cp: Any, q: Any, term: Term) -> list[Any]:
 class _ParametricProgram:
     """The cvxpy problem, with the utilities and the box as parameters."""
 
-    def __init__(self, program: AlphabetProgram, boxed: bool, elastic: bool) -> None:
+    def __init__(self, program: AlphabetProgram, has_entry_limits: bool, elastic: bool) -> None:
         import cvxpy as cp
 
         k, m = program.shape
@@ -109,7 +109,7 @@ class _ParametricProgram:
             constraints += own_constraints
         for expression in program.expressions:
             constraints += list(expression(q))
-        self.limits = [cp.Parameter((k, m)) for _ in range(2 * boxed)]
+        self.limits = [cp.Parameter((k, m)) for _ in range(2 * has_entry_limits)]
         self.sides = [cp.sum(cp.multiply(parameter, q), axis=0) >= 0 for parameter in self.limits]
         values = [cp.sum(cp.multiply(parameter, q)) for parameter in self.gains]
         worst_value = values[0] if len(values) == 1 else cp.Variable()

@@ -124,9 +124,9 @@ class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the solved program."""
-        built = _build_program(problem)
-        solve(built.program, "convex program", CONIC)
-        matrix = built.channel.matrix
+        design_program = _build_program(problem)
+        solve(design_program.program, "convex program", CONIC)
+        matrix = design_program.channel.matrix
 
         def prove(checked_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             if (
@@ -137,8 +137,8 @@ class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
                 yield certificate.rebind(checked_problem.original_utility, checked_problem.constraints, channel)
 
         is_reduced = problem.utility.pair is not None and problem.symmetric
-        count = built.matrix.shape[1]
-        description = f"convex program of {count} {'decisions' if built.columns is None else 'listed columns'}"
+        count = design_program.matrix.shape[1]
+        description = f"convex program of {count} {'decisions' if design_program.columns is None else 'listed columns'}"
         return Candidate(matrix[class_representatives(problem)] if is_reduced else matrix, description, prove)
 
 

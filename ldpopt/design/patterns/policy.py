@@ -79,8 +79,8 @@ class ListedColumns:
         """The arrangement of the graph's limits for the ratio E = e^unit, cut by c_x = c_x' if `ordered`."""
         limits = Grid.round_up(self._limits).limits
         k, finite = len(limits), np.isfinite(limits)
-        bounded = ((x, y, int(limits[x, y])) for x, y in np.argwhere(finite & ~np.eye(k, dtype=bool)).tolist())
-        return Arrangement(k, tuple(bounded), in_order(k) if self.ordered else ())
+        limited_pairs = ((x, y, int(limits[x, y])) for x, y in np.argwhere(finite & ~np.eye(k, dtype=bool)).tolist())
+        return Arrangement(k, tuple(limited_pairs), in_order(k) if self.ordered else ())
 
     def enclosed(self, arithmetic: Arithmetic, indices: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
         """Enclose least entries (n,) and rises above them (n, k) of listed columns.
@@ -242,9 +242,9 @@ def _extend_labelings(
         raise too_many_columns(MAX_PARTIAL_LABELINGS)
     parent = np.repeat(np.arange(len(labels)), count)
     offset = np.cumsum(count) - count
-    extended = labels[parent]
-    extended[:, v] = low[parent] + np.arange(total) - offset[parent]
-    return extended, parent
+    extended_labels = labels[parent]
+    extended_labels[:, v] = low[parent] + np.arange(total) - offset[parent]
+    return extended_labels, parent
 
 
 def _merge_parts(
@@ -345,9 +345,9 @@ def extreme_steps(grid: Grid, has_order_cuts: bool = False) -> Array:
     Raises `TooManyColumns` for more than `MAX_COLUMNS`, or more than `MAX_LABELED_COLUMNS` if limits are small
     multiples of one unit.
     """
-    labeled = extreme_labelings(grid.limits, grid.direct, has_order_cuts, MAX_LABELED_COLUMNS)
-    if labeled is not None:
-        return labeled
+    labelings = extreme_labelings(grid.limits, grid.direct, has_order_cuts, MAX_LABELED_COLUMNS)
+    if labelings is not None:
+        return labelings
     columns: list[Array] = []
     for support in _supports(np.isfinite(grid.limits)):
         for heights in _Growth(grid, support, has_order_cuts).all():
@@ -397,33 +397,38 @@ class _Growth:
             ray[list(self.support)] = new_heights[list(self.support)] - np.nanmax(new_heights)
             yield ray + 0.0
 
-    def _grow(self, heights: Array, queue: tuple[int, ...], visited: tuple[int, ...]) -> Iterator[Array]:
+    def _grow(self, heights: Array, queue: tuple[int, ...], visited_inputs: tuple[int, ...]) -> Iterator[Array]:
         if not queue:
-            if len(visited) == len(self.support):
+            if len(visited_inputs) == len(self.support):
                 yield heights
             return
         u, remaining_queue = queue[0], queue[1:]
-        unplaced = [v for v in self.rises[u] if math.isnan(heights[v])]
-        yield from self._choose(heights, u, unplaced, remaining_queue, (*visited, u))
+        unplaced_inputs = [v for v in self.rises[u] if math.isnan(heights[v])]
+        yield from self._choose(heights, u, unplaced_inputs, remaining_queue, (*visited_inputs, u))
 
     def _choose(
-        self, heights: Array, u: int, unplaced: list[int], queue: tuple[int, ...], visited: tuple[int, ...]
+        self,
+        heights: Array,
+        u: int,
+        unplaced_inputs: list[int],
+        queue: tuple[int, ...],
+        visited_inputs: tuple[int, ...],
     ) -> Iterator[Array]:
-        if not unplaced:
-            yield from self._grow(heights, queue, visited)
+        if not unplaced_inputs:
+            yield from self._grow(heights, queue, visited_inputs)
             return
         self.steps += 1
         if self.steps > MAX_SEARCH_STEPS:
             raise too_many_columns(MAX_COLUMNS)
-        v, rest = unplaced[0], unplaced[1:]
-        if any(other not in visited for other in self.rises[v]):
-            yield from self._choose(heights, u, rest, queue, visited)
+        v, rest = unplaced_inputs[0], unplaced_inputs[1:]
+        if any(other not in visited_inputs for other in self.rises[v]):
+            yield from self._choose(heights, u, rest, queue, visited_inputs)
         for rise in self.rises[u][v]:
             height = float(heights[u]) + rise
-            if self._fits(heights, v, height) and not self._tight(heights, v, height, visited[:-1]):
+            if self._fits(heights, v, height) and not self._tight(heights, v, height, visited_inputs[:-1]):
                 new_heights = heights.copy()
                 new_heights[v] = height
-                yield from self._choose(new_heights, u, rest, (*queue, v), visited)
+                yield from self._choose(new_heights, u, rest, (*queue, v), visited_inputs)
 
     def _fits(self, heights: Array, v: int, height: float) -> bool:
         is_placed = ~np.isnan(heights)

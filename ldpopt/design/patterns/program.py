@@ -188,8 +188,8 @@ def zero_sum(rows: Array) -> Array:
 
 def append_erasure(columns: Array) -> Array:
     """Return the columns (k, n) in use, and last an erasure with the remaining probability."""
-    erased = max(1.0 - float(columns.sum(axis=1).max(initial=0.0)), 0.0)
-    return np.hstack([columns[:, columns.max(axis=0, initial=0.0) > 0], np.full((len(columns), 1), erased)])
+    erasure_mass = max(1.0 - float(columns.sum(axis=1).max(initial=0.0)), 0.0)
+    return np.hstack([columns[:, columns.max(axis=0, initial=0.0) > 0], np.full((len(columns), 1), erasure_mass)])
 
 
 @dataclass(frozen=True, eq=False)

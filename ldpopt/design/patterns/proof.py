@@ -56,8 +56,8 @@ class PatternDual(ListedDual):
             membership = members(np.arange(start, min(start + COLUMNS_PER_BLOCK, count), dtype=np.int64), k).astype(
                 np.float64
             )
-            charged = None if prices is None else ((membership @ prices) * (1 - membership)).sum(axis=1)
-            yield Listed(caps.level * np.ones(len(membership)), arithmetic.of(membership.T), charged)
+            pair_charges = None if prices is None else ((membership @ prices) * (1 - membership)).sum(axis=1)
+            yield Listed(caps.level * np.ones(len(membership)), arithmetic.of(membership.T), pair_charges)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,5 +102,5 @@ class PolicyDual(ListedDual):
         base, rise = columns.enclosed(arithmetic, indices)
         for start in range(0, len(base), COLUMNS_PER_BLOCK):
             rise_block = rise[start : start + COLUMNS_PER_BLOCK]
-            charged = (rise_block[:, left] - rise_block[:, right]).positive() @ prices if len(left) else None
-            yield Listed(base[start : start + COLUMNS_PER_BLOCK], rise_block.T, charged)
+            pair_charges = (rise_block[:, left] - rise_block[:, right]).positive() @ prices if len(left) else None
+            yield Listed(base[start : start + COLUMNS_PER_BLOCK], rise_block.T, pair_charges)

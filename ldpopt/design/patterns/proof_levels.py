@@ -353,9 +353,9 @@ def level_columns(k: int, flat: bool = False) -> Levels:
         for support in itertools.combinations(range(k), size):
             columns.append(np.full((len(levels), k), ABSENT_LEVEL, dtype=np.int8))
             columns[-1][:, support] = levels
-    stacked = np.concatenate(columns)
-    stacked.setflags(write=False)
-    return stacked
+    all_columns = np.concatenate(columns)
+    all_columns.setflags(write=False)
+    return all_columns
 
 
 def level_arrangement(k: int, flat: bool = False) -> Arrangement:

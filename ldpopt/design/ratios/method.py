@@ -162,9 +162,9 @@ class Exchange(
         labels = LabelSearch.from_problem(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         description = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
-        simplified = simplify(problem, best.matrix, labels.ascend)
-        matrix = mix_until_repairable(simplified, problem.constraints, problem.inputs)
-        note = mixing_cost(labels.value(simplified), labels.value(matrix)) if problem.user_expressions else ""
+        simplified_matrix = simplify(problem, best.matrix, labels.ascend)
+        matrix = mix_until_repairable(simplified_matrix, problem.constraints, problem.inputs)
+        note = mixing_cost(labels.value(simplified_matrix), labels.value(matrix)) if problem.user_expressions else ""
         return Candidate(matrix, description, best.prove, note=note)
 
 

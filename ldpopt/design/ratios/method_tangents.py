@@ -504,10 +504,10 @@ class EndlessExchange(RowExchange):
             for term, pairs in zip(terms, active_pairs, strict=True):
                 excess = term.excess(q)
                 excess[pairs] = -np.inf
-                violated = np.flatnonzero(excess > 1e-8 * term.cap)
-                violated = violated[np.argsort(-excess[violated])][: 4 * len(self.pair)]
-                has_grown |= len(violated) > 0
-                self.active[term.order, term.cap] = np.union1d(pairs, violated).astype(np.intp)
+                violated_pairs = np.flatnonzero(excess > 1e-8 * term.cap)
+                violated_pairs = violated_pairs[np.argsort(-excess[violated_pairs])][: 4 * len(self.pair)]
+                has_grown |= len(violated_pairs) > 0
+                self.active[term.order, term.cap] = np.union1d(pairs, violated_pairs).astype(np.intp)
             if not has_grown:
                 break
         return solution, active_pairs

@@ -321,8 +321,10 @@ def uniform_knots(low: float, high: float, count: int) -> Array:
 def first_labels(low: float, high: float, tv_bound: float) -> Array:
     """Return a few posteriors on either side of one half, graded by the distance `tv_bound` of rows."""
     ends = np.clip(_log_ratio(np.array([low, high])), -MAX_LOG_RATIO, MAX_LOG_RATIO)
-    graded = [end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
-    return np.unique(_posterior(np.concatenate([np.zeros(1), *graded])))
+    graded_ratios = [
+        end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0
+    ]
+    return np.unique(_posterior(np.concatenate([np.zeros(1), *graded_ratios])))
 
 
 def joined_knots(new: Array, old: Array) -> Array:

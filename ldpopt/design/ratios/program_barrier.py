@@ -125,10 +125,10 @@ def cholesky(matrices: Array) -> Array:
     size = np.sqrt(np.maximum(matrices[..., diagonal, diagonal], 1e-300))
     scaled_matrices = matrices / size[..., :, None] / size[..., None, :]
     for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
-        regularized = scaled_matrices.copy()
-        regularized[..., diagonal, diagonal] *= 1 + weight
+        regularized_matrices = scaled_matrices.copy()
+        regularized_matrices[..., diagonal, diagonal] *= 1 + weight
         try:
-            return np.asarray(np.linalg.cholesky(regularized)) * size[..., :, None]
+            return np.asarray(np.linalg.cholesky(regularized_matrices)) * size[..., :, None]
         except np.linalg.LinAlgError:
             continue
     raise np.linalg.LinAlgError("not positive definite")
@@ -166,8 +166,8 @@ class InteriorPoint:
         is_capped = int(pairs.ratio is not None)
         m = q[:, :is_capped] * (1 + 1 / (pairs.ratio or 2.0)) / 2
         zeros = np.zeros((n, k * is_capped))
-        unpriced = cls(q, zeros, u, zeros, zeros, m, zeros, zeros)
-        prices = [product / value for value, _ in unpriced.sides(pairs)]
+        unpriced_point = cls(q, zeros, u, zeros, zeros, m, zeros, zeros)
+        prices = [product / value for value, _ in unpriced_point.sides(pairs)]
         return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [zeros, zeros]))
 
     def grown(self, direction: InteriorPoint) -> Array:
@@ -498,10 +498,10 @@ def tight_pairs(term: Term, matrix: Array) -> Index:
 
 def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]) -> list[Index]:
     """Return the pairs outside the active ones that the matrix violates most, a few per input."""
-    violated = []
+    violated_by_term = []
     for term, pairs in zip(terms, active, strict=True):
         if len(pairs) == len(term):
-            violated.append(np.zeros(0, dtype=np.intp))
+            violated_by_term.append(np.zeros(0, dtype=np.intp))
             continue
         excess = term.excess(np.maximum(matrix, 0.0))
         excess[pairs] = -np.inf
@@ -511,8 +511,8 @@ def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]
         is_among_worst = (
             np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
         )
-        violated.append(order[is_among_worst])
-    return violated
+        violated_by_term.append(order[is_among_worst])
+    return violated_by_term
 
 
 def _ranks(labels: Index) -> Index:

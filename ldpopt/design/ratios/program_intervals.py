@@ -240,14 +240,14 @@ def close_dual_constraints(
         for attempt in (multipliers, capped_multipliers)
     ]
     best = np.array([_correction_cost(profits, terms, multipliers, attempt) for attempt in attempts]).argmin(axis=0)
-    rows, corrected = rows.copy(), list(multipliers)
+    rows, corrected_multipliers = rows.copy(), list(multipliers)
     for number, term in _sticks(terms):
         values = np.stack([attempt[number] for attempt in attempts])[best, np.arange(len(best))]
         deficit = np.maximum(-values.min(axis=0), 0.0)
-        corrected[number] = np.maximum(values + deficit, 0.0)
+        corrected_multipliers[number] = np.maximum(values + deficit, 0.0)
         np.add.at(rows, term.left, -deficit)
         np.add.at(rows, term.right, deficit * term.factor)
-    return rows, corrected
+    return rows, corrected_multipliers
 
 
 def _sticks(terms: Sequence[Term]) -> list[tuple[int, Any]]:
@@ -256,12 +256,14 @@ def _sticks(terms: Sequence[Term]) -> list[tuple[int, Any]]:
 
 
 def _correction_cost(
-    profits: Array, terms: Sequence[Term], original: Sequence[Array], corrected: Sequence[Array]
+    profits: Array, terms: Sequence[Term], original: Sequence[Array], corrected_multipliers: Sequence[Array]
 ) -> Array:
     """Return the remaining violation of each label, (n,), plus the increase of the cost of its multipliers."""
-    cost = np.maximum(_reduced_profits(profits, terms, corrected), 0.0).sum(axis=1)
+    cost = np.maximum(_reduced_profits(profits, terms, corrected_multipliers), 0.0).sum(axis=1)
     for number, term in _sticks(terms):
-        extra = np.maximum(corrected[number] - original[number].max(axis=0), 0.0) + np.maximum(-corrected[number], 0.0)
+        extra = np.maximum(corrected_multipliers[number] - original[number].max(axis=0), 0.0) + np.maximum(
+            -corrected_multipliers[number], 0.0
+        )
         cost = cost + extra @ term.caps
     return np.asarray(cost)
 
@@ -288,9 +290,9 @@ def _move_violations(
         violations[:, target] += amount * edge.factor
 
     def absorb(x: int) -> None:
-        absorbed = np.minimum(violations[:, x], room[:, x])
-        violations[:, x] -= absorbed
-        room[:, x] -= absorbed
+        absorbed_violations = np.minimum(violations[:, x], room[:, x])
+        violations[:, x] -= absorbed_violations
+        room[:, x] -= absorbed_violations
 
     for x in reversed(order):
         absorb(x)

@@ -200,8 +200,8 @@ class _SmoothNewton:
         dq, drows = self.solve(
             right + pairs.gather(linear.on_left * price_change, linear.on_right * price_change), point.lack
         )
-        along = (linear.on_left * dq[:, pairs.left] + linear.on_right * dq[:, pairs.right]).sum(axis=0)
-        dnu = (along - over) / self.loose
+        pair_changes = (linear.on_left * dq[:, pairs.left] + linear.on_right * dq[:, pairs.right]).sum(axis=0)
+        dnu = (pair_changes - over) / self.loose
         return linear.step(dq, dnu, aims, on_slack, on_least), on_cap - point.s / point.nu * dnu, dnu, drows
 
     def solve(self, right_side: Array, lack: Array) -> tuple[Array, Array]:

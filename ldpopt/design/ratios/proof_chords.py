@@ -423,9 +423,9 @@ class End:
             end_cuts = values[:, values[1] == self.label]
             other_prices = prices - _support(term, end_cuts, len(rows))
             for share in TRIED_SHARES:
-                gains, reserved = plan.gains(share, FLOAT)
+                gains, reserved_multipliers = plan.gains(share, FLOAT)
                 for step in TAIL_SHARES:
-                    cuts, extra = plan.cuts(reserved, end_cuts, step)
+                    cuts, extra = plan.cuts(reserved_multipliers, end_cuts, step)
                     remaining_gains = np.asarray(gains.midpoint) - other_prices - _support(term, cuts, len(rows))
                     kappa = plan.kappa(remaining_gains)
                     with np.errstate(invalid="ignore"):  # a choice whose numbers are not finite costs no number
@@ -435,8 +435,8 @@ class End:
         if best is None:
             return None
         number, plan, share, kappa, cuts = best
-        gains, reserved = plan.gains(share, arithmetic)
-        cuts = plan.at_least(cuts, reserved)
+        gains, reserved_multipliers = plan.gains(share, arithmetic)
+        cuts = plan.at_least(cuts, reserved_multipliers)
         return EndChoice(number, gains + (self.larger_law - self.smaller_law * self.reach) * kappa, cuts)
 
 
@@ -569,10 +569,10 @@ class _MassPlan:
         by_near, by_far = self.term.enclosed_slopes(np.array([self.end.reach]), arithmetic)
         return near_mass * (on_near - scale * by_near[0]) + far_mass * (on_far - scale * by_far[0])
 
-    def cuts(self, reserved: Enclosure, end_cuts: Array, step: float | None) -> tuple[Array, float]:
-        """Return the label's cuts, within the multipliers that `reserved` leaves, and the excess over these."""
+    def cuts(self, reserved_multipliers: Enclosure, end_cuts: Array, step: float | None) -> tuple[Array, float]:
+        """Return the label's cuts, within the multipliers that are not reserved, and the excess over these."""
         reserved_upper = np.zeros(len(self.term))
-        reserved_upper[self.pairs] = np.asarray(reserved.upper)
+        reserved_upper[self.pairs] = np.asarray(reserved_multipliers.upper)
         remaining_multipliers = np.maximum(self.largest_multipliers - reserved_upper, 0.0)
         cuts = end_cuts.copy()
         pair = cuts[0].astype(np.intp)
@@ -590,8 +590,8 @@ class _MassPlan:
         is_below = (self.side < 0) & (left > 0)
         return float((left[is_below] / -self.side[is_below]).max(initial=0.0)) * (1 + 1e-9)
 
-    def at_least(self, cuts: Array, reserved: Enclosure) -> Array:
+    def at_least(self, cuts: Array, reserved_multipliers: Enclosure) -> Array:
         """Add the reserved multipliers to the cuts, as cuts at ratio one, where psi's tangent is zero."""
-        top = np.asarray(reserved.upper, dtype=np.float64)
+        top = np.asarray(reserved_multipliers.upper, dtype=np.float64)
         label = np.full(len(top), self.end.label)
         return np.concatenate([cuts, np.stack([self.pairs, label, np.ones(len(top)), top])], axis=1)

@@ -121,13 +121,15 @@ def raise_of_rows(net_utility: Enclosure, base: Enclosure, mean: Enclosure, leve
     float_raise = minimal_raise(net_utility.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
     proved_raise = np.full(len(float_raise), np.inf)
     for step in range(6):
-        unproved = np.flatnonzero(~(proved_raise < np.inf))
-        trial = float_raise[unproved] + (16.0**step - 1) * RAISE_MARGIN * np.maximum(float_raise[unproved], scale)
+        unproved_rows = np.flatnonzero(~(proved_raise < np.inf))
+        trial = float_raise[unproved_rows] + (16.0**step - 1) * RAISE_MARGIN * np.maximum(
+            float_raise[unproved_rows], scale
+        )
         delta = level.arithmetic.of(trial)
-        gain = base[unproved] - level * delta
-        gain = gain + (net_utility[unproved] - delta[:, None] * mean).positive().sum(axis=1)
+        gain = base[unproved_rows] - level * delta
+        gain = gain + (net_utility[unproved_rows] - delta[:, None] * mean).positive().sum(axis=1)
         is_proved = np.asarray(gain.upper) <= 0
-        proved_raise[unproved[is_proved]] = trial[is_proved]
+        proved_raise[unproved_rows[is_proved]] = trial[is_proved]
         if is_proved.all():
             break
     return proved_raise

@@ -76,9 +76,9 @@ class Groups:
     @classmethod
     def from_prior(cls, prior: Array) -> Groups:
         """Group the answers with equal masses, up to `MASS_RTOL`."""
-        rising = np.unique(prior[prior > 0])
-        last = np.append(np.diff(rising) > MASS_RTOL * rising[1:], True)
-        return cls.rounded(prior, rising[last])
+        sorted_masses = np.unique(prior[prior > 0])
+        last = np.append(np.diff(sorted_masses) > MASS_RTOL * sorted_masses[1:], True)
+        return cls.rounded(prior, sorted_masses[last])
 
     @property
     def sizes(self) -> Index:

@@ -258,19 +258,19 @@ class SortedBlocks:
 
         It is None if there are more than `max_blocks`.
         """
-        undecided, count = [], 0
-        evaluated = self._band()
+        undecided_blocks, count = [], 0
+        evaluated_blocks = self._band()
         if len(self) > MAX_BAND_INPUTS:
             a, b, _ = self._squares(1.0, False)
-            evaluated = chain(
-                evaluated, ((i, j, *self.value_and_price_bounds(i, j)) for i, j in self._blocks_in_squares(a, b))
+            evaluated_blocks = chain(
+                evaluated_blocks, ((i, j, *self.value_and_price_bounds(i, j)) for i, j in self._blocks_in_squares(a, b))
             )
-        for i, j, values, payments in evaluated:
-            undecided.append(np.stack([i, j])[:, ~((values <= payments) & (payments >= 0))])
-            count += undecided[-1].shape[1]
+        for i, j, values, payments in evaluated_blocks:
+            undecided_blocks.append(np.stack([i, j])[:, ~((values <= payments) & (payments >= 0))])
+            count += undecided_blocks[-1].shape[1]
             if count > max_blocks:
                 return None
-        starts, stops = np.concatenate(undecided, axis=1)
+        starts, stops = np.concatenate(undecided_blocks, axis=1)
         return starts, stops
 
     def _band(self) -> Iterator[tuple[Index, Index, Array, Array]]:

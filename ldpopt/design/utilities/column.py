@@ -128,8 +128,8 @@ class WorstOf(ColumnUtility):
         distributions_by_name = [("p0", self.p0), *((f"alternative {index}", p) for index, p in enumerate(others))]
         (p0, *alternatives), inputs = aligned(distributions_by_name, self.inputs)
         parts = tuple(Divergence(self.f, p0, p, inputs) for p in alternatives)
-        stacked = np.stack([part.p1 for part in parts])
-        vars(self).update(each=parts, p0=parts[0].p0, others=stacked, inputs=parts[0].inputs)
+        alternatives_matrix = np.stack([part.p1 for part in parts])
+        vars(self).update(each=parts, p0=parts[0].p0, others=alternatives_matrix, inputs=parts[0].inputs)
 
     each: tuple[Divergence, ...] = field(init=False, default=())
 

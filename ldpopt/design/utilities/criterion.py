@@ -178,8 +178,8 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
     sums_above_one = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
     rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * sums_above_one[:, None]
     mass = law(prior, arithmetic) @ rise + base
-    scaled: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
-    return scaled
+    scaled_scores: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    return scaled_scores
 
 
 def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
@@ -190,22 +190,22 @@ def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
     size = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
     if not (np.isfinite(size).all() and (size > 0).all()):
         return None
-    scaled, aim = scores / size, target / size
-    b, t = np.asarray(scaled.midpoint), np.asarray(aim.midpoint)
+    scaled_scores, aim = scores / size, target / size
+    b, t = np.asarray(scaled_scores.midpoint), np.asarray(aim.midpoint)
     if not np.isfinite(b).all():
         return None
     inverse = np.linalg.pinv(b, rcond=1e-14)
     h = inverse @ t
-    h = h + inverse @ np.asarray((aim - scaled @ h).midpoint)
-    residual_norm = (scaled @ inverse - np.eye(len(b))).square().sum().sqrt()
+    h = h + inverse @ np.asarray((aim - scaled_scores @ h).midpoint)
+    residual_norm = (scaled_scores @ inverse - np.eye(len(b))).square().sum().sqrt()
     if not residual_norm.upper < 0.5:
         return None
     arithmetic = scores.arithmetic
-    shortfall = (aim - scaled @ h).square().sum(axis=0).sqrt()
+    shortfall = (aim - scaled_scores @ h).square().sum(axis=0).sqrt()
     correction = shortfall * arithmetic.of(inverse).square().sum().sqrt() / (1 - residual_norm)
     upper = (arithmetic.of(h).square().sum(axis=0).sqrt() + correction).square()
     mu = inverse.T @ h
-    lower = (aim * mu).sum(axis=0).square() / (scaled.T @ mu).square().sum(axis=0)
+    lower = (aim * mu).sum(axis=0).square() / (scaled_scores.T @ mu).square().sum(axis=0)
     return arithmetic.between(lower.ends[0], upper.ends[1])
 
 
@@ -219,8 +219,8 @@ def log_det_information(scores: Enclosure) -> Enclosure | None:
     if not (np.abs(np.diag(triangle)) > 0).all():
         return None
     inverse = np.triu(np.linalg.solve(triangle, np.eye(n)))
-    orthogonalized = scores.T @ inverse
-    log = _log_det_near_identity(orthogonalized.T @ orthogonalized)
+    orthogonal_scores = scores.T @ inverse
+    log = _log_det_near_identity(orthogonal_scores.T @ orthogonal_scores)
     # det(Y^T X Y) = det X det Y^2 for the triangular Y.
     return None if log is None else log - scores.arithmetic.of(np.abs(np.diag(inverse))).log().sum() * 2
 

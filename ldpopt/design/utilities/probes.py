@@ -92,9 +92,18 @@ class Probes:
         rough = np.exp(-spread * rng.random((k, n)))
         faces = np.where(rng.random((k, n)) < 0.3, 0.0, rough)
         nearly = np.where(rng.random((k, n)) < 0.3, 1e-280, rough)
-        tied = np.exp(np.round(np.log(rough) / np.maximum(spread, 1e-12) * 2) * spread / 2)
+        columns_with_ties = np.exp(np.round(np.log(rough) / np.maximum(spread, 1e-12) * 2) * spread / 2)
         columns = np.hstack(
-            [np.ones((k, 1)), np.eye(k)[:, :n], membership.astype(float), stairs, rough, faces, nearly, tied]
+            [
+                np.ones((k, 1)),
+                np.eye(k)[:, :n],
+                membership.astype(float),
+                stairs,
+                rough,
+                faces,
+                nearly,
+                columns_with_ties,
+            ]
         )
         columns = columns[:, columns.max(axis=0) > 0]
         return np.asarray(columns / columns.max(axis=0))
@@ -122,8 +131,8 @@ class Probes:
         """Check that a column's value depends on that column alone, and is 0 for a column of zeros."""
         expected = "a function of each column alone"
         permutation = self.rng.permutation(self.base.shape[1])
-        again = self.values_at(self.base[:, permutation])
-        differs = self.differ(again, self.values[:, permutation])
+        permuted_values = self.values_at(self.base[:, permutation])
+        differs = self.differ(permuted_values, self.values[:, permutation])
         self.refuse(expected, "another value for the same columns in another order", self.base[:, permutation], differs)
         indices = np.unique(np.linspace(0, self.base.shape[1] - 1, 24).astype(int))
         for place in indices:
@@ -147,18 +156,18 @@ class Probes:
         matrix, values = self.base[:, indices], self.values[:, indices]
         for scale in SCALES:
             # Together with the same columns at scale one, so that a function of the largest entry is found, too.
-            scaled = self.values_at(np.hstack([matrix * scale, matrix]))[:, : len(indices)]
-            differs = self.differ(scaled, values * scale, scale)
+            scaled_values = self.values_at(np.hstack([matrix * scale, matrix]))[:, : len(indices)]
+            differs = self.differ(scaled_values, values * scale, scale)
             if differs.any():
                 j, n = (int(place[0]) for place in np.nonzero(differs))
-                got = f"mu(c q) = {scaled[j, n]:.9g} for c mu(q) = {values[j, n] * scale:.9g}, c = {scale:.6g}"
+                got = f"mu(c q) = {scaled_values[j, n]:.9g} for c mu(q) = {values[j, n] * scale:.9g}, c = {scale:.6g}"
                 self.refuse(expected, got, matrix, differs)
         mild = (matrix >= 1e-6).all(axis=0)
         for scale in EXTREME_SCALES:
-            scaled = np.asarray(self.utility.columns(matrix[:, mild] * scale), dtype=np.float64)
+            scaled_values = np.asarray(self.utility.columns(matrix[:, mild] * scale), dtype=np.float64)
             ends = values[:, mild] * scale
-            is_out_of_range = ~np.isfinite(scaled) if scale > 1 else np.abs(scaled) <= np.abs(ends)
-            differs = self.differ(scaled, ends, scale) & ~is_out_of_range
+            is_out_of_range = ~np.isfinite(scaled_values) if scale > 1 else np.abs(scaled_values) <= np.abs(ends)
+            differs = self.differ(scaled_values, ends, scale) & ~is_out_of_range
             self.refuse(expected, f"another value at c = {scale:g}", matrix[:, mild], differs)
 
     def convex(self, ratios: Sequence[float] = ()) -> None:
@@ -207,12 +216,12 @@ class Probes:
         matrix = self.base[:, indices]
         for scale in (1.0, 1e-3, 10.0):
             gradients = self.slopes(matrix * scale)
-            reached = np.einsum("jnk,kn->jn", gradients, matrix)
+            linear_values = np.einsum("jnk,kn->jn", gradients, matrix)
             size = np.einsum("jnk,kn->jn", np.abs(gradients), matrix) + np.abs(self.values[:, indices])
-            differs = np.abs(reached - self.values[:, indices]) > PROBED_TANGENT * size + 1e-12 * self.size
+            differs = np.abs(linear_values - self.values[:, indices]) > PROBED_TANGENT * size + 1e-12 * self.size
             if differs.any():
                 j, n = (int(place[0]) for place in np.nonzero(differs))
-                got = Phrase(f"{reached[j, n]:.6g} at the column where mu is {self.values[j, indices][n]:.6g}")
+                got = Phrase(f"{linear_values[j, n]:.6g} at the column where mu is {self.values[j, indices][n]:.6g}")
                 raise invalid(
                     name, "a linear function that touches mu at its column", got, first_column(matrix, differs)
                 )
@@ -262,7 +271,7 @@ class Probes:
         k, rng = self.k, self.rng
         matrices = [rng.dirichlet(np.full(m, share), k) for m in (1, 2, 3, 5) for share in (0.2, 1.0, 30.0)]
         disclosure = np.eye(k) if k * k <= ENTRIES_PER_BATCH else np.ones((k, 1))
-        matrices += [np.hstack([(1 - erased) * disclosure, np.full((k, 1), erased)]) for erased in (0.0, 0.1, 0.9)]
+        matrices += [np.hstack([(1 - erasure) * disclosure, np.full((k, 1), erasure)]) for erasure in (0.0, 0.1, 0.9)]
         return [Channel(matrix) for matrix in matrices]
 
     def summed(self) -> None:

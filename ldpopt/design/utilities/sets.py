@@ -72,9 +72,9 @@ class Box(Neighbourhood, radius=number_up_to):
         p = low.copy()
         remaining_mass = 1 - p.sum()
         for x in np.argsort(-gradient, kind="stable"):
-            added = min(remaining_mass, high[x] - low[x])
-            p[x] += added
-            remaining_mass -= added
+            added_mass = min(remaining_mass, high[x] - low[x])
+            p[x] += added_mass
+            remaining_mass -= added_mass
         return np.asarray(p)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
@@ -139,10 +139,10 @@ class TotalVariationBall(Neighbourhood, radius=number_up_to):
         p = pilot.copy()
         best, remaining_mass = int(np.argmax(gradient)), self.radius
         for x in np.argsort(gradient, kind="stable"):
-            moved = min(remaining_mass, p[x]) if gradient[x] < gradient[best] else 0.0
-            p[x] -= moved
-            p[best] += moved
-            remaining_mass -= moved
+            moved_mass = min(remaining_mass, p[x]) if gradient[x] < gradient[best] else 0.0
+            p[x] -= moved_mass
+            p[best] += moved_mass
+            remaining_mass -= moved_mass
         return np.asarray(p)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
@@ -155,8 +155,10 @@ class TotalVariationBall(Neighbourhood, radius=number_up_to):
         order = np.argsort(-gains, kind="stable")
         last = min(int(np.searchsorted(np.cumsum(pilot[order]), self.radius)), len(order) - 1)
         price = float(max(gains[order][last], 0.0))
-        moved = (center * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(self.radius) * price
-        return center @ slope - moved
+        moved_mass = (center * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(
+            self.radius
+        ) * price
+        return center @ slope - moved_mass
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
         """Return the constraint that the excesses of p over the pilot sum to at most the radius."""
