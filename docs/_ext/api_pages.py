@@ -249,14 +249,27 @@ def _constant(value: Any) -> str:
 
 def _described(doc: str, value: Any) -> str:
     """The docstring as Markdown under the headings of the field: parameters with types, what is raised, examples."""
-    body, found = _with_types(markdown(doc), value), refusals(value)
+    body, found = _with_types(_linked(markdown(doc)), value), refusals(value)
     body = re.sub(r"(?m)^(?=- `)", "**Parameters**\n\n", body, count=1)
     raises = ""
     if found:
         listed = "\n".join(f"- {escaped(line)}" for line in found)
-        raises = f"**Raises** {{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>` unless these hold:\n\n{listed}\n\n"
+        heading = "" if "**Raises**" in body else "**Raises** "
+        raises = f"{heading}{{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>` unless these hold:\n\n{listed}\n\n"
     at = body.find("```pycon")
     return f"{body}\n\n{raises}" if at < 0 else f"{body[:at]}{raises}**Examples**\n\n{body[at:]}"
+
+
+def _linked(body: str) -> str:
+    """The Markdown of a docstring with links for the classes that it returns and raises."""
+    before, _, sections = body.partition("\n**R")
+    by_name = _classes()
+    links = re.sub(
+        r"(?m)^- `(\w+)`: ",
+        lambda item: f"- {{py:obj}}`{item[1]} <{by_name[item[1]]}>`: " if item[1] in by_name else item[0],
+        sections,
+    )
+    return f"{before}\n**R{links}" if sections else body
 
 
 _LISTED = re.compile(r"(?m)^- (`\w+`(?:, `\w+`)*): ")

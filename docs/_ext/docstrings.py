@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from formulas import formulas
 
+_HEADINGS = {"Attributes", "Examples", "Notes", "Parameters", "Raises", "Returns", "Yields"}
 _ITEM = re.compile(r"^(?P<names>\*{0,2}[A-Za-z_]\w*(?:, \*{0,2}[A-Za-z_]\w*)*) : ")
 _INLINE_ITEM = re.compile(r"(?<=\. )(?P<names>[a-z_]\w*(?:, [a-z_]\w*)*) : ")
 _CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
@@ -13,8 +15,36 @@ _CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 
 def markdown(doc: str) -> str:
     """The docstring `doc`, dedented, as Markdown."""
-    lines = [line for line in doc.splitlines() if not re.fullmatch(r"-{3,}", line.strip())]
-    lines = [line for line in lines if line not in ("Parameters", "Returns", "Raises", "Examples")]
+    parts = [_section(heading, lines) for heading, lines in _sections(doc)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _sections(doc: str) -> Iterator[tuple[str, list[str]]]:
+    """The lines of a docstring under each of its underlined headings; those before the first have the heading ""."""
+    heading, body = "", list[str]()
+    for line in doc.splitlines():
+        if re.fullmatch(r"-{3,}", line.strip()) and body and body[-1] in _HEADINGS:
+            following = body.pop()
+            yield heading, body
+            heading, body = following, []
+        else:
+            body.append(line)
+    yield heading, body
+
+
+def _section(heading: str, lines: list[str]) -> str:
+    if heading not in ("Returns", "Yields", "Raises"):
+        return _paragraphs(lines)
+    end = next((number for number, line in enumerate(lines) if line.startswith(">>> ")), len(lines))
+    entries = re.split(r"\n(?=\S)", "\n".join(lines[:end]).strip())
+    items = [
+        f"- `{kind}`: {prose(' '.join(text.split()))}" for kind, _, text in (entry.partition("\n") for entry in entries)
+    ]
+    return "\n\n".join(part for part in (f"**{heading}**", "\n".join(items), _paragraphs(lines[end:])) if part)
+
+
+def _paragraphs(lines: list[str]) -> str:
+    """The paragraphs, lists and examples of some lines, as Markdown."""
     blocks: list[list[str]] = [[]]
     for line in lines:
         # An example or a list of names begins a block even without a blank line before it.
