@@ -49,7 +49,7 @@ def studio(people: FileFlags, port: int | None = None, no_browser: bool = False)
     print(where, flush=True)  # in one piece, however narrow the terminal
     say("The studio runs until Ctrl-C, for this machine alone.")
     with nullcontext() if no_browser else _opened(where):
-        serve(application(token, number, start), listener, hurried=True)
+        serve(application(token, number, start), listener, quick_shutdown=True)
 
 
 @contextmanager
@@ -78,14 +78,14 @@ def _opened(where: str) -> Iterator[None]:
 
 def _listening(port: int | None) -> socket.socket:
     """A socket on loopback, at the given port; by default at the usual port, or at another if that is taken."""
-    from ldpopt_survey.server.web import listening
+    from ldpopt_survey.server.web import listen
 
     try:
-        return listening("127.0.0.1", _USUAL if port is None else port)
+        return listen("127.0.0.1", _USUAL if port is None else port)
     except InvalidInput as error:
         if port is not None:
             raise InvalidInput(str(error).replace("--host and --port", "--port")) from None
-        return listening("127.0.0.1", 0)
+        return listen("127.0.0.1", 0)
 
 
 app = typer.Typer()

@@ -21,11 +21,11 @@ from ldpopt_survey.server.submission import Refused
 from ldpopt_survey.server.web import (
     HEADERS,
     Sender,
-    body,
-    encoded,
-    file_of,
+    encode_headers,
+    file_response,
     json_response,
     no_route,
+    read_body,
     refusal,
     static_files,
 )
@@ -55,7 +55,7 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_ALWAYS = encoded({**HEADERS, "cross-origin-resource-policy": "same-origin"})
+_ALWAYS = encode_headers({**HEADERS, "cross-origin-resource-policy": "same-origin"})
 
 
 def studio(token: str, port: int, start: Mapping[str, Any] | None = None) -> Starlette:
@@ -136,7 +136,7 @@ class _Studio:
 
     async def page(self, request: Request) -> Response:
         """A file of the page, from memory."""
-        return file_of(self._files, request, PAGE_POLICY)
+        return file_response(self._files, request, PAGE_POLICY)
 
 
 class _Guard:
@@ -161,7 +161,7 @@ class _Guard:
         try:
             await self._app(scope, receive, sent)
         except Exception:
-            if not sent.begun:
+            if not sent.has_begun:
                 await refusal(500, "Something went wrong here; the terminal says more.")(scope, receive, sent)
             raise
 
@@ -190,7 +190,7 @@ async def _refused(_: Request, refused: Any) -> Response:
 
 async def _state(request: Request) -> dict[str, Any]:
     """The state in a request, of which at most `MAX_REQUEST` bytes are read."""
-    read = await body(request, MAX_REQUEST, "A state", f"A state has at most {MAX_REQUEST >> 20} MB.")
+    read = await read_body(request, MAX_REQUEST, "A state", f"A state has at most {MAX_REQUEST >> 20} MB.")
     try:
         state = strict.json_value(read, "the state")
     except InvalidInput as error:

@@ -97,9 +97,9 @@ def collect(
     `export` can read the database at any time. Needs ldpopt\\[collect].
     """
     from ldpopt_survey.server import collector, database, static_files
-    from ldpopt_survey.server.databases import shown
+    from ldpopt_survey.server.databases import display_name
     from ldpopt_survey.server.limits import origin_of, rate_of
-    from ldpopt_survey.server.web import address, listening, loopback, serve, token_of
+    from ldpopt_survey.server.web import address, is_loopback, listen, read_token, serve
 
     rate, origins = rate_of(rate), [origin_of(site) for site in origin or ()]
     planned = read_plan(plan)
@@ -108,7 +108,7 @@ def collect(
         with database(db, planned) as store:
             store.close_round()
             summary = store.summary()
-        say(f"closed {survey_round}, with {summary.reports:,} reports, in {shown(db)}")
+        say(f"closed {survey_round}, with {summary.reports:,} reports, in {display_name(db)}")
         return
     need("starlette", "uvicorn", "prometheus_client")  # checked before a database is made
     if check:
@@ -123,18 +123,18 @@ def collect(
     if planned.round > (planned.rounds or planned.round):
         with database(db, planned, create=True) as store:
             if not store.state().invited:
-                expected = (
-                    f"invitations by respondents' ids (invitations --frame), as round {planned.round} is beyond rounds"
+                raise InvalidInput(
+                    f"{display_name(db)}: round {planned.round} exceeds the rounds of the plan, so it requires "
+                    "invitations by respondents' ids (invitations --frame)"
                 )
-                raise invalid("collect", expected, Phrase("none"), shown(db))
-    with listening(host, port) as listener:
-        secret = token_of(token) if token is not None else None
+    with listen(host, port) as listener:
+        secret = read_token(token) if token is not None else None
         with database(db, planned, create=True) as store:
             app = collector(planned, store, files, secret, origins, rate, lambda: _progress(planned, db))
-            print(f"collecting {survey_round} at {address(host, listener)} into {shown(db)}", flush=True)
+            print(f"collecting {survey_round} at {address(host, listener)} into {display_name(db)}", flush=True)
             if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
-            if not loopback(host):
+            if not is_loopback(host):
                 print(EXPOSED_WARNING, file=sys.stderr, flush=True)
             serve(app, listener)
 
@@ -174,10 +174,10 @@ def invitations(
     """
     from ldpopt_survey.collect.ledger import ledger_of
     from ldpopt_survey.server import database
-    from ldpopt_survey.server.invitations import Invited, interrupted, invite_by_file, read_frame
+    from ldpopt_survey.server.invitations import Invited, invite_by_file, is_interrupted, read_frame
 
     planned = read_plan(plan)
-    if not interrupted(planned, out):
+    if not is_interrupted(planned, out):
         claim([out], force=None)
     if (count is None) == (frame is None):
         raise invalid(
@@ -185,8 +185,9 @@ def invitations(
         )
     ids, groups = ([], []) if frame is None else read_frame(planned, frame)
     if planned.round > (planned.rounds or planned.round) and not ids:
-        raise invalid(
-            "--frame", f"respondents' ids in a column {planned.respondent!r}, to count their rounds", Phrase("none")
+        raise InvalidInput(
+            f"--frame: round {planned.round} exceeds the rounds of the plan, so the frame must have respondents' ids "
+            f"in a column {planned.respondent!r}"
         )
     invited = partial(Invited, planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
     with database(db, planned, create=True) as store:
@@ -254,8 +255,7 @@ def privatize(
     refuse_stream(plan, "the plan in a file, since the ledger of its reports is stored next to it")
     planned = read_plan(plan)
     if planned.respondent is not None and key is None and simulate is None:
-        expected = "a key file (--new-key makes one), since the plan names respondents"
-        raise invalid("--key", expected, Phrase("none"))
+        raise InvalidInput("--key: the plan names respondents, so pass a key file (--new-key creates one)")
     if planned.respondent is None and key is not None:
         expected = "a plan that names respondents ('respondent' in survey.toml)"
         raise invalid("--key", expected, Phrase("one that does not; leave --key and --new-key out"))
@@ -308,19 +308,19 @@ def _remove_key_on_refusal(key: Path, out: Path) -> Iterator[None]:
 
 
 def _randomness(key: Path | None, new_key: bool, simulate: int | None, out: Path) -> Randomness | None:
-    from ldpopt_survey.collect.randomness import Memoised, Simulated
+    from ldpopt_survey.collect.randomness import Memoized, Simulated
     from ldpopt_survey.collect.words import create_key
     from ldpopt_survey.collect.workfolder import work_of
 
     if simulate is not None:
         if key is not None:
-            raise invalid("--key and --simulate", "at most one of them", Phrase("both"))
+            raise InvalidInput("--key cannot be combined with --simulate")
         return Simulated(simulate)
     if key is None:
         return None
     if new_key and not (key.exists() and work_of(out).exists()):  # an interrupted run is continued with its key
         create_key(key)
-    return Memoised(key)
+    return Memoized(key)
 
 
 @options("""

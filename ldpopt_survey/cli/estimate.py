@@ -59,9 +59,9 @@ def estimate(
 
     as_table = results.format is not None or results.out is not None
     if json and as_table:
-        raise invalid("--json", "no --format or --out in addition to it", Phrase("both"))
+        raise InvalidInput("--json cannot be combined with --format or --out")
     if anytime and wave is not None:
-        raise invalid("--anytime", "no --wave in addition to it", Phrase("both"))
+        raise InvalidInput("--anytime cannot be combined with --wave")
     results.output_format()
     planned = read_plan(plan)
     analysis, level = replace(sample.analysis(planned, by), anytime=anytime), sample.level
@@ -70,7 +70,7 @@ def estimate(
         if wave is not None:
             findings = _with_wave(Survey(planned), counts, wave, analysis, unlabelled)
     if json and wave is not None:
-        raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
+        raise InvalidInput("--wave cannot be combined with --json, which describes the reports of a single plan")
     answered = among_those_who_answered(planned, findings)
     if json:
         print(strict.json_text(as_data(findings, counts, analysis, answered)), end="")
@@ -313,7 +313,7 @@ def describe(
         estimates, notes = [], []
         numbers = question in plan.answers and plan.part(question).measure == "mean"
         if numbers and (answer_scores is not None or quantiles):
-            raise invalid("describe", f"no --scores and no --quantile for {question!r}, a mean", Phrase("one"))
+            raise InvalidInput(f"describe: {question!r} is a mean, so --scores and --quantile do not apply to it")
         edges = None if answer_scores is None else np.repeat(np.array(answer_scores)[:, None], 2, axis=1)
         if not numbers and answer_scores is None:
             try:
@@ -373,13 +373,11 @@ def regress(
     flags.output_format()
     variables = parse_formula(formula)
     if linear and (reference is not None or odds):
-        raise invalid("--linear", "neither --reference nor --odds in addition to it", Phrase("both of them"))
+        raise InvalidInput("--linear cannot be combined with --reference or --odds")
     if linear and (moments or likelihood):
-        raise invalid(
-            "--linear", "no --moments in addition to it (least squares has the same equations)", Phrase("both")
-        )
+        raise InvalidInput("--linear cannot be combined with --moments or --likelihood: least squares has one method")
     if moments and likelihood:
-        raise invalid("--moments", "it or --likelihood", Phrase("both"))
+        raise InvalidInput("--moments cannot be combined with --likelihood")
     plan, analysis = flags.start()
     with progress("fitting"):
         people = flags.people(plan, analysis, (variables.outcome, *variables.columns))

@@ -142,22 +142,22 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
     from dataclasses import replace
 
     from ldpopt_survey.collect.answers import partitions
-    from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, routed, sampled_rows, unaccepted
+    from ldpopt_survey.collect.leaks import add_routes, find_leaks, list_unaccepted_leaks, refuse_leaks, sample_rows
     from ldpopt_survey.plan.draft import SAMPLE_KEYS, draft_spec
     from ldpopt_survey.sample.spec import SampleSpec
 
     ids = [] if proposal.respondent is None else [proposal.respondent]
     sample = {role: name for role in SAMPLE_KEYS if (name := getattr(proposal.sample, role, None)) is not None}
     columns = [*proposal.columns, *proposal.carry, *sample.values(), *ids]
-    table = sampled_rows(partitions([file.path], file.dialect, trim_empty=True), list(dict.fromkeys(columns)))
-    proposal, lines = routed(proposal, table), []
+    table = sample_rows(partitions([file.path], file.dialect, trim_empty=True), list(dict.fromkeys(columns)))
+    proposal, lines = add_routes(proposal, table), []
     spec = draft_spec(file, proposal, title, revealed=revealed)
-    leaks = unaccepted(find_leaks(spec, table), spec.revealed)
+    leaks = list_unaccepted_leaks(find_leaks(spec, table), spec.revealed)
     for leak in leaks:
-        for role in [role for role, column in sample.items() if column in leak.by]:
+        for role in [role for role, column in sample.items() if column in leak.sources]:
             lines.append(f"  {sample.pop(role)}: not carried as {role}, {str(leak).partition(', ')[2]}")
             lines.append(
-                f"    (to publish it, as the consent form says then: --accept {leak.what}={','.join(leak.by)})"
+                f"    (to publish it, as the consent form says then: --accept {leak.subject}={','.join(leak.sources)})"
             )
     if lines:
         proposal = replace(proposal, sample=SampleSpec(**sample) if sample else None)
@@ -385,7 +385,7 @@ def plan(
     kind = "png" if picture is None else kind_of(picture)
     limit = seconds(time_limit)
     if stages and respondents is None:
-        raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
+        raise InvalidInput("--stages requires the number of respondents: pass -n")
     text = read_text(survey)
     with naming(survey):
         try:

@@ -71,7 +71,7 @@ def find_boxes(columns: Sequence[ColumnProfile], half_width: float) -> list[Boxe
             groups.append(((-1, column.name), []))
     boxes = []
     for (_, stem), options in groups:
-        is_answered = any(column.answered for column, _ in options)
+        is_answered = any(column.answer_count for column, _ in options)
         is_question = is_answered and 2 <= len(options) <= MAX_OPTIONS
         if is_question and (question := _boxes(stem, options, half_width)) is not None:
             boxes.append(question)
@@ -79,7 +79,7 @@ def find_boxes(columns: Sequence[ColumnProfile], half_width: float) -> list[Boxe
 
 
 def _is_box(column: ColumnProfile, pattern_position: int) -> bool:
-    if column.values is None or len(column.values) > 2 or not column.plain:
+    if column.values is None or len(column.values) > 2 or not column.has_scalars:
         return False
     values = [truth_value(value) for value in column.values]
     is_truth_pair = set(values) == {True, False} if len(values) == 2 else False

@@ -185,7 +185,7 @@ def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Pro
     ids = (
         column.name
         for column in profile.columns
-        if _ID.match(column.name) and column.distinct and column.empty == 0 and column.rows > 1
+        if _ID.match(column.name) and column.is_distinct and column.empty == 0 and column.rows > 1
     )
     respondent = options.respondent or next(ids, None)
     sample = _sample(profile, {respondent, *options.questions})
@@ -225,7 +225,7 @@ def _sample(profile: FileProfile, other_roles: set[str | None]) -> SampleSpec | 
     """Return the first columns without empty cells whose names are those of weights, strata or clusters."""
     roles: dict[str, str] = {}
     for column in profile.columns:
-        if column.name in other_roles or column.empty or not column.plain or not column.name.isprintable():
+        if column.name in other_roles or column.empty or not column.has_scalars or not column.name.isprintable():
             continue
         for role, pattern in _SAMPLE.items():
             is_number = column.numeric == column.rows and bool((column.numbers >= 0).all())
@@ -268,12 +268,12 @@ def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuesti
     """Return the question, or the reason why the column cannot be one."""
     if not column.name.strip() or not column.name.isprintable() or len(column.name) > 200:
         return "its name is empty, too long or has signs that cannot be printed"
-    if not column.plain:
+    if not column.has_scalars:
         return "it holds lists, records or bytes"
-    if column.answered == 0:
+    if column.answer_count == 0:
         return "it is empty"
-    is_repeated = column.values is None or len(column.values) > column.answered / 2
-    if _ID.match(column.name) and not column.distinct and is_repeated and column.name not in options.questions:
+    is_repeated = column.values is None or len(column.values) > column.answer_count / 2
+    if _ID.match(column.name) and not column.is_distinct and is_repeated and column.name not in options.questions:
         return (
             f"it looks like respondents' ids, of which some stand twice (--respondent {column.name} takes it as such)"
         )
@@ -301,17 +301,23 @@ def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuesti
     else:
         missing = column.empty + _count_codes(column.values, codes)
     is_numeric = (
-        column.numeric > 0 and column.numeric >= 0.9 * (column.answered - missing_words) and not declared_labels
+        column.numeric > 0 and column.numeric >= 0.9 * (column.answer_count - missing_words) and not declared_labels
     )
     has_few_values = values is not None and len(values) <= (MAX_INTEGER_ANSWERS if is_numeric else MOST_CATEGORIES)
     if column.name in options.bins or (is_numeric and not has_few_values):
         is_requested = column.name in options.bins or column.name in options.questions
         spread = np.ptp(column.numbers) if len(column.numbers) else math.inf
-        if column.distinct and column.whole and not is_requested and spread <= 1.01 * column.rows and column.empty == 0:
+        if (
+            column.is_distinct
+            and column.has_only_integers
+            and not is_requested
+            and spread <= 1.01 * column.rows
+            and column.empty == 0
+        ):
             return "it numbers the rows"
         return _binned_question(column, column.numbers[~is_code], codes, missing, options, guessed_codes)
     if not has_few_values or values is None:
-        return "every row has its own answer" if column.distinct else f"it has more than {MOST_CATEGORIES} answers"
+        return "every row has its own answer" if column.is_distinct else f"it has more than {MOST_CATEGORIES} answers"
     observations, code_merges = [], _code_merges(column, guessed_codes)
     if single_values := sorted(value for value, count in values.items() if count == 1):
         examples = ", ".join(map(repr, single_values[:5])) + (", ..." if len(single_values) > 5 else "")
@@ -384,7 +390,7 @@ def _binned_question(
     edges = round_edges(numbers, bins) if isinstance(bins, int) else tuple(float(edge) for edge in bins)
     if not edges:
         return "its numbers are nearly all the same"
-    labels = bin_labels(edges, column.whole)
+    labels = bin_labels(edges, column.has_only_integers)
     remarks, observations = (
         ["Numbers, cut into bins."],
         [f"From {number_text(numbers.min())} to {number_text(numbers.max())}."],
@@ -437,7 +443,7 @@ def _missing_codes(column: ColumnProfile, options: ProposalOptions) -> tuple[tup
     words = [] if values is None else [value.strip() for value in values]
     words += [label for _, label in column.levels]
     codes = [word for word in words if word.strip().casefold() in _WORDS_FOR_MISSING]
-    if column.whole or column.values is not None:
+    if column.has_only_integers or column.values is not None:
         codes += [str(int(number)) for number in _codes_by_distance(column)]
     declared_answers = {str(code) for code in options.answers.get(column.name, ())}
     guessed_codes = tuple(code for code in dict.fromkeys(codes) if code not in declared_answers)

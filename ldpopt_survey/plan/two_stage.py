@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import Result
@@ -88,7 +88,7 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
             questions.append(question)
             continue
         if question.name not in first or first[question.name].labels != question.categories:
-            raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
+            raise InvalidInput(f"first wave: it has no estimate of {question.name!r} with the categories of the plan")
         questions.append(replace(question, pilot=pilot_shares(first[question.name])))
     shares = {part.name: part.shares for question in questions for part in question.answers}
     targets = tuple(

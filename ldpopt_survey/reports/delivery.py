@@ -183,7 +183,7 @@ class _DeliveryCheck:
         pairs = [(names[0], names[1]) for names in stored.tables if len(names) == 2]
         recomputed = counting.aggregate(self.plan, paths, pairs, self.runner)
         if stored != recomputed:
-            raise invalid("counts", "those of their reports", Phrase("others"), str(path))
+            raise InvalidInput(f"{path}: the counts differ from those of their reports")
         self._add(recomputed, paths)
         return f"counts of {stored.rows:,} reports, counted again"
 
@@ -199,7 +199,7 @@ class _DeliveryCheck:
         answered = among_those_who_answered(self.plan, estimated)
         recomputed = strict.json_value(strict.json_text(results(estimated, counts, analysis, answered)))
         if not _almost_equal(data, recomputed):
-            raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
+            raise InvalidInput(f"{path}: the estimates differ from those of their reports")
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
 
     def page(self, path: Path) -> str:
@@ -207,7 +207,7 @@ class _DeliveryCheck:
         text = read_text(path)
         reports_tag = _REPORTS_TAG.search(text)
         if reports_tag is None:
-            raise invalid("page", "a page of `ldpopt survey report`", Phrase("another"), str(path))
+            raise InvalidInput(f"{path} is not an HTML report of `ldpopt survey report`")
         if reports_tag[2] != __version__:
             raise _Undecidable(f"written by version {reports_tag[2]}")
         counts = self._counted({reports_tag[1]}, path)
@@ -218,7 +218,7 @@ class _DeliveryCheck:
             r"<img\1>", text
         )  # the bytes of pictures differ between versions of the drawing library
         if text_without_images != survey_report(self.plan, estimated, counts, pictures=False, analysis=analysis):
-            raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
+            raise InvalidInput(f"{path}: the text of the HTML report differs from what its reports give")
         return f"text and tables from {counts.rows:,} reports, made again"
 
     def consent(self, path: Path) -> str:

@@ -22,7 +22,7 @@ from ldpopt.privacy import Guarantee
 from ldpopt.values.distribution import positive_integer, unit_interval
 from ldpopt.values.labels import Label, as_text
 from ldpopt.words import Words, guarantee_in_words, label_in_words
-from ldpopt_survey.kit.folder import LANGUAGES, PLACE, languages
+from ldpopt_survey.kit.folder import LANGUAGES, PLACEHOLDER, languages
 from ldpopt_survey.paper.design import shipped_texts
 from ldpopt_survey.plan.plan import Plan, over_rounds
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, PlannedQuestion
@@ -99,7 +99,7 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
     for key, text in sentences.items():
         if key not in english:
             raise invalid(f"texts of {code!r}: {section}", "keys of the English sentences", key)
-        places, required = (sorted(set(PLACE.findall(sentence))) for sentence in (text, english[key]))
+        places, required = (sorted(set(PLACEHOLDER.findall(sentence))) for sentence in (text, english[key]))
         if places != required:
             raise invalid(f"texts of {code!r}: {section}: {key}", f"the places {required}", places)
     return SurveyWords(sentences, page, code)

@@ -89,7 +89,7 @@ def test_simulate_again(opened):
     repainted(page, lambda: page.locator("#again").click())
     second = re.sub(r"picture-\d+", "", survey.inner_html())
     assert second != first
-    assert page.locator("svg.repeats line.held, svg.repeats line.missed").count() == 40
+    assert page.locator("svg.has_repeated_rows line.held, svg.has_repeated_rows line.missed").count() == 40
     repainted(page, lambda: page.locator("#undo").click())
     assert re.sub(r"picture-\d+", "", survey.inner_html()) == first
 

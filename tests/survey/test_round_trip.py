@@ -16,7 +16,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import (
     CountTable,
     MaximumLikelihood,
-    Memoised,
+    Memoized,
     QuestionSpec,
     Survey,
     SurveySpec,
@@ -74,7 +74,7 @@ def forms(survey: Survey, answers: pd.DataFrame, tmp_path_factory: pytest.TempPa
     answers.to_csv(folder / "a.csv", index=False)
     create_key(folder / "key")
     for ending in ("csv", "parquet"):
-        privatize(survey.plan, folder / "a.csv", folder / f"r.{ending}", Memoised(folder / "key"))
+        privatize(survey.plan, folder / "a.csv", folder / f"r.{ending}", Memoized(folder / "key"))
     table = pq.read_table(folder / "r.parquet")
     return {
         "pandas.read_csv": pd.read_csv(folder / "r.csv"),

@@ -142,7 +142,7 @@ def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
 def test_an_open_quote_does_not_read_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quote that never closes ends in an error before memory does."""
     monkeypatch.setattr(answers, "PARTITION_BYTES", 64)
-    monkeypatch.setattr(delimited, "MAX_RECORD", 256)
+    monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 256)
     (tmp_path / "a.csv").write_text('x\n"' + "a\n" * 5000)
     with pytest.raises(InvalidInput, match="quote"):
         partitions([tmp_path / "a.csv"])

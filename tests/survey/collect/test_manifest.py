@@ -26,8 +26,8 @@ from ldpopt_survey.collect.manifest import (
     fingerprint_rows,
     folder_content,
     folder_manifest,
-    in_table,
     is_hex,
+    manifest_in_schema,
     row_set,
     with_manifest,
 )
@@ -97,7 +97,7 @@ PARTS = ["0" * 31 + "1", "f" * 32, "7" * 32]
 
 
 def manifest(**changes: Any) -> Manifest:
-    return Manifest.of(PLAN, **{"mode": "fresh", "rows": 9, "parts": PARTS, "sha256": "a" * 64, **changes})
+    return Manifest.from_plan(PLAN, **{"mode": "fresh", "rows": 9, "parts": PARTS, "sha256": "a" * 64, **changes})
 
 
 def test_manifests_are_read_as_they_were_written() -> None:
@@ -105,10 +105,10 @@ def test_manifests_are_read_as_they_were_written() -> None:
     for one in (manifest(), manifest(mode="simulated"), manifest(sha256=""), manifest(rows=0, parts=[])):
         assert Manifest.from_json(one.to_json(), "x") == one
         table = with_manifest(pa.table({"q": ["0"]}), one)
-        assert in_table(table.schema, "x") == one
+        assert manifest_in_schema(table.schema, "x") == one
     assert manifest(mode="simulated").simulation
     assert not manifest(mode="memoised").simulation
-    assert in_table(pa.table({"q": ["0"]}).schema, "x") is None
+    assert manifest_in_schema(pa.table({"q": ["0"]}).schema, "x") is None
     assert manifest().fingerprint == "7" * 32
 
 

@@ -20,7 +20,7 @@ from ldpopt_survey.collect.aggregate import Counts, aggregate
 from ldpopt_survey.collect.ledger import Ledger, Marks, ledger_of
 from ldpopt_survey.collect.manifest import Manifest
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Fresh, Memoised
+from ldpopt_survey.collect.randomness import Fresh, Memoized
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import Plan, compose_claims, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -70,7 +70,7 @@ def test_of_every_person_what_was_told_is_true() -> None:
             made = plans[int(rng.integers(1, 4)), rng.choice([None, 1, 2, 3]), float(rng.choice([0.6, 0.8]))]
             words = f"{made.checksum} {rng.integers(0, 2)}"
             people = np.unique(rng.integers(0, 6, int(rng.integers(1, 6)))).astype(np.uint64)
-            why = ledger.standing(made, words, people, alike=True).why
+            why = ledger.standing(made, words, people, different_people=True).reasons
             for person, kind in zip(people.tolist(), why, strict=True):
                 after = dict([*history.get(person, []), (words, made)])
                 true = words in dict(history.get(person, [])) or _true_of(list(after.values()))
@@ -128,7 +128,7 @@ class _InMemory(Ledger):
         """As the file's, without its lock."""
         from ldpopt_survey.collect.ledger import Entry
 
-        self._standing(entry := Entry.of(plan, words, marks, people), self._kept, alike).refuse(plan, self.path)
+        self._standing(entry := Entry.from_plan(plan, words, marks, people), self._kept, alike).refuse(plan, self.path)
         self._write(b"", [*self._kept, entry])
 
 
@@ -223,7 +223,7 @@ def test_memoised_words_again_spend_nothing(tmp_path: Path) -> None:
         (1, "a", (30,)), (1, "a", (30,)), (2, "b", (0, 30)), (1, "more", (32,)), (1, "a", (30,))
     ]):  # fmt: skip
         out = tmp_path / f"r{at}.csv"
-        tally = privatize(plan(number), tmp_path / f"{name}.csv", out, Memoised(tmp_path / "k"), ledger=tmp_path / "l")
+        tally = privatize(plan(number), tmp_path / f"{name}.csv", out, Memoized(tmp_path / "k"), ledger=tmp_path / "l")
         assert tally.rounds == rounds
     assert (tmp_path / "r0.csv.manifest.json").read_bytes() == (tmp_path / "r4.csv.manifest.json").read_bytes()
     assert len(Ledger(tmp_path / "l")._content()[1]) == 3  # type: ignore[index]
@@ -340,10 +340,10 @@ def test_reports_of_people_who_were_not_told_fail(tmp_path: Path) -> None:
     assert verify_delivery(tmp_path)
     import pyarrow.parquet as pq
 
-    from ldpopt_survey.collect.manifest import in_table, with_manifest
+    from ldpopt_survey.collect.manifest import manifest_in_schema, with_manifest
 
     table = pq.read_table(tmp_path / "r.parquet")
-    said = in_table(table.schema, "")
+    said = manifest_in_schema(table.schema, "")
     assert said is not None
     changed = Manifest.from_dict(said.to_dict() | {"rounds": [50, 10]}, "")
     pq.write_table(with_manifest(table, changed), tmp_path / "r.parquet")

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.batch import privatize_frame
-from ldpopt_survey.collect.randomness import Memoised, WordSource
+from ldpopt_survey.collect.randomness import Memoized, WordSource
 from ldpopt_survey.collect.words import CHUNK_WORDS, Respondents, SecretKey, create_key, tag
 from ldpopt_survey.plan.plan import Plan, _checksum, make_plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
@@ -111,7 +111,7 @@ def test_reports_of_changed_answers_follow_that_law(tmp_path: Path) -> None:
     n = 60_000
     ids = [f"p{i}" for i in range(n)]
     made = [
-        privatize_frame(PLAN, pa.table({"id": ids, "drink": [answer] * n}), Memoised(tmp_path / "key"))[0]["drink"]
+        privatize_frame(PLAN, pa.table({"id": ids, "drink": [answer] * n}), Memoized(tmp_path / "key"))[0]["drink"]
         .cast(pa.string())
         .to_numpy()
         .astype(int)
@@ -134,7 +134,7 @@ def test_the_same_answer_repeats_its_report(tmp_path: Path) -> None:
     answers = rng.choice(ANSWERS, len(ids))
     order = rng.permutation(len(ids))
     changed = np.where(rng.random(len(ids)) < 0.3, "some", answers)
-    key = Memoised(tmp_path / "key")
+    key = Memoized(tmp_path / "key")
     one = privatize_frame(PLAN, pa.table({"id": ids, "drink": answers}), key)[0]["drink"].to_pylist()
     two = privatize_frame(PLAN, pa.table({"id": ids[order], "drink": changed[order]}), key)[0]["drink"].to_pylist()
     same = (changed == answers)[order]

@@ -2,7 +2,7 @@
 
 The keystream is AES-256-CTR, and streams never share a block.
 
-Memoised words are AES-CMAC, and repeat exactly when they must.
+Memoized words are AES-CMAC, and repeat exactly when they must.
 """
 
 from __future__ import annotations

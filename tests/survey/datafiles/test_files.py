@@ -84,7 +84,7 @@ def test_utf_16_is_read_in_pieces(tmp_path: Path, encoding: str) -> None:
     assert found == Dialect("\t", encoding)
     wanted = [(a.strip('"'), b) for a, b in rows]
     assert rows_of(path, found) == wanted == rows_of(path, found, reach=11)
-    assert profile(path).column("a").distinct
+    assert profile(path).column("a").is_distinct
 
 
 def test_excel(tmp_path: Path) -> None:
@@ -134,11 +134,11 @@ def test_a_profile_counts_what_is_there(tmp_path: Path) -> None:
         assert found.column("q").values == Counter(a=2, b=1)
         assert (found.column("q").empty, found.column("q").words) == (1, Counter(a=2, b=1))
         x = found.column("x")
-        assert (x.numeric, x.empty, x.whole) == (3, 1, False)
+        assert (x.numeric, x.empty, x.has_only_integers) == (3, 1, False)
         assert sorted(x.numbers) == [-9.0, 1.5, 2.0]
-        assert found.column("k").distinct
-        assert not found.column("q").distinct
-    assert not profile(tmp_path / "a.parquet").column("l").plain
+        assert found.column("k").is_distinct
+        assert not found.column("q").is_distinct
+    assert not profile(tmp_path / "a.parquet").column("l").has_scalars
     pq.write_table(pa.table({"l": [["a", "b"], ["b"], [], None]}), tmp_path / "a.parquet")
     assert profile(tmp_path / "a.parquet").column("l").values == {"a;b": 1, "b": 1}
 

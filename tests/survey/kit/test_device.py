@@ -11,7 +11,7 @@ from kit_plans import districts, ten_plans
 
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
+from ldpopt_survey import Device, Memoized, Simulated, privatize_frame
 from ldpopt_survey.collect.coding import Sampler
 from ldpopt_survey.collect.words import ListedWords, create_key
 from ldpopt_survey.kit.device import report_position
@@ -49,7 +49,7 @@ def test_a_memoised_device_repeats_what_a_file_says(tmp_path):
 
     create_key(tmp_path / "key")
     plan = plan_of(districts(20), respondent="id")
-    randomness = Memoised(tmp_path / "key")
+    randomness = Memoized(tmp_path / "key")
     frame = pa.table({"id": [f"p{i}" for i in range(20)], "vote": [f"District {i}" for i in range(20)]})
     expected = privatize_frame(plan, frame, randomness)[0].column("vote").combine_chunks().indices.to_pylist()
     for _ in range(2):
@@ -138,7 +138,7 @@ def test_the_collector_takes_a_device_s_submission(tmp_path):
     """What a device sends is what the collector's reader takes, code by code, for plans of every kind."""
     create_key(tmp_path / "key")
     for plan in PLANS:
-        randomness = Memoised(tmp_path / "key") if plan.respondent else None
+        randomness = Memoized(tmp_path / "key") if plan.respondent else None
         answers = {question.name: question.categories[0] for question in plan.questions}
         sent = Device(plan, randomness).submission(answers, "an_invitation-1")
         read = Reader(plan).read(json.dumps(sent).encode())

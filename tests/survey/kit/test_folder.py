@@ -89,12 +89,12 @@ def test_languages_are_complete(language):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("[]", "a language as its"),
-        ('{"code": "d"}', "a language as its"),
+        ("[]", "an object with a language code as its"),
+        ('{"code": "d"}', "an object with a language code as its"),
         ('{"code": "de", "nonsense": "a"}', "keys of the English texts"),
         ('{"code": "de", "progress": "{nmber}"}', "only the places"),
         ('{"code": "de", "questions": {"none": {}}}', "question: expected one of"),
-        ('{"code": "de", "questions": {"vote": {"answers": {"maybe": "a"}}}}', "the plan's categories"),
+        ('{"code": "de", "questions": {"vote": {"answers": {"maybe": "a"}}}}', "categories of the plan"),
         ('{"code": "de", "questions": {"vote": {"answers": {"no": "a", "yes": "a"}}}}', "distinct"),
         ('{"code": "de", "direction": "up"}', "direction"),
         ('{"code": "de", "start": ""}', "a text of 1 to"),

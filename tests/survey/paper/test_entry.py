@@ -68,7 +68,7 @@ def test_letters_are_counted_and_estimated(plan, tmp_path, suffix):
         ("2,{s[0]},QQ,east", "row 2, column 'drinks'"),
         ("2,{d[0]},{d[0]},east", "a code of the question 'drinks' at row 2, column 'smokes'"),
         ("2,,{d[0]},east", "no code at row 2, column 'smokes'"),
-        (",{s[0]},{d[0]},east", "a sheet number in every row"),
+        (",{s[0]},{d[0]},east", "has no sheet number"),
         ("1,{s[0]},{d[0]},east", "that of row 1 again at row 2"),
         ("2,{s[0]},{d[0]}", "4 cells in every row, got 3 at row 2"),
     ],

@@ -93,5 +93,5 @@ def test_a_public_answer_that_tells_a_private_one_is_found_in_files():
     plan = plan_survey(SurveySpec.from_toml(spec)).plan
     smokes = np.random.default_rng(2).choice(["no", "yes"], 200)
     (leak,) = find_leaks(plan, pa.table({"smokes": smokes, "copy": np.where(smokes == "no", "a", "b")}))
-    assert (leak.what, leak.by) == ("smokes", ("copy",))
+    assert (leak.subject, leak.sources) == ("smokes", ("copy",))
     assert find_leaks(plan, pa.table({"smokes": smokes, "copy": ["a", "b"] * 100})) == []

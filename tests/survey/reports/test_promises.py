@@ -17,7 +17,7 @@ from ldpopt.composition import shuffled
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
 from ldpopt_survey import QuestionSpec, SurveySpec, make_plan, plan_survey
-from ldpopt_survey.kit.folder import LANGUAGES, PLACE
+from ldpopt_survey.kit.folder import LANGUAGES, PLACEHOLDER
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.reports.delivery import verify_delivery
 from ldpopt_survey.reports.promises import after_shuffling, consent_paragraph, fewest_in_booklet, words_of
@@ -171,7 +171,7 @@ def test_consent_forms_have_the_same_sentences_in_every_language(language):
     assert set(found) == set(english)
     for key, text in found.items():
         assert text.strip()
-        assert sorted(PLACE.findall(text)) == sorted(PLACE.findall(english[key])), key
+        assert sorted(PLACEHOLDER.findall(text)) == sorted(PLACEHOLDER.findall(english[key])), key
 
 
 @pytest.mark.full(but=1)
@@ -184,7 +184,7 @@ def test_a_consent_form_in_another_language_promises_the_same_in_no_english(lang
         form = consent_paragraph(plan, words=words_of(plan, "consent", language))
         body = form.rsplit("<!--", 1)[0].replace("div dir", "")
         assert not english & {" ".join(pair) for pair in itertools.pairwise(words_in(body))}
-        assert not PLACE.search(form)
+        assert not PLACEHOLDER.search(form)
         said, wanted = (
             sorted(re.findall(r"\d+(?:\.\d+)?", text))
             for text in (body.replace(sign, "."), consent_paragraph(plan).rsplit("<!--", 1)[0])
@@ -195,14 +195,14 @@ def test_a_consent_form_in_another_language_promises_the_same_in_no_english(lang
 
 
 def words_in(text):
-    return re.findall(r"[a-z']+", PLACE.sub(" . ", text.lower()))
+    return re.findall(r"[a-z']+", PLACEHOLDER.sub(" . ", text.lower()))
 
 
 def test_a_form_in_a_language_of_its_own_needs_all_sentences(tmp_path):
     """Missing sentences and places are named; a form in such a language is neither confirmed nor refused."""
     plan = next(every_promise())
     page = {"code": "fr", "noneChosen": "aucun", "notApplicable": "sans objet"}
-    whole = {key: text.upper() if not PLACE.search(text) else text for key, text in consent_texts().items()}
+    whole = {key: text.upper() if not PLACEHOLDER.search(text) else text for key, text in consent_texts().items()}
     for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "places")):
         with pytest.raises(InvalidInput, match=lacking):
             words_of(plan, "consent", texts=json.dumps(page | {"consent": own}))

@@ -104,8 +104,8 @@ def test_rounds_share_a_database_and_nothing_else(location, plan):
     (a,) = ids(1)
     with database(location, plan, create=True) as one, database(location, later, create=True) as two:
         assert one.write([Submission(a, ONE)], DAY) == two.write([Submission(a, TWO)], DAY) == [Outcome.STORED]
-        assert plan.checksum in two.others()
-        assert later.checksum not in two.others()
+        assert plan.checksum in two.other_rounds()
+        assert later.checksum not in two.other_rounds()
         one.close_round()
         assert not two.state().closed
     assert stored_reports(plan, location) == {a.hex(): ONE}
@@ -324,7 +324,7 @@ def test_what_waits_is_mixed_though_nobody_else_comes(location, plan, monkeypatc
             writer = Writer(store, lambda: DAY)
             writer.start()
             outcomes = [await writer.submit(Submission(mixed(n), ONE, hash)) for n, hash in enumerate(hashes)]
-            while not store._swept:
+            while not store._is_swept:
                 await asyncio.sleep(0.05)
             await asyncio.sleep(0.2)
             await writer.stop()
@@ -370,13 +370,13 @@ def test_mixing_waits_for_nobody_and_hides_no_report_from_a_dump(location, plan)
             store._run(reader, "SELECT count(*) FROM rounds")
             for number, hash in enumerate(hashes[4:9], 4):
                 assert store.write([Submission(mixed(number), ONE, hash)], DAY) == [Outcome.STORED]
-            assert not store._swept
+            assert not store._is_swept
             seen = store._run(reader, f"SELECT count(*) FROM {store._all('reports')} WHERE round = ?", store._number)
             assert seen == [(4,)]
             assert store.summary().reports == store.summary().used == 9
             assert store.write([Submission(mixed(9), ONE, hashes[9])], DAY) == [Outcome.STORED]
         store.write([Submission(mixed(10), ONE, hashes[10])], DAY)
-        assert store._swept
+        assert store._is_swept
         assert [row[0] for rows in store.rows(3) for row in rows] == sorted(map(mixed, range(11)))
         assert store.write([Submission(mixed(number), ONE) for number in range(11)], DAY) == [Outcome.REPEATED] * 11
         assert store.write([Submission(ids(1)[0], ONE, hash) for hash in hashes[:11]], DAY) == [Outcome.UNINVITED] * 11
@@ -469,7 +469,7 @@ def raw(folder, name):
 
 def test_a_reader_keeps_a_round_in_a_file_from_being_closed(tmp_path, plan, monkeypatch):
     """While a reader's snapshot holds the log, closing says so and fails; afterwards no hash is in any file."""
-    monkeypatch.setattr("ldpopt_survey.server.databases.WAIT", 0.1)
+    monkeypatch.setattr("ldpopt_survey.server.databases.LOCK_WAIT_SECONDS", 0.1)
     with database(tmp_path / "reports.db", plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
         reader = sqlite3.connect(tmp_path / "reports.db", isolation_level=None)
