@@ -250,7 +250,7 @@ def _constant(value: Any) -> str:
 def _described(doc: str, value: Any) -> str:
     """The docstring as Markdown under the headings of the field: parameters with types, what is raised, examples."""
     body, found = _with_types(markdown(doc), value), refusals(value)
-    body = re.sub(r"(?m)^(?=- `)", "**Parameters**\n\n", body, count=1)
+    body = _headed(body, None if inspect.isroutine(value) else parameters(value))
     raises = ""
     if found:
         listed = "\n".join(f"- {escaped(line)}" for line in found)
@@ -260,6 +260,15 @@ def _described(doc: str, value: Any) -> str:
 
 
 _LISTED = re.compile(r"(?m)^- (`\w+`(?:, `\w+`)*): ")
+_FIRST_LISTED = re.compile(r"(?m)^(?=- `\*{0,2}(\w+)`(?:, `\*{0,2}\w+`)*(?: \([^\n]*?\))?: )")
+
+
+def _headed(body: str, names: set[str] | None) -> str:
+    """Put a heading above the first list of names: attributes if a class has no such parameter, else parameters."""
+    return _FIRST_LISTED.sub(
+        lambda item: "**Attributes**\n\n" if names is not None and item[1] not in names else "**Parameters**\n\n",
+        body, count=1,
+    )  # fmt: skip
 
 
 def _with_types(body: str, value: Any) -> str:
@@ -271,7 +280,9 @@ def _with_types(body: str, value: Any) -> str:
 
     def typed(item: re.Match[str]) -> str:
         types = dict.fromkeys(str(annotated.get(name, "")) for name in re.findall(r"\w+", item[1]))
-        shown = [_type(text) for text in types if text and "inspect._empty" not in text and text != "Any"]
+        if "Any" in types or not all(types) or any("inspect._empty" in text for text in types):
+            return item[0]
+        shown = [_type(text) for text in types]
         return f"- {item[1]} ({', '.join(shown)}): " if shown else item[0]
 
     return _LISTED.sub(typed, body)
