@@ -91,7 +91,8 @@ def test_sources_are_links_where_the_address_is_known(monkeypatch):
 def test_lists_and_sections_of_a_docstring_stay_lists_and_sections():
     """Points, names with meanings, and the types of results and errors are not joined to a paragraph."""
     text = markdown(
-        "Hold a line.\n\n- `a`, `b` : first,\n  continued.\n- a plain point of [0, 1)\n\nIt sums:\n- one,\n- two.\nAfter it.\n"
+        "Hold a line.\n\n- `a`, `b` : first,\n  continued.\n- a plain point of [0, 1)\n\n"
+        "It sums:\n- one,\n- two.\nAfter it.\n"
     )
     assert text.split("\n\n") == [
         "Hold a line.",
@@ -101,8 +102,10 @@ def test_lists_and_sections_of_a_docstring_stay_lists_and_sections():
         "After it.",
     ]
     text = markdown(
-        "Compute x.\n\nParameters\n----------\nexact : bool\n    True for balls.\nsize : tuple of int\n    The shape.\n\n"
-        "Returns\n-------\nDesign\n    The best\n    design.\n\nRaises\n------\nInvalidInput\n    For a.\nSolverError\n    For b."
+        "Compute x.\n\n"
+        "Parameters\n----------\nexact : bool\n    True for balls.\nsize : tuple of int\n    The shape.\n\n"
+        "Returns\n-------\nDesign\n    The best\n    design.\n\n"
+        "Raises\n------\nInvalidInput\n    For a.\nSolverError\n    For b."
     )
     assert text.split("\n\n") == [
         "Compute x.",
