@@ -92,7 +92,7 @@ def test_languages_are_complete(language):
         ("[]", "an object with a language code as its"),
         ('{"code": "d"}', "an object with a language code as its"),
         ('{"code": "de", "nonsense": "a"}', "keys of the English texts"),
-        ('{"code": "de", "progress": "{nmber}"}', "only the places"),
+        ('{"code": "de", "progress": "{nmber}"}', "only the placeholders"),
         ('{"code": "de", "questions": {"none": {}}}', "question: expected one of"),
         ('{"code": "de", "questions": {"vote": {"answers": {"maybe": "a"}}}}', "categories of the plan"),
         ('{"code": "de", "questions": {"vote": {"answers": {"no": "a", "yes": "a"}}}}', "distinct"),

@@ -11,7 +11,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import linear_regression, logit_regression
 from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.moments import logit_by_moments
-from ldpopt_survey.regress.regressors import in_order
+from ldpopt_survey.regress.regressors import sort_codes
 
 
 def frame(n: int = 600) -> pd.DataFrame:
@@ -146,6 +146,6 @@ def test_splines_are_of_all_respondents():
 
 def test_levels_are_ordered_numbers_first():
     """Numbers come by their size, whatever they are written as, and other labels after them as text."""
-    code, kinds = in_order(np.array([0, 1, 2, 3, 0]), ["b", "10", 9, "a"])
+    code, kinds = sort_codes(np.array([0, 1, 2, 3, 0]), ["b", "10", 9, "a"])
     assert kinds == [9, "10", "a", "b"]
     assert code.tolist() == [3, 1, 0, 2, 3]

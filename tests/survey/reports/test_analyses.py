@@ -48,7 +48,7 @@ def test_every_table_has_its_columns():
     columns = ("question", "group", "against", "answer", "difference", *LIMITS, "p")
     assert difference_table("demo", change, {}).columns == columns
     numbers = number_table("demo", [("", mean(few))], [quantile(few, 0.5)])
-    assert numbers.shown()[0] == ["mean", "0.66667", "0.08165", "0.49955", "0.82396"]
+    assert numbers.format_cells()[0] == ["mean", "0.66667", "0.08165", "0.49955", "0.82396"]
     data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     fitted = logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]})
     assert regression_table(fitted).columns == ("category", "term", "coefficient", *LIMITS, "p")

@@ -63,7 +63,7 @@ def test_all_fonts_are_embedded():
 
 def test_characters_that_no_font_has_are_told_in_one_line(monkeypatch):
     """With no fonts but DejaVu, Chinese is said to be missing; the file is made all the same."""
-    monkeypatch.setattr(sheet_drawing, "_installed", list)
+    monkeypatch.setattr(sheet_drawing, "_installed_fonts", list)
     found = paper_sheets(survey_of(("不", "是")))
     assert len(found.warnings) == 1
     assert "不" in found.warnings[0]
@@ -76,7 +76,7 @@ def test_letters_that_join_are_told_where_nothing_joins_them(monkeypatch):
 
 
 def test_greek_and_cyrillic_need_no_other_font(monkeypatch):
-    monkeypatch.setattr(sheet_drawing, "_installed", lambda: pytest.fail("looked for more fonts"))
+    monkeypatch.setattr(sheet_drawing, "_installed_fonts", lambda: pytest.fail("looked for more fonts"))
     assert not paper_sheets(survey_of(("όχι", "да"))).warnings
 
 
