@@ -102,6 +102,7 @@ def test_nothing_else_is_replaced(tmp_path: Path) -> None:
     assert os.path.islink(tmp_path / "link.csv")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("step", ["os.replace", "rename"])
 def test_a_kill_while_replacing_loses_neither(tmp_path: Path, name: str, step: str, monkeypatch) -> None:

@@ -34,6 +34,7 @@ def test_node_and_python_draw_the_same_reports(tmp_path):
             assert np.array_equal(Sampler(question.channel).reports(chosen, ListedWords(given)), reports), plan.name
 
 
+@pytest.mark.full
 def test_vectors_pass_in_node_and_a_wrong_one_fails(tmp_path):
     """The client's own check passes for every plan, memoised words included, and finds one wrong report or word."""
     script = """

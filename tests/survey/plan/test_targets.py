@@ -175,6 +175,7 @@ def test_the_smallest_group_of_a_public_question_decides(measure: str) -> None:
     assert plan_survey(replace(spec, targets=(even,))).respondents == pytest.approx(2 * whole.respondents, abs=2)
 
 
+@pytest.mark.full
 def test_groups_are_told_in_simulated_surveys(tmp_path: Path) -> None:
     """The scatter of a share among a third of the respondents."""
     target = TargetSpec(by="region", groups={"north": 0.3, "south": 0.7}, half_width=0.08)

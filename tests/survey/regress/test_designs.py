@@ -85,6 +85,7 @@ def test_the_bootstrap_and_given_replicates_agree_with_linearisation(function):
     assert np.allclose(given.covariance, left.covariance, rtol=1e-6)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("formula", ["y ~ x", "y ~ x + p"])
 @pytest.mark.parametrize("function", FITS)
 def test_a_census_has_the_error_of_the_channels_alone(function, formula):

@@ -117,6 +117,7 @@ def test_groups_and_conditions_are_left_to_r(survey):
         for_r(plan, path, Analysis(by=("s",)))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not here")
 @pytest.mark.parametrize("variance", ["linearization", "jackknife"])
 def test_r_itself_says_the_same(survey, tmp_path, variance):
