@@ -110,11 +110,12 @@ def bets_of(table: Table, parts: Sequence[tuple[Array, Array]], half_width: floa
     table : the reports; its outputs are those of all booklets in order.
 
     parts : for each booklet the loadings (r, m), which must not depend on the reports, and the variance (r,) of one
-        report; inf where the booklet does not identify a proportion.
+        report. It is inf if the booklet does not identify a proportion.
 
     half_width : the half-width that the sequences favor.
 
-    Weights, and clusters of respondents, must not exceed the largest in these reports. `InvalidInput` for strata,
+    Weights, and clusters of respondents, must not exceed the largest in these reports. Raises `InvalidInput` for
+    strata,
     finite populations, known margins and replicate weights, whose errors are not those of independent units.
     """
     # All proportions that a booklet identifies have the same stake, so contrasts of them do as well.

@@ -257,23 +257,28 @@ def estimate_compliance(
 
     Parameters
     ----------
-    groups : a pair (reports or counts, channel) for each random group of one sample; or one pair with the channel of a
+    groups : A pair (reports or counts, channel) for each random group of one sample; or one pair with the channel of a
         `repeated` question.
-    report, law : the report of cheaters, or its distribution, in every group, as in `with_cheaters`.
-    estimator : as in `estimate`.
+    report, law : The report of cheaters, or its distribution, in every group, as in `with_cheaters`.
+    estimator : As in `estimate`.
 
     Returns
     -------
-    Compliance : the proportions, with bounds and tests.
+    Compliance
+        The proportions, with bounds and tests.
 
-    Raises `InvalidInput` for no groups, and `NotIdentifiable` if the channels cannot separate cheaters from an honest
-    answer. One group that is asked once never can.
+    Raises
+    ------
+    InvalidInput
+        For no groups.
+    NotIdentifiable
+        If the channels cannot separate cheaters from an honest answer. One group that is asked once never can.
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
-    >>> made = estimate_compliance(groups, "no")
-    >>> dict(zip(made.estimate.labels, made.estimate.values.round(3).tolist(), strict=True))
+    >>> compliance = estimate_compliance(groups, "no")
+    >>> dict(zip(compliance.estimate.labels, compliance.estimate.values.round(3).tolist(), strict=True))
     {'no': 0.4, 'yes': 0.3, 'does not comply': 0.3}
-    >>> round(made.if_cheaters_have("yes")[1].value, 6)  # the share of the honest among those with the trait
+    >>> round(compliance.if_cheaters_have("yes")[1].value, 6)  # the proportion of the honest among those with the trait
     0.5
     """
     if not groups:

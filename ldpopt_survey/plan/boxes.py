@@ -31,10 +31,10 @@ MIN_SEPARATOR_SHARE = 0.1
 class Boxes:
     """Neighboring columns that are options of one question.
 
-    spec : the question.
-    empty : the number of empty cells in the columns, which count as not chosen.
-    columns : the columns.
-    text : the question's words, if the file has them.
+    - `spec` : the question.
+    - `empty` : the number of empty cells in the columns, which count as not chosen.
+    - `columns` : the columns.
+    - `text` : the question's wording, if the file has it.
     """
 
     spec: AnyOfSpec

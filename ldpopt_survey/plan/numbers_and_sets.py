@@ -99,24 +99,35 @@ def numeric_question(
 ) -> NumericQuestion:
     """Design the grid and channel for a mean, and compare them with other mechanisms [KW; PM].
 
-    The design needs the fewest respondents.
-
-    low, high : the range that answers are cut to.
-    epsilon : in nats.
-    level : confidence of the interval, in (0, 1).
-    half_width : half the width of the mean's confidence interval, in the units of the answers.
-    pilot : numbers like the expected answers, shape (n,); without them, evenly spread numbers.
-
-    Numbers are moved at random to one of the two grid points around them. The channel over the grid is optimal for the
+    The design needs the fewest respondents. Numbers are moved at random to one of the two grid points around them. The
+    channel over the grid is optimal for the
     mean at the pilot. With more points numbers move less, but points are harder to distinguish. So all sizes in
-    `GRID_SIZES` are tried. Raises `InvalidInput` for an empty range, or a half-width beyond it.
-    time_limit : in seconds, for all of them together.
-    progress : as for `optimal_channel`.
+    `GRID_SIZES` are tried.
 
-    >>> made = numeric_question(0, 100, 1.0, 2.0)
-    >>> [row.name for row in made.rows if "optimal" not in row.name]
+    Parameters
+    ----------
+    low, high : The range of answers; others are clipped to it.
+    epsilon : In nats.
+    half_width : Half the width of the mean's confidence interval, in the units of the answers.
+    level : The confidence level of the interval, in (0, 1).
+    pilot : Numbers like the expected answers, shape (n,); without them, evenly spread numbers.
+    time_limit : In seconds, for all sizes together.
+    progress : As for `optimal_channel`.
+
+    Returns
+    -------
+    NumericQuestion
+        The grid, the channel and the comparison.
+
+    Raises
+    ------
+    InvalidInput
+        For an empty range, or a half-width beyond it.
+
+    >>> question = numeric_question(0, 100, 1.0, 2.0)
+    >>> [row.name for row in question.rows if "optimal" not in row.name]
     ['piecewise mechanism', 'Laplace noise', 'without privacy']
-    >>> len(made.grid), round(made.rows[0].variance / made.rows[-1].variance)
+    >>> len(question.grid), round(question.rows[0].variance / question.rows[-1].variance)
     (9, 13)
     """
     low, high, epsilon = number(low, "low", "a number"), number(high, "high", "a number"), positive_epsilon(epsilon)
@@ -252,17 +263,33 @@ def multi_select(
 ) -> MultiSelect:
     """Compare ways to ask for any number of options, within one `epsilon` for all [DJW].
 
-    options : 2 to 10 of them.
-    epsilon : in nats.
-    half_width, level : of the interval of an option's share.
+    It compares four ways:
 
-    It compares four ways: the best of all channels over the 2^J sets, with its certificate (up to three options); a
-    report of a whole set, likely if it differs from the answer in few options; a coin with epsilon/J for each option;
-    and one option, drawn at random, with all of epsilon. The numbers of respondents hold if all sets are equally
-    likely. `InvalidInput` for other values.
+    - the best of all channels over the 2^J sets, with its certificate (up to three options);
+    - a report of a whole set, likely if it differs from the answer in few options;
+    - a coin with epsilon/J for each option;
+    - one option, drawn at random, with all of epsilon.
 
-    >>> made = multi_select(["cash", "card", "phone"], 1.0)
-    >>> made.best.name, made.best.respondents, made.designs[1].why
+    The numbers of respondents hold if all sets are equally likely.
+
+    Parameters
+    ----------
+    options : 2 to 10 options.
+    epsilon : The epsilon of the whole answer, in nats.
+    half_width, level : Those of the interval of an option's proportion.
+
+    Returns
+    -------
+    MultiSelect
+        The ways, by required respondents.
+
+    Raises
+    ------
+    InvalidInput
+        For other values.
+
+    >>> comparison = multi_select(["cash", "card", "phone"], 1.0)
+    >>> comparison.best.name, comparison.best.respondents, comparison.designs[1].why
     ('one option each, drawn at random', 5397, 'no channel over the sets needs fewer')
     """
     labels = distinct_labels(options, len(options), "options")

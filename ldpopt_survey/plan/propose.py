@@ -47,11 +47,11 @@ _WORDS_FOR_MISSING = {
 
 @dataclass(frozen=True)
 class Merging:
-    """Answers that a proposal would count as another one, or as none: a guess that a person confirms.
+    """A guess that a person confirms: answers that a proposal would count as another one, or as none.
 
-    question : the question.
-    told : the values that would be merged, for the holder of the answers alone.
-    accept, decline : the options of the command line that confirm it and that keep the answers apart.
+    - `question` : the question.
+    - `told` : the values that would be merged, for the holder of the answers alone.
+    - `accept`, `decline` : the options of the command line that confirm it, and that keep the answers separate.
     """
 
     question: str
@@ -88,11 +88,11 @@ class ProposedQuestion(Result):
 class Proposal(Result):
     """Proposal for a survey over a file: questions, bins, respondents' ids, and the sample design.
 
-    questions : the columns that could be asked.
-    aside : the other columns, each with the reason.
-    respondent : the column of respondents' ids, if one looks like it.
-    sample : columns that look like the weights, strata or clusters of the sample.
-    carry : other public columns, which go into the reports unchanged.
+    - `questions` : the columns that could be asked.
+    - `aside` : the other columns, each with the reason.
+    - `respondent` : the column of respondents' ids, if one looks like it.
+    - `sample` : columns that look like the weights, strata or clusters of the sample.
+    - `carry` : other public columns, which go into the reports unchanged.
     """
 
     questions: tuple[ProposedQuestion, ...]
@@ -129,15 +129,15 @@ class Proposal(Result):
 class ProposalOptions:
     """Facts that a person knows about a file's columns, so that `propose` need not guess them.
 
-    questions : the columns to ask, in this order; by default all that could be asked.
-    respondent, carry : as in `Proposal`.
-    bins : for a column, the edges of its bins or their number.
-    missing_codes : for a column, or under "" for all of them, the codes that stand for "no answer".
-    missing_answers : how missing answers are treated, as in `Reading`. A column without any refuses them.
-    answers : for a column, entries that are answers although they look like codes for "no answer".
-    merged, apart : columns whose answers that differ in capitals and blanks alone are one answer, or are not.
-    blank_is_no, blank_is_missing : questions whose empty boxes were not ticked, or tell nothing.
-    half_width : the target half-width of every question.
+    - `questions` : the columns to ask, in this order; by default all that could be asked.
+    - `respondent`, `carry` : as in `Proposal`.
+    - `bins` : for a column, the edges of its bins or their number.
+    - `missing_codes` : for a column, or under "" for all of them, the codes that stand for "no answer".
+    - `missing_answers` : the treatment of missing answers, as in `Reading`. A column without any refuses them.
+    - `answers` : for a column, entries that are answers although they look like codes for "no answer".
+    - `merged`, `apart` : columns whose answers that differ only in case and blanks are one answer, or are not.
+    - `blank_is_no`, `blank_is_missing` : questions whose empty boxes were not ticked, or are missing answers.
+    - `half_width` : the target half-width of every question.
 
     >>> ProposalOptions(("income",), bins={"income": (1000, 2000)}, missing_codes={"": ("-9",)}).missing_answers
     'category'
@@ -453,8 +453,9 @@ def _missing_codes(column: ColumnProfile, options: ProposalOptions) -> tuple[tup
 def _codes_by_distance(column: ColumnProfile) -> list[float]:
     """Return numbers that look like codes for "no answer".
 
-    They are the usual negative codes (-7 to -9, -77, -99, and so on), far below the others and the opposite of none of
-    them, or 7 to 9 (97 to 99, and so on) far above the others.
+    They are the usual negative codes (-7 to -9, -77, -99, and so on) or 7 to 9 (97 to 99, and so on). A negative code
+    is far
+    below the other numbers and the opposite of none of them; a positive one is far above them.
     """
     if column.values is not None:
         numbers = sorted({float(value) for value in column.values if _is_number(value)})
