@@ -97,10 +97,18 @@ class Bets:
         """
         if np.abs(self.stake - self.stake[0]).max() > 1e-9 * np.abs(self.stake).max():
             raise InvalidInput("contrast: anytime-valid contrasts need proportions that the same booklets identify")
-        up, down = np.maximum(a, 0), np.minimum(a, 0)
+        positive_part, negative_part = np.maximum(a, 0), np.minimum(a, 0)
         gain, stake = a @ self.gain, np.repeat(self.stake[:1], len(a), axis=0)
-        low, high = up @ self.low + down @ self.high, up @ self.high + down @ self.low
-        losses = np.array([up @ self.losses[0] - down @ self.losses[1], up @ self.losses[1] - down @ self.losses[0]])
+        low, high = (
+            positive_part @ self.low + negative_part @ self.high,
+            positive_part @ self.high + negative_part @ self.low,
+        )
+        losses = np.array(
+            [
+                positive_part @ self.losses[0] - negative_part @ self.losses[1],
+                positive_part @ self.losses[1] - negative_part @ self.losses[0],
+            ]
+        )
         return replace(self, gain=gain, stake=stake, low=low, high=high, losses=losses)
 
 

@@ -237,8 +237,8 @@ def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
     values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
     loadings = efficient_loadings(channel, pilot_of(fit, frequencies, n))[:-1]
-    fitted = fit_report_distribution(values, fit, channel, frequencies, n)
-    return loadings, report_covariance(loadings, frequencies if fitted is None else fitted)
+    fitted_distribution = fit_report_distribution(values, fit, channel, frequencies, n)
+    return loadings, report_covariance(loadings, frequencies if fitted_distribution is None else fitted_distribution)
 
 
 def _form(interaction: Array, first: Array, second: Array) -> tuple[float, int]:

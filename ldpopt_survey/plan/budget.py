@@ -74,12 +74,12 @@ class Budget:
 def total_variation_of(parts: Sequence[tuple[float, float]]) -> float:
     """Bound the total variation of reports within these (epsilon, eta) together [GI, Thm 2]."""
     product = 1 - math.prod(1 - eta for _, eta in parts)
-    positive = [(epsilon, 0.0, eta) for epsilon, eta in parts if epsilon > 0]
-    if len(positive) < 2 or max(epsilon for epsilon, _, _ in positive) > MAX_COMPOSED_EPSILON:
+    positive_parts = [(epsilon, 0.0, eta) for epsilon, eta in parts if epsilon > 0]
+    if len(positive_parts) < 2 or max(epsilon for epsilon, _, _ in positive_parts) > MAX_COMPOSED_EPSILON:
         return product
     from ldpopt.composition import compose
 
-    return min(product, float(compose(positive).total_variation().value))
+    return min(product, float(compose(positive_parts).total_variation().value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +246,8 @@ class _Curve:
 class _Exact(_Curve):
     """Curve of a function of epsilon, without a cap on eta."""
 
-    def __init__(self, required: Callable[[float], float]) -> None:
-        self.respondents = cache(required)
+    def __init__(self, respondents: Callable[[float], float]) -> None:
+        self.respondents = cache(respondents)
 
     def __call__(self, epsilon: Any, eta: Any = None) -> Any:
         return self.respondents(epsilon)
@@ -282,17 +282,17 @@ class _Shape(_Curve):
     def refine(self, epsilon: float, eta: float | None) -> bool:
         if self.is_exact:
             return True
-        required = self.design_respondents(epsilon, eta)
-        if not math.isfinite(required):
+        respondents = self.design_respondents(epsilon, eta)
+        if not math.isfinite(respondents):
             raise InvalidInput("budget: expected enough to estimate every question, got too little")
         interpolated = float(self(epsilon, eta))
-        self.put(epsilon, eta, required)
-        return abs(required / interpolated - 1) <= CURVE_RTOL
+        self.put(epsilon, eta, respondents)
+        return abs(respondents / interpolated - 1) <= CURVE_RTOL
 
-    def put(self, epsilon: float, eta: float | None, required: float) -> None:
+    def put(self, epsilon: float, eta: float | None, respondents: float) -> None:
         """Set the curve to the respondents that a design needs."""
         shape = (1 - 1 / self.k) / float(information_at_uniform(self.k, epsilon, eta))
-        self.ratios[math.log(epsilon)] = math.log(required / shape)
+        self.ratios[math.log(epsilon)] = math.log(respondents / shape)
 
 
 class _Sum(_Curve):
@@ -319,15 +319,15 @@ def _split(
     if budget.eta == 1:
         return _split_of(curves, budget, other_claims, math.inf, deadline)
     log_budget = -math.log1p(-budget.eta) + math.fsum(math.log1p(-eta) for _, eta in other_claims)
-    split, fewest = None, math.inf
+    split, fewest_respondents = None, math.inf
     for _ in range(MAX_CAP_GROWTHS):
         candidate = _split_of(curves, budget, other_claims, log_budget, deadline)
         parts = [(epsilon, candidate.etas[name]) for name, epsilon in candidate.epsilons.items()]
         respondents = max(
             float(curve(candidate.epsilons[name], candidate.etas[name])) for name, curve in curves.items()
         )
-        if split is None or (respondents < fewest and budget.allows([*other_claims, *parts])):
-            split, fewest = candidate, respondents
+        if split is None or (respondents < fewest_respondents and budget.allows([*other_claims, *parts])):
+            split, fewest_respondents = candidate, respondents
         if not (variation := total_variation_of([*other_claims, *parts])) < budget.eta * (1 - CURVE_RTOL):
             break
         log_budget *= math.log1p(-budget.eta) / math.log1p(-variation)

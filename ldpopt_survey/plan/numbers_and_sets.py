@@ -157,7 +157,7 @@ def numeric_question(
             designs.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
     best = min(designs, key=lambda way: way[0].variance)
     half_range = (high - low) / 2
-    scaled = (sample - (low + high) / 2) / half_range
+    scaled_sample = (sample - (low + high) / 2) / half_range
     variance_of_numbers = float(np.var(sample))
     comparisons = [
         row("Laplace noise", variance_of_numbers + 2 * ((high - low) / epsilon) ** 2),
@@ -167,7 +167,7 @@ def numeric_question(
         comparisons.append(
             row(
                 "piecewise mechanism",
-                variance_of_numbers + half_range**2 * float(np.mean(piecewise(epsilon).variance(scaled))),
+                variance_of_numbers + half_range**2 * float(np.mean(piecewise(epsilon).variance(scaled_sample))),
             )
         )
     rows = sorted([way for way, *_ in designs] + comparisons, key=lambda way: way.variance)
@@ -249,8 +249,8 @@ class MultiSelect(Rows[SetDesign]):
 
     def estimate(self, reports: Any, design: SetDesign | None = None) -> Estimate:
         """Estimate the share of each option from reports of a design, by default the best [Rao]."""
-        chosen = self.best if design is None else design
-        return estimate_contrasts(reports, chosen.channel, _members(len(self.options)).T, self.options)
+        selected_design = self.best if design is None else design
+        return estimate_contrasts(reports, selected_design.channel, _members(len(self.options)).T, self.options)
 
     def __repr__(self) -> str:
         lines = [f"MultiSelect({len(self.options)} options, epsilon {ceil_digits(self.epsilon)})"]
@@ -328,10 +328,10 @@ def multi_select(
 
 def _ball(options: tuple[Label, ...], epsilon: float, radius: int) -> Channel:
     """Return the channel with reports within `radius` options of the answer e^epsilon times likelier than others."""
-    likely, rare = _probabilities(len(options), epsilon, radius)
+    near_probability, far_probability = _probabilities(len(options), epsilon, radius)
     bits = _members(len(options)).astype(np.int8)
     distance = (bits[:, None, :] != bits[None, :, :]).sum(axis=2)
-    weights = np.where(distance <= radius, likely, rare)
+    weights = np.where(distance <= radius, near_probability, far_probability)
     return Channel(weights / weights.sum(axis=1, keepdims=True), _names(options), _names(options))
 
 
@@ -355,20 +355,22 @@ def _probabilities(j: int, epsilon: float, radius: int) -> tuple[float, float]:
     """Return the probabilities of a report inside and outside the ball around the answer."""
     ball_size = sum(math.comb(j, d) for d in range(radius + 1))
     ratio = math.exp(-toward_privacy(epsilon))
-    likely = 1 / (ball_size + (2**j - ball_size) * ratio)
-    return likely, likely * ratio
+    near_probability = 1 / (ball_size + (2**j - ball_size) * ratio)
+    return near_probability, near_probability * ratio
 
 
 def _slope(j: int, epsilon: float, radius: int) -> float:
     """Return Pr(an option's bit is unchanged) - Pr(it is changed); outside the ball the two cancel."""
-    likely, rare = _probabilities(j, epsilon, radius)
+    near_probability, far_probability = _probabilities(j, epsilon, radius)
     difference = sum(math.comb(j - 1, d) - (math.comb(j - 1, d - 1) if d else 0) for d in range(radius + 1))
-    return (likely - rare) * difference
+    return (near_probability - far_probability) * difference
 
 
 def _names(options: tuple[Label, ...]) -> tuple[str, ...]:
     rows = _members(len(options)).tolist()
-    return tuple(" + ".join(str(o) for o, chosen in zip(options, row, strict=True) if chosen) or "none" for row in rows)
+    return tuple(
+        " + ".join(str(o) for o, is_chosen in zip(options, row, strict=True) if is_chosen) or "none" for row in rows
+    )
 
 
 def _members(j: int) -> Array:

@@ -147,9 +147,9 @@ def compare_protocols(
         variance, guarantee, variation = _measure(mechanism, pilot, precision)
         if not variance < math.inf or variation > eta or guarantee > epsilon:
             continue
-        required = precision.respondents_for(variance)
+        respondents = precision.respondents_for(variance)
         effect = variance / max(precision.variance(pilot * (1 - pilot)), 1e-300)
-        rows.append(ProtocolRow(name, guarantee, variation, required, effect))
+        rows.append(ProtocolRow(name, guarantee, variation, respondents, effect))
     rows.sort(key=lambda row: (row.respondents, row.protocol != "optimal channel"))
     return ProtocolTable(tuple(rows), precision, non_private)
 

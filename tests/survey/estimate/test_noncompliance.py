@@ -174,7 +174,7 @@ def test_cheaters_who_answer_at_random_hide_from_the_crosswise_design():
     """Random answers move both groups' reports to a half, which other shares do as well: that is refused, and said."""
     groups = [({"no": 60, "yes": 40}, q) for _, q in compliance_groups(1.0)]
     with pytest.raises(NotIdentifiable, match="does not comply"):
-        estimate_compliance(groups, law=[0.5, 0.5])
+        estimate_compliance(groups, report_distribution=[0.5, 0.5])
 
 
 def test_one_group_never_identifies_cheaters():
