@@ -148,7 +148,8 @@ def draft(
         lines += [*_question(question), ""]
     if remaining_questions := proposal.questions[len(drafted) :]:
         lines += [
-            f"# {len(remaining_questions)} more columns could be asked. Each one leaves less of the budget to the others.",
+            f"# {len(remaining_questions)} more columns could be asked. Each one leaves less of the budget to the "
+            "others.",
             "",
         ]
         for question in remaining_questions:

@@ -127,7 +127,7 @@ def test_npm_packs_the_client_alone(tmp_path):
     assert packed["name"] == "ldpopt-client"
 
 
-def test_what_a_language_lacks_is_said():
+def test_untranslated_texts_of_a_language_are_listed():
     """Texts in a language that is not shipped name every word that stays English; a shipped one has all."""
     hindi = (
         json.dumps({"code": "hi", "title": "सर्वेक्षण"}) if "title" in shipped_texts("en") else json.dumps({"code": "hi"})

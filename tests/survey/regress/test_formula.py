@@ -71,7 +71,7 @@ def test_private_columns_are_coded_like_public_ones(right):
         assert private.levels == open_fit.levels
 
 
-def test_names_say_the_column_and_the_level():
+def test_names_have_the_column_and_the_level():
     """Columns are named as they are, also those that Python could not name, and levels stand in brackets."""
     data = FRAME.rename(columns={"z": "größe", "g": "in.come"}).assign(**{"class": FRAME.k})
     made = linear_regression(
@@ -118,8 +118,8 @@ def test_text_is_a_factor_even_if_it_looks_like_numbers():
      "y ~ [x for x in a]", "y ~ a[0]", "y ~ np.load('x')", "y ~ Q('a')", "y ~ lag(a)", "y ~ f'{a}'", "y ~ column_0_",
      "y ~ contr.__init__(a)", "log(1) ~ a"]
 )  # fmt: skip
-def test_what_is_no_formula_is_refused(text):
-    """Anything else is one clear error, and nothing of Python but these functions is run."""
+def test_invalid_formulas_are_refused(text):
+    """Other input is one clear error, and no Python is run but the listed functions."""
     with pytest.raises(InvalidInput, match="formula"):
         parse_formula(text)
 

@@ -110,7 +110,7 @@ def test_a_subgroup_stays_in_its_design():
     np.testing.assert_allclose(found.standard_errors.ravel(), fit.bse, rtol=0.02)
 
 
-def test_what_has_no_finite_coefficients_is_an_error_and_not_a_number():
+def test_infinite_coefficients_are_an_error():
     """Separated answers, too few reports, one answer only: each a documented error."""
     a = np.repeat([0, 1], 20)
     with pytest.raises((SolverError, InvalidInput)):

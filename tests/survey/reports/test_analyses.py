@@ -74,7 +74,7 @@ def test_estimates_as_data_and_among_those_who_answered():
     assert among.round(4).tolist() == [0.4286, 0.5714]
 
 
-def test_what_respondents_read_of_all_rounds():
+def test_consent_forms_state_the_guarantee_over_all_rounds():
     """With declared rounds the form says what the reports of all of them tell together; no number is too small."""
     spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, rounds=4)
     said = consent_paragraph(plan_survey(spec).plan)
@@ -89,7 +89,7 @@ def test_what_respondents_read_of_all_rounds():
     assert "- The survey has only this round." in once.splitlines()
 
 
-def test_what_respondents_read():
+def test_consent_forms_state_processing_and_protection():
     """The consent form says what happens and what is not protected; factors are rounded up."""
     plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, carry=("region",))).plan
     lines = consent_paragraph(plan).splitlines()
