@@ -80,7 +80,7 @@ def estimate(
     notes = notes_of(counts, analysis)
     if as_table:
         estimates = {name: {"": finding.whole, **finding.groups} for name, finding in findings.items()}
-        results.show(share_table(f"{survey_plan.name}: shares of answers", estimates, level, notes))
+        results.show(share_table(f"{survey_plan.name}: proportions of answers", estimates, level, notes))
         return
     say(*(f"{note}\n" for note in notes))
     if anytime:

@@ -27,7 +27,7 @@ TOTALS = ("all", "row", "column")
 
 ERROR_COLUMNS = ("se", "lower", "upper")
 
-UNCLIPPED = "Estimates are unbiased, so that a share near zero may come out below it; intervals are not cut at 0 and 1."
+UNCLIPPED = "Estimates are unbiased: one of a proportion near zero may be negative. Intervals are not cut at 0 and 1."
 
 
 def share_table(
@@ -72,7 +72,7 @@ def two_way_rows(
     rows = [(as_text(a), as_text(b), *cells[a, b]) for a, b in pairs]
     condition = {"all": "all respondents", "row": names[0], "column": names[1]}[percent]
     population = condition if percent == "all" else f"those with the same {condition}"
-    note_lines = [f"Shares of {population}. {_interval_note(level)}", UNCLIPPED, *notes, _independence(table)]
+    note_lines = [f"Proportions of {population}. {_interval_note(level)}", UNCLIPPED, *notes, _independence(table)]
     return ResultTable(
         title, (*names, "share", *ERROR_COLUMNS), tuple(rows), ("share", *ERROR_COLUMNS), tuple(note_lines)
     )
@@ -114,7 +114,7 @@ def three_way_rows(
         rows += [(as_text(label), as_text(a), as_text(b), *cells[a, b]) for a, b in pairs]
     conditions = {"row": f"{names[2]} and {names[0]}", "column": f"{names[2]} and {names[1]}", "layer": names[2]}
     population = "all respondents" if percent == "all" else f"those with the same {conditions[percent]}"
-    note_lines = [f"Shares of {population}. {_interval_note(level)}", UNCLIPPED, *notes, *note_lines]
+    note_lines = [f"Proportions of {population}. {_interval_note(level)}", UNCLIPPED, *notes, *note_lines]
     columns = (names[2], names[0], names[1], "share", *ERROR_COLUMNS)
     return ResultTable(title, columns, tuple(rows), ("share", *ERROR_COLUMNS), tuple(note_lines))
 
@@ -142,7 +142,7 @@ def difference_table(
         )
     ]
     columns = ("question", "group", "against", "answer", "difference", *ERROR_COLUMNS, "p")
-    note_lines = [f"Differences of shares, group minus the one it is held against. {_interval_note(level)}"]
+    note_lines = [f"Differences of proportions, group minus reference group. {_interval_note(level)}"]
     note_lines += [
         f"{question}: test that all groups agree: {tests[question]}."
         if question in tests

@@ -119,7 +119,9 @@ def interval_table(
         for number, share in enumerate(shares)
         if (number - zero) % tick_step == 0
     ]
-    return macro("parts.html", "intervals", rows, grid, ticks, caption, percent, "number" if is_number else "share")
+    return macro(
+        "parts.html", "intervals", rows, grid, ticks, caption, percent, "number" if is_number else "proportion"
+    )
 
 
 def _scale(low: float, high: float) -> tuple[float, float, int]:

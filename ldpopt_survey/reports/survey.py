@@ -72,14 +72,15 @@ def missing_in_words(question: Part | PlannedQuestion, answer_count: int, rows: 
     reading = question.reading
     if reading.left_out and rows is None:
         return (
-            "Who was asked and did not answer has an empty report, seen by everybody who has the reports: this is not "
-            f"protected. The shares are among the {answer_count:,} who answered, whose answers are."
+            "People who were asked and did not answer have an empty report, which everybody with the reports sees: "
+            f"this is not protected. The proportions are among the {answer_count:,} who answered, whose answers are "
+            "protected."
         )
     if reading.left_out and rows is not None:
         return (
-            f"{rows - answer_count:,} of {rows:,} reports are empty: who did not answer is seen by everybody who has "
-            f"the reports, and is not protected. The shares are among the {answer_count:,} who answered, whose answers "
-            "are."
+            f"{rows - answer_count:,} of {rows:,} reports are empty: everybody with the reports sees who did not "
+            f"answer, which is not protected. The proportions are among the {answer_count:,} who answered, whose "
+            "answers are protected."
         )
     if reading.own_category:
         return (
@@ -128,7 +129,8 @@ def caveats_in_words(estimate: Estimate) -> str:
     if estimate.bets is None and not estimate.degrees:
         return (
             "All of them are of one primary unit (of each stratum), which does not show how units differ: the standard "
-            "errors are those of the reports' randomness alone, and the intervals have all that reports could give."
+            "errors are those of the reports' randomness only, and the intervals include all values that reports "
+            "allow."
         )
     if not estimate.few_report_labels:
         return ""
@@ -138,8 +140,8 @@ def caveats_in_words(estimate: Estimate) -> str:
         else ", ".join(map(as_text, estimate.few_report_labels))
     )
     return (
-        f"Few reports tell of {answers}: intervals of 95 % may cover in anything from 91 to 99 of 100 surveys there, "
-        "by how the true share falls between whole numbers of reports."
+        f"Few reports inform about {answers}: 95 % intervals may cover in 91 to 99 of 100 surveys there, depending on "
+        "how the true proportion falls between whole numbers of reports."
     )
 
 
@@ -346,6 +348,6 @@ def _effect(estimate: Estimate) -> str:
         return f"No design effect can be estimated: all {estimate.n:,} reports are equal."
     sources = "" if estimate.table.simple else ", of the sample and of privacy together"
     return (
-        f"Design effect {effect:.3g}{sources}: these {estimate.n:,} private reports are worth about "
+        f"Design effect {effect:.3g}{sources}: these {estimate.n:,} private reports are equivalent to about "
         f"{max(1, round(estimate.n / effect)):,} open answers."
     )

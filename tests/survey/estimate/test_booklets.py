@@ -285,7 +285,7 @@ def test_the_experiments_on_booklets_run() -> None:
 
 
 def test_a_refused_regression_names_plans_that_allow_it(tmp_path: Path) -> None:
-    """Questions that nobody is asked together are refused with what would serve; each of those plans then serves."""
+    """The error for questions that nobody is asked together names plans, each of which allows the regression."""
     frame = people(8000, 5)
     frame.to_csv(tmp_path / "a.csv", index=False)
     more = r" in \[budget\] of survey.toml, then ldpopt survey plan survey.toml"

@@ -50,7 +50,10 @@ def test_the_promised_chance_is_the_best_guess():
 
 
 def test_no_privacy_and_full_privacy_have_plain_sentences():
-    """An infinite epsilon is no promise, a zero one is said to be silence, and an unknown notion keeps its number."""
+    """An infinite epsilon promises nothing, and at zero the reports are uninformative.
+
+    An unknown privacy definition keeps its number.
+    """
     assert "can rule answers out" in guarantee_in_words(local_dp(np.eye(2)))
     assert "says nothing" in guarantee_in_words(local_dp(np.ones((2, 1))))
     assert guarantee_in_words(guarantee("zcdp", 0.5)) == "zcdp ≤ 0.5."

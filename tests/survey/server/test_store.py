@@ -587,7 +587,7 @@ def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan
 
 @pytest.mark.full
 def test_closing_an_older_database_requires_the_right_to_erase_statistics(postgresql, plan):
-    """Neither the database's owner nor a superuser: a database that was analysed is refused, a new one is closed."""
+    """A user who is neither owner nor superuser cannot close a database with statistics, but can close a new one."""
     import psycopg
 
     name = f"lent{plan.round}"
