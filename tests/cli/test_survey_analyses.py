@@ -252,8 +252,8 @@ def test_a_regression_by_moments_is_that_of_the_library(folder):
     said = rows(run(folder, "regress", "evade ~ drug", "--moments", "-f", "csv"))
     assert np.allclose([float(row["coefficient"]) for row in said], want.values)
     for formula, ways, words in (
-        ("income ~ sex", ("--linear", "--moments"), "no --moments in addition to it"),
-        ("income ~ sex", ("--linear", "--likelihood"), "no --moments in addition to it"),
+        ("income ~ sex", ("--linear", "--moments"), "cannot be combined with --moments"),
+        ("income ~ sex", ("--linear", "--likelihood"), "cannot be combined with --moments"),
         ("evade ~ sex", ("--moments", "--likelihood"), "it or --likelihood"),
     ):
         arguments = [str(folder / "plan.json"), str(folder / "reports-1.csv"), formula, *ways]

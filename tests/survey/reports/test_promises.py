@@ -203,7 +203,7 @@ def test_a_form_in_a_language_of_its_own_needs_all_sentences(tmp_path):
     plan = next(every_promise())
     page = {"code": "fr", "noneChosen": "aucun", "notApplicable": "sans objet"}
     whole = {key: text.upper() if not PLACEHOLDER.search(text) else text for key, text in consent_texts().items()}
-    for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "places")):
+    for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "placeholders")):
         with pytest.raises(InvalidInput, match=lacking):
             words_of(plan, "consent", texts=json.dumps(page | {"consent": own}))
     words = words_of(plan, "consent", texts=json.dumps(page | {"consent": whole}))
