@@ -57,10 +57,12 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     design : As `[budget] design` of a survey. The default "split" draws a report in every column. With "booklets" each
         row is asked one part, and the others are empty.
     randomness : As in `privatize`; fresh words by default. `Simulated(rng)` protects nobody.
-    missing : The treatment of a missing answer (None, NaN). "refuse", the default, raises. "category" adds the answer
-        "no answer" to every column, so that the answer and its absence are protected alike. "left out" leaves
-        the report empty, and everybody sees who did not answer. Epsilon does not cover that, and `transform` refuses
-        if it would disclose another answer.
+    missing : The treatment of a missing answer (None, NaN), one of three words:
+
+        - "refuse", the default, raises.
+        - "category" adds the answer "no answer" to every column, so that the absence of an answer is protected, too.
+        - "left out" leaves the report empty, and everybody sees who did not answer. Epsilon does not cover that, and
+          `transform` refuses if it would disclose another answer.
 
     The fitted values (categories, pilot) are published with the plan: fit on a pilot, or give categories.
 

@@ -139,8 +139,8 @@ class SampleFlags:
         from ldpopt_survey.sample.analysis import Analysis
         from ldpopt_survey.sample.spec import Condition, SampleSpec
 
-        declared = SampleSpec() if self.simple or plan.sample is None else plan.sample
-        sample = declared.changed(
+        declared_design = SampleSpec() if self.simple or plan.sample is None else plan.sample
+        sample = declared_design.changed(
             weights=self.weights, strata=self.strata, clusters=self.clusters, fpc=self.fpc, lonely=self.lonely,
             variance=self.variance, replications=self.replications,
             margins=dict(map(_margin, self.margin)) if self.margin else None,
@@ -186,9 +186,9 @@ def _bounds(text: str) -> tuple[float, ...]:
 
 
 def _margin(text: str) -> tuple[str, dict[str, float]]:
-    column, _, rest = text.partition("=")
+    column, _, totals_text = text.partition("=")
     totals: dict[str, float] = {}
-    for part in rest.split(","):
+    for part in totals_text.split(","):
         group, colon, total = part.rpartition(":")
         try:
             if not (colon and column.strip() and group.strip()) or group.strip() in totals:

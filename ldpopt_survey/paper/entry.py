@@ -28,16 +28,26 @@ class Entered:
 
 
 def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_incomplete: bool = False) -> Entered:
-    """Check the codes that were typed from the interviewers' sheets, and write them as reports of `plan`.
+    r"""Check the codes typed from the interviewers' sheets, and write them as reports of `plan`.
 
-    codes : a CSV file in UTF-8 or cp1252, cut by commas, semicolons, tabs or bars. Its columns are ``sheet``, one for
+    Parameters
+    ----------
+    plan : The plan of the sheets.
+    codes : A CSV file in UTF-8 or cp1252, cut by commas, semicolons, tabs or bars. Its columns are ``sheet``, one for
         each question by its name, and one for each carried column of the plan. Codes may be in small letters. Every
-        sheet number must be there once. An empty box is the empty report of a question whose missing answers are left
-        out.
-    reports : a new file, ``*.csv`` or ``*.parquet``, in the form that `privatize` writes and `aggregate` reads.
-    leave_out_incomplete : whether to leave out and count the rows without a code; by default they are refused.
+        sheet number must be there once. An empty box is the empty report of a question that leaves missing answers out.
+    reports : A new file, ``*.csv`` or ``*.parquet``, in the form that `privatize` writes and `aggregate` reads.
+    leave_out_incomplete : True to leave out and count the rows without a code; by default they are refused.
 
-    Raises `InvalidInput`, which names the row and the column but not the entry, since it may be an answer.
+    Returns
+    -------
+    Entered
+        The numbers of reports and of incomplete rows.
+
+    Raises
+    ------
+    InvalidInput
+        With the row and the column, but not the entry, since it may be an answer.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, aggregate, plan_survey
@@ -46,7 +56,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
     >>> plan = paper_survey(plan_survey(spec).plan, TWO_DICE).plan
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "codes.csv").write_text("sheet,vote\\n1,A\\n2,b\\n3,A\\n")
+    ...     _ = Path(folder, "codes.csv").write_text("sheet,vote\n1,A\n2,b\n3,A\n")
     ...     _ = enter_reports(plan, Path(folder, "codes.csv"), Path(folder, "reports.csv"))
     ...     aggregate(plan, Path(folder, "reports.csv")).rows
     3

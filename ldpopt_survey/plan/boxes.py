@@ -31,10 +31,10 @@ MIN_SEPARATOR_SHARE = 0.1
 class Boxes:
     """Neighboring columns that are options of one question.
 
-    spec : the question.
-    empty : the number of empty cells in the columns, which count as not chosen.
-    columns : the columns.
-    text : the question's words, if the file has them.
+    - `spec` : the question.
+    - `empty` : the number of empty cells in the columns, which count as not chosen.
+    - `columns` : the columns.
+    - `text` : the question's wording, if the file has it.
     """
 
     spec: AnyOfSpec
@@ -102,21 +102,21 @@ def _boxes(stem: str, options: Sequence[tuple[ColumnProfile, str]], half_width: 
     wording = options[0][0].wording
     for suffix_of_tool in (" - Selected Choice", " - "):
         wording = wording.partition(suffix_of_tool)[0] if suffix_of_tool in wording else wording
-    empty = sum(column.empty for column, _ in options)
-    reading = Reading(tuple(codes.items()), (), (), "counted" if empty else "refuse")
+    empty_count = sum(column.empty for column, _ in options)
+    reading = Reading(tuple(codes.items()), (), (), "counted" if empty_count else "refuse")
     names = tuple(column.name for column, _ in options)
     try:
         spec = AnyOfSpec(
             stem,
             options=tuple(labels),
             columns=names,
-            missing=NO if empty else None,
+            missing=NO if empty_count else None,
             half_width=half_width,
             reading=reading,
         )
     except InvalidInput:
         return None
-    return Boxes(spec, names, empty, wording)
+    return Boxes(spec, names, empty_count, wording)
 
 
 def list_question(column: ColumnProfile, codes: Sequence[str], half_width: float) -> AnyOfSpec | str | None:

@@ -45,8 +45,8 @@ def database(location: str | PathLike[str], plan: Plan, create: bool = False) ->
 
     Parameters
     ----------
-    location : A path after ``sqlite:///`` (three slashes for a relative one, four for an absolute one), the path of a
-        file that ends in .db, .sqlite or .sqlite3, or ``postgresql://user@host/name``.
+    location : The path of a file that ends in .db, .sqlite or .sqlite3, or ``sqlite:///`` and a path, or
+        ``postgresql://user@host/name``. After ``sqlite:`` a relative path has three slashes, an absolute one four.
     plan : The plan of the round.
     create : True to create missing tables and a missing round; otherwise they are `InvalidInput`.
 

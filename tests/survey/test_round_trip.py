@@ -107,7 +107,7 @@ def channels(survey: Survey, question: str) -> list[Any]:
 
 @pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_form_of_reports_goes_into_every_estimator(survey: Survey, forms: dict[str, Any], name: str) -> None:
+def test_every_estimator_accepts_every_form_of_reports(survey: Survey, forms: dict[str, Any], name: str) -> None:
     """Every estimator and test gives the same number for all forms of the reports and all forms of the channel."""
     reports, reference = forms[name], pd.DataFrame(forms["pandas.read_csv"])
     want = np.bincount(reference["drug"], minlength=2).tolist()

@@ -87,7 +87,7 @@ def test_folders_and_lists(tmp_path: Path) -> None:
     assert input_files([tmp_path / "b.csv"])[0].name == "b.csv"
 
 
-def test_what_is_no_input(tmp_path: Path) -> None:
+def test_mixed_unknown_and_absent_files_are_refused(tmp_path: Path) -> None:
     """Mixed kinds, other kinds, nothing, and absent files are refused."""
     (tmp_path / "a.csv").write_text("x\n1\n")
     pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")

@@ -86,8 +86,8 @@ def test_every_respondent_has_an_id(key: Memoized) -> None:
             privatize_frame(made, pa.table({"id": ids, "answer": ["no", "yes"]}), key)
 
 
-def test_what_is_needed_is_there_once() -> None:
-    """A column that lacks, or that is there twice, is refused, and its neighbours are not shown."""
+def test_a_needed_column_must_occur_exactly_once() -> None:
+    """A column that is missing or occurs twice is refused, and no message shows the other columns."""
     simulated = Simulated(np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="1 other at") as caught:
         privatize_frame(plan(), pd.DataFrame({"secret": [1]}), simulated)

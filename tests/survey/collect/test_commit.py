@@ -342,8 +342,8 @@ def test_a_part_that_is_cut_at_a_line_end_is_not_counted(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_nothing_is_left_beside_a_name_that_was_taken_in_mid_run(run: Run, name: str) -> None:
-    """The run ends before it puts a manifest or a note beside a file that is not its own."""
+def test_a_run_leaves_no_file_next_to_an_output_created_meanwhile(run: Run, name: str) -> None:
+    """The run ends before it writes a manifest or a note next to a file of another program."""
 
     def appear(done: int, total: int) -> None:
         if done == total:

@@ -247,7 +247,7 @@ def test_reports_of_other_respondents_are_counted_together(tmp_path: Path, key: 
         _ = both + aggregate(PLAN, two)
 
 
-def test_fresh_runs_are_told_apart_from_copies(tmp_path: Path) -> None:
+def test_fresh_runs_are_distinguished_from_copies(tmp_path: Path) -> None:
     """Without respondents every run has its own fingerprint, so that tiny files with equal contents are no copies."""
     made = plan(respondent=None)
     for name in ("a", "b"):
@@ -257,7 +257,7 @@ def test_fresh_runs_are_told_apart_from_copies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_simulated_reports_say_so(tmp_path: Path, form: str) -> None:
+def test_simulated_reports_are_labelled(tmp_path: Path, form: str) -> None:
     """Counts of a simulation are marked, also in their file, and neither files nor counts mix with real ones."""
     made = plan(respondent=None)
     rng = np.random.default_rng(0)

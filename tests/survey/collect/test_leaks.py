@@ -148,7 +148,7 @@ def test_the_probability_by_chance_is_that_of_counting() -> None:
         assert discloses(even, even) == (2.0**-n <= 1e-6)
 
 
-def test_the_message_and_the_consent_form_say_it_without_a_value(file: dict[str, Any], tmp_path: Path) -> None:
+def test_message_and_consent_form_name_a_leak_without_values(file: dict[str, Any], tmp_path: Path) -> None:
     """Refused in frames and files, accepted by name, told to respondents; the message holds names alone."""
     spec = survey(carry=("copy",))
     raw = {name: file[name] for name in ("drug", "region")} | {
@@ -180,7 +180,7 @@ def test_the_message_and_the_consent_form_say_it_without_a_value(file: dict[str,
         survey(revealed={"drug": ["nothing"]})
 
 
-def test_the_joint_guarantee_is_computed_from_what_is_seen() -> None:
+def test_the_joint_guarantee_leaves_out_unprotected_questions() -> None:
     """The promise leaves out the unprotected question, and holds between answers with the same empty reports."""
     tables = {"drug": [[0.75, 0.25], [0.25, 0.75]], "type": [[0.9, 0.1], [0.1, 0.9]]}
     plan = make_plan(survey(DRUG, TYPE, carry=("c",), revealed={"drug": ["c", "type"]}), tables)
@@ -213,7 +213,7 @@ def test_routes_are_proposed(file: dict[str, Any], tmp_path: Path) -> None:
     assert find_routes([DRUG, TYPE], pa.table({"drug": file["drug"], "type": blank})) == {}
 
 
-def test_stretches_of_a_long_file_are_looked_at(tmp_path: Path) -> None:
+def test_stretches_of_a_long_file_are_searched(tmp_path: Path) -> None:
     """At most so many rows are read, in stretches from the beginning to the end."""
     for number in range(20):
         (tmp_path / f"{number:02}.csv").write_text("a\n" + f"{number}\n" * 100)

@@ -162,8 +162,8 @@ def test_other_people_are_let_through() -> None:
         assert not one.has_repeated_rows
 
 
-def test_marks_say_nothing_without_the_key_and_join() -> None:
-    """Under two keys no mark is the same; of parts they add up; a ledger that is none is refused."""
+def test_marks_depend_on_the_key_and_add_up() -> None:
+    """Under two keys no mark is the same, marks of parts add up, and a malformed ledger is refused."""
     raw = people(9)
     one, other = marks(raw), marks(raw, b"o" * 32)
     assert one.overlaps(one)
@@ -187,7 +187,7 @@ def test_a_file_that_is_no_ledger(tmp_path: Path, content: str) -> None:
     assert (tmp_path / "l").read_text() == content
 
 
-def test_no_round_of_which_respondents_were_not_told(tmp_path: Path) -> None:
+def test_a_round_beyond_the_announced_ones_is_refused(tmp_path: Path) -> None:
     """A survey of two rounds has no third, whatever a later plan declares, but for other people or another name."""
     for number in range(3):
         people(number).to_csv(tmp_path / f"{number}.csv", index=False)

@@ -85,7 +85,7 @@ def test_rows_without_respondents_have_the_fingerprint_of_their_partition_and_ru
 
 
 @pytest.mark.parametrize("value", ["", "0" * 31, "0" * 33, "G" * 32, "A" * 32, 5, None])
-def test_what_is_no_fingerprint(value: object) -> None:
+def test_malformed_fingerprints_are_refused(value: object) -> None:
     """Anything but 32 lower-case hexadecimal digits is refused."""
     assert not is_hex(value)
     with pytest.raises(InvalidInput, match="32 hexadecimal digits"):
@@ -113,7 +113,7 @@ def test_manifests_are_read_as_they_were_written() -> None:
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_mutated_manifests_are_refused_or_say_the_same(block: int) -> None:
+def test_mutated_manifests_are_refused_or_equivalent(block: int) -> None:
     """Of 2,000 mutations nothing but `InvalidInput` comes out, and what is still read is a manifest."""
     text = manifest().to_json().encode()
     refused = 0

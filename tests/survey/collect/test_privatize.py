@@ -302,7 +302,7 @@ def test_a_run_with_its_own_key_resumes_with_that_key(
 
 @pytest.mark.full
 @pytest.mark.parametrize("moment", [39, 40, 41, 42])
-def test_a_full_disk_does_not_lose_what_is_done(
+def test_a_full_disk_keeps_finished_partitions(
     tmp_path: Path,
     answers: Path,
     memoised: Memoized,
@@ -423,7 +423,7 @@ def test_the_first_of_duplicates(tmp_path: Path, memoised: Memoized, ending: str
         privatize_frame(plan(), raw, memoised)
 
 
-def test_what_must_be_there(tmp_path: Path, answers: Path, memoised: Memoized) -> None:
+def test_missing_inputs_and_existing_outputs_are_refused(tmp_path: Path, answers: Path, memoised: Memoized) -> None:
     """A taken path, an absent column, no rows, no folder and the wrong randomness are refused."""
     (tmp_path / "taken").mkdir()
     with pytest.raises(InvalidInput, match="not taken"):

@@ -59,7 +59,7 @@ def test_a_word_is_the_cmac_of_the_answer_too() -> None:
         assert found[at] == cmac(ids[at], tags[answers[at]])
 
 
-def test_the_file_says_how_words_are_derived() -> None:
+def test_a_plan_file_names_the_derivation_of_words() -> None:
     """A plan is read with its checksum and written as it was; a file with another derivation or version is refused."""
     content = json.loads(PLAN.to_json())
     assert (content["version"], content["derivation"]) == (2, 2)
@@ -105,7 +105,7 @@ def test_a_changed_answer_costs_at_most_twice_epsilon() -> None:
     assert largest_ratio(PLAN) > np.exp(1.9 * PLAN.epsilon)  # and about that it is
 
 
-def test_reports_of_changed_answers_follow_that_law(tmp_path: Path) -> None:
+def test_reports_of_changed_answers_have_the_joint_distribution(tmp_path: Path) -> None:
     """60,000 respondents change their answer: pairs of reports are as frequent as the law says, within 5 sigma."""
     create_key(tmp_path / "key")
     n = 60_000

@@ -253,7 +253,7 @@ def test_files_that_are_refused_are_not_quoted(
 
 @pytest.mark.parametrize("ending", ["r.csv", "r.parquet", "r"])
 @pytest.mark.parametrize("kind", ["full", "fail"])
-def test_a_full_or_broken_disk_is_not_told_secrets(
+def test_a_full_or_broken_disk_receives_no_secrets(
     tmp_path: Path, key: Path, ending: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the disk fails: one line, no traceback, and no raw value in what stays for the run to go on."""

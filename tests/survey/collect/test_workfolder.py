@@ -111,8 +111,8 @@ def test_rows_to_leave_out(folder: WorkFolder) -> None:
     assert folder.rows("dropped.rows") is None
 
 
-def test_removing_what_is_not_there(tmp_path: Path) -> None:
-    """Nothing to remove is nothing wrong, and only a run's own leftovers are found."""
+def test_removing_an_absent_folder_does_nothing(tmp_path: Path) -> None:
+    """Removing an absent folder is not an error, and only a run's own leftovers are removed."""
     remove(tmp_path / "work")
     for name in ("work.aside-0123456789abcdef", "work.aside-0123456789abcdeX", "workXaside-0123456789abcdef"):
         (tmp_path / name).mkdir()

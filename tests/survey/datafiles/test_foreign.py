@@ -196,7 +196,7 @@ def test_a_parquet_file_in_the_limits_of_its_size(tmp_path: Path, monkeypatch: p
     with pytest.raises(InvalidInput):
         rows_of(path)
     monkeypatch.undo()
-    monkeypatch.setattr("ldpopt_survey.datafiles.pieces.ROWS_A_BYTE", 0)
+    monkeypatch.setattr("ldpopt_survey.datafiles.pieces.MAX_ROWS_PER_BYTE", 0)
     with pytest.raises(InvalidInput, match="more rows than the 0 that fit in a file of its size"):
         rows_of(path)
     with pytest.raises(FileNotFoundError):

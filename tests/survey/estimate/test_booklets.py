@@ -120,7 +120,7 @@ def test_files_counts_and_rows_agree(planned: Survey, tmp_path: Path) -> None:
         np.testing.assert_allclose(found[name].whole.covariance, rows[name].whole.covariance, atol=1e-12)
 
 
-def test_a_frame_gives_what_its_file_gives(planned: Survey, tmp_path: Path) -> None:
+def test_a_frame_gives_the_estimate_of_its_file(planned: Survey, tmp_path: Path) -> None:
     """One question from a table or a data frame: the same estimate, over all booklets that ask it."""
     frame = people(2000, 4)
     table = planned.privatize(frame, Simulated(5))
@@ -284,8 +284,8 @@ def test_the_experiments_on_booklets_run() -> None:
     assert booklets < split
 
 
-def test_a_regression_over_booklets_names_the_plan_that_serves(tmp_path: Path) -> None:
-    """Questions that nobody is asked together are refused with what would serve; each of those plans then serves."""
+def test_a_refused_regression_names_plans_that_allow_it(tmp_path: Path) -> None:
+    """The error for questions that nobody is asked together names plans, each of which allows the regression."""
     frame = people(8000, 5)
     frame.to_csv(tmp_path / "a.csv", index=False)
     more = r" in \[budget\] of survey.toml, then ldpopt survey plan survey.toml"

@@ -55,7 +55,7 @@ def test_the_steps_draw_the_booklet():
     assert (booklet_position(PLAN, 0), booklet_position(PLAN, (1 << 64) - 1)) == (0, 2)
 
 
-def test_a_memoised_device_has_the_booklet_and_reports_of_files(tmp_path):
+def test_a_memoized_device_has_the_booklet_and_reports_of_files(tmp_path):
     """Under one key a device draws what `privatize_frame` draws for the respondent, again and again."""
     import pyarrow as pa
 
@@ -93,7 +93,7 @@ def test_a_part_that_is_not_asked_is_not_read():
 
 @pytest.mark.parametrize("change", [{"drug": "secret"}, {"drug": None}, {"drug": "not applicable"}, {"other": "secret"},
                                     {"how often": "not applicable"}, {"region": "secret"}])  # fmt: skip
-def test_wrong_answers_to_what_is_asked_are_refused(change):
+def test_answers_outside_the_plan_are_refused(change):
     """An answer outside the plan is refused without being quoted; "not applicable" is nobody's own answer."""
     device = next(one for one in (Device(PLAN) for _ in range(1000)) if one.booklet == PLAN.booklets[0].name)
     with pytest.raises(InvalidInput) as refused:
@@ -111,7 +111,7 @@ def test_texts_are_given_for_single_questions():
 
 
 @needs_node
-def test_node_and_python_draw_the_same_booklets_and_combine_answers_alike(tmp_path):
+def test_node_and_python_draw_the_same_booklets_and_joint_answers(tmp_path):
     """For words around the steps and 5,000 others, and for every combination of answers."""
     script = """
     import { readFileSync } from "node:fs";

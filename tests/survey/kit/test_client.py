@@ -129,8 +129,8 @@ WRONG = [
 """Changes of a plan and of answers to it, with the code of the refusal."""
 
 
-def test_what_is_wrong_is_refused(tmp_path):
-    """Altered plans and answers outside the plan are refused with a code, and no message quotes an answer."""
+def test_altered_plans_and_unlisted_answers_are_refused(tmp_path):
+    """Altered plans and answers outside the plan raise an error with a code, and no message quotes an answer."""
     changes = ",".join(f"(plan, answers) => {{ {change}; return answers; }}" for change, _ in [("", ""), *WRONG])
     script = f"""
     import {{ readFileSync }} from "node:fs";

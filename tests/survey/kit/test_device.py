@@ -43,7 +43,7 @@ def test_a_word_gives_the_sampler_s_report(plan):
             assert [report_position(question, x, word) for word in words] == made.tolist()
 
 
-def test_a_memoised_device_repeats_what_a_file_says(tmp_path):
+def test_a_memoized_device_repeats_the_reports_of_a_file(tmp_path):
     """Under one key a device's reports are those that `privatize_frame` gives the respondent, again and again."""
     import pyarrow as pa
 
@@ -57,7 +57,7 @@ def test_a_memoised_device_repeats_what_a_file_says(tmp_path):
         assert made == expected
 
 
-def test_the_submission_is_what_the_collector_takes():
+def test_a_submission_has_the_fields_of_the_format():
     """A submission has the plan's checksum and round, a new id each time, and the reports; JSON holds it."""
     plan = plan_of()
     first, second = Device(plan).submission({"vote": "no"}), Device(plan).submission({"vote": "no"}, "abc")
@@ -92,13 +92,13 @@ def test_missing_answers_follow_the_policy():
     assert {Device(plan).respond({})["vote"] for _ in range(50)} == {0}
 
 
-def test_a_memoised_plan_needs_a_key():
+def test_a_memoized_plan_needs_a_key():
     """A plan that names respondents is not answered with fresh randomness unasked."""
     with pytest.raises(InvalidInput, match="key_file"):
         Device(plan_of(respondent="id"))
 
 
-def test_the_public_plan_holds_nothing_beside_the_channels():
+def test_the_public_plan_holds_only_the_channels():
     """The public plan has the plan's integers and checksum; no pilot shares, precision or columns."""
     channel = WARNER
     question = PlannedQuestion(

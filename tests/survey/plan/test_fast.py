@@ -101,8 +101,8 @@ def test_bounds_come_closer_until_the_best_one() -> None:
     assert proved.proof.verify()
 
 
-def test_a_plan_below_what_is_proved_is_refused() -> None:
-    """No bound is put beside a plan that it contradicts."""
+def test_a_plan_below_its_proved_bound_is_refused() -> None:
+    """A plan never states a bound that contradicts it."""
     planned = plan_survey(UNEVEN)
     other = plan_survey(SurveySpec("s", UNEVEN.questions, epsilon=0.5)).proof
     assert other is not None

@@ -163,7 +163,7 @@ def test_units_that_were_certain_count_in_regressions():
 
 
 @pytest.mark.parametrize("where", [600.0, -600.0, 1e6, 1e-6, 0.0])
-def test_a_linear_model_has_no_limit_meant_for_logits(where):
+def test_a_linear_model_is_not_limited_like_logits(where):
     """Least squares of an outcome with any mean and any unit is that of statsmodels."""
     rng = np.random.default_rng(18)
     x = rng.normal(size=200)

@@ -69,8 +69,8 @@ def test_shuffled_guarantees_of_questions_add_up(epsilons, delta):
     assert worst <= delta
 
 
-def test_what_a_shuffler_does_not_make_alike_is_refused():
-    """Public columns, and answers that something else tells: nothing is guaranteed."""
+def test_plans_with_distinguishable_shuffled_reports_are_refused():
+    """Public columns, and answers that other data disclose: nothing is guaranteed."""
     with pytest.raises(InvalidInput, match="carried columns"):
         after_shuffling(shuffled_plan(1.0, carry=("region",)), 1000)
     with pytest.raises(InvalidInput, match="a respondent column"):
@@ -91,7 +91,7 @@ def booklet_plan(probabilities, epsilons):
 @pytest.mark.parametrize("delta", [0.05, 0.2, 0.5])
 @pytest.mark.parametrize("epsilons", [(1.0, 1.0), (0.3, 2.0)])
 @pytest.mark.parametrize("probability", [Fraction(1, 2), Fraction(1, 5)])
-def test_shuffled_booklets_keep_what_is_said(probability, epsilons, delta):
+def test_shuffled_booklets_meet_the_stated_guarantee(probability, epsilons, delta):
     """Whatever the others answered, shuffled reports keep (value, delta), and for some answers they
     do not keep (lower, delta) [BBGN].
 
@@ -203,7 +203,7 @@ def test_a_form_in_a_language_of_its_own_needs_all_sentences(tmp_path):
     plan = next(every_promise())
     page = {"code": "fr", "noneChosen": "aucun", "notApplicable": "sans objet"}
     whole = {key: text.upper() if not PLACEHOLDER.search(text) else text for key, text in consent_texts().items()}
-    for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "places")):
+    for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "placeholders")):
         with pytest.raises(InvalidInput, match=lacking):
             words_of(plan, "consent", texts=json.dumps(page | {"consent": own}))
     words = words_of(plan, "consent", texts=json.dumps(page | {"consent": whole}))

@@ -100,8 +100,8 @@ def test_a_log_is_lines_of_json_without_values_of_others():
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made[0]["time"])
 
 
-def test_a_refusal_is_one_sentence_and_says_when_to_come_again():
-    """JSON with the sentence alone; a device that is too early is told how long to wait."""
+def test_a_refusal_is_one_sentence_with_a_retry_time():
+    """The JSON has only the sentence, and a header states how long an early device must wait."""
     assert json.loads(bytes(refusal(404, "Nothing.").body)) == {"error": "Nothing."}
     assert refusal(503, "Later.").headers["retry-after"] == "5"
     assert "retry-after" not in refusal(404, "Nothing.").headers
