@@ -247,7 +247,7 @@ class Entry:
         """Return the entry of a run under `plan`."""
         ids: dict[str, Any] = {}
         if people is not None:
-            epsilon, eta = plan.promised()
+            epsilon, eta = plan.protected_claims()
             ids = {"claims": (min(epsilon, sys.float_info.max), eta), "packed": people.astype("<u8").tobytes()}
         return cls(plan.name, plan.round, plan.checksum, words, marks, plan.rounds, **ids)
 

@@ -155,7 +155,7 @@ class Plan(Pictured):
         return next(part for part in self.answers[name][0].answers if part.name == name)
 
     @property
-    def seen(self) -> tuple[str, ...]:
+    def questions_with_empty_reports(self) -> tuple[str, ...]:
         """The questions whose empty reports show everybody who did not answer."""
         return tuple(name for name in self.answers if self.part(name).reading.left_out)
 
@@ -164,11 +164,12 @@ class Plan(Pictured):
         """The questions whose answers are disclosed by other data in the reports, with these data."""
         return {name: tuple(map(str, sources)) for name, sources in self.revealed if name != PERSON}
 
-    def promised(self) -> tuple[float, float]:
+    def protected_claims(self) -> tuple[float, float]:
         """Return (epsilon, eta) of a respondent's reports, for all but `unprotected` answers.
 
-        The answers compared must leave the same questions among `seen` empty. Nothing is guaranteed between answering
-        and not answering one of these, since an empty report shows it. Both are 0 if no answer is protected.
+        The compared answers must leave the same of the `questions_with_empty_reports` empty. Nothing is guaranteed
+        between answering and not answering one of these, since an empty report shows it. Both are 0 if no answer is
+        protected.
         """
         protected = [q for q in self.questions if any(part.name not in self.unprotected for part in q.answers)]
         return _of_one_round(protected)

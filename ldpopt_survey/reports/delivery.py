@@ -156,7 +156,11 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     delivery_check = _DeliveryCheck(plan, runner)
     claims = f"epsilon {ceil_digits(plan.epsilon, 4)} and eta {ceil_digits(plan.eta, 4)}"
     reason = f"all reports of a person within {claims}, proved from integers"
-    reason += f"; seen by everybody is who left {', '.join(plan.seen)} empty" if plan.seen else ""
+    reason += (
+        f"; seen by everybody is who left {', '.join(plan.questions_with_empty_reports)} empty"
+        if plan.questions_with_empty_reports
+        else ""
+    )
     reason += f"; not protected, as the plan accepts: {', '.join(plan.unprotected)}" if plan.unprotected else ""
     findings = [Finding(plans[0].name, True, reason)]
     checks: dict[str, Callable[[Path], str]] = {
