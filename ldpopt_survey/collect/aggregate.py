@@ -347,9 +347,23 @@ class ReportRows(Result):
 def read_rows(
     plan: Plan, reports: str | Path | Sequence[str | Path], columns: Iterable[str] = (), unlabelled: bool = False
 ) -> ReportRows:
-    """Read the reports in files, with the public columns asked for. The files are checked as in `aggregate`.
+    r"""Read the reports in files, with the requested public columns.
 
-    `InvalidInput` for a column that the reports do not have, or that is a question.
+    Parameters
+    ----------
+    plan : The plan of the reports.
+    reports, unlabelled : As in `aggregate`, with the same checks of the files.
+    columns : The names of the public columns.
+
+    Returns
+    -------
+    ReportRows
+        For each of n respondents, the reports and the public columns, shape (n,) each.
+
+    Raises
+    ------
+    InvalidInput
+        For a column that the reports do not have, or that is a question.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, Simulated, SurveySpec, make_plan
@@ -357,7 +371,7 @@ def read_rows(
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), carry=("sex",))
     >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\\nno,f\\nyes,m\\n")
+    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\nno,f\nyes,m\n")
     ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
     ...     read_rows(plan, Path(folder, "out"), ["sex"]).columns["sex"].tolist()
     ['f', 'm']

@@ -158,17 +158,31 @@ class ProposalOptions:
 
 
 def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Proposal:
-    """Propose a question for every column: categories, codes for missing answers, bins.
+    r"""Propose a question for every column: categories, codes for missing answers, bins.
 
     The proposal is made from the answers themselves, without privacy. Publishing it reveals which answers occur.
-    `InvalidInput` for wishes that the file cannot fulfil.
+
+    Parameters
+    ----------
+    profile : The columns of the file, from `datafiles.columns.profile`.
+    options : Facts about the columns; by default all are guessed.
+
+    Returns
+    -------
+    Proposal
+        The questions that could be asked, and the roles of the other columns.
+
+    Raises
+    ------
+    InvalidInput
+        For options that the file cannot fulfill.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> from ldpopt_survey.datafiles.columns import profile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name, "people.csv")
-    >>> _ = path.write_text("smokes,region\\n" + "1,a\\n" * 40 + "2,b\\n" * 15 + "9,a\\n" * 5)
+    >>> _ = path.write_text("smokes,region\n" + "1,a\n" * 40 + "2,b\n" * 15 + "9,a\n" * 5)
     >>> made = propose(profile(path))
     >>> folder.cleanup()
     >>> made.questions[0].spec.categories, made.questions[0].spec.reading.missing_codes

@@ -424,9 +424,16 @@ def logistic_regression(
 
 
 def with_constant(design: Any) -> Any:
-    """Add a first column of ones to the design (n, d), shape (n, d + 1).
+    """Add a first column of ones to a design.
 
-    In a data frame the new column is ``const``.
+    Parameters
+    ----------
+    design : (n, d) regressors, an array or a data frame.
+
+    Returns
+    -------
+    array or data frame
+        (n, d + 1); in a data frame the new column is ``const``.
 
     >>> with_constant([[2.0], [3.0]])
     array([[1., 2.],
