@@ -71,9 +71,9 @@ def offering(
 
     Parameters
     ----------
-    package : full name of the package.
-    homes : the names that each module defines; those listed under the package itself are its modules.
-    loaded : further public functions and classes, which the package itself imports or defines.
+    package : Full name of the package.
+    homes : The names that each module defines; those listed under the package itself are its modules.
+    loaded : Further public functions and classes, which the package itself imports or defines.
     """
     modules = {name: module for module, names in homes.items() for name in names}
     public = [*(member.__name__ for member in loaded), *modules]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
+from copy import copy
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -153,6 +154,12 @@ class QuestionSpec(ByValue):
         """The pilot, or equal shares if there is none, shape (k,)."""
         k = len(self.categories)
         return np.full(k, 1 / k) if self.pilot is None else np.asarray(self.pilot)
+
+    def with_pilot(self, pilot: Array) -> Self:
+        """Return the question with another pilot (k,); it stays an option of its question."""
+        question = copy(self)
+        object.__setattr__(question, "pilot", pilot)
+        return question
 
     @property
     def test(self) -> TestPower | None:
