@@ -43,9 +43,9 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     """Transformer that designs a channel for every column and replaces answers by reports, jointly epsilon-LDP.
 
     It has the interface of scikit-learn: `fit` plans, `transform` draws, `get_feature_names_out` names the columns of
-    the reports, and `set_output` chooses the type of frame. A frame of pandas gives one
-    of pandas (with categories), one of Polars one of Polars, an arrow table the same, and anything else (n, columns) an
-    array of objects. Columns without names of text are x0, x1, ..., as everywhere in scikit-learn.
+    the reports, and `set_output` chooses the type of frame. A frame of pandas gives one of pandas (with categories),
+    one of Polars one of Polars, an arrow table the same, and anything else (n, columns) an array of objects. Columns
+    without names of text are x0, x1, ..., as everywhere in scikit-learn.
 
     Parameters
     ----------

@@ -42,14 +42,12 @@ class Counts(Result):
     - `plan` : the checksum of the plan.
     - `rows` : the number of respondents.
     - `tables` : counts by the names of one or two questions, shape (m,) or (m1, m2), in the order of the channels'
-      outputs.
-      The empty reports of a question that leaves missing answers out are not counted.
+      outputs. The empty reports of a question that leaves missing answers out are not counted.
     - `simulation` : True if the reports are marked as simulated.
     - `unlabelled` : True if some files came without a manifest (the record of the plan, the rows and the checksum that
       `privatize` writes with reports).
     - `sources` : identifiers of the reports. They are the fingerprint of each partition in its manifest (a keyed
-      checksum of
-      its respondents), or, for a file without a manifest, the beginning of its SHA-256.
+      checksum of its respondents), or, for a file without a manifest, the beginning of its SHA-256.
     - `rounds` : the number of respondents who had answered one round of the survey, two, ..., if a ledger knew their
       ids.
 
@@ -167,8 +165,7 @@ def aggregate(
     InvalidInput
         For a report that the plan does not know. For a missing report, unless its question leaves missing answers out.
         For files that do not fit their manifests: they belong to another plan, were changed, or are incomplete. For a
-        file
-        given twice, also under another name. For simulated reports together with real ones.
+        file given twice, also under another name. For simulated reports together with real ones.
 
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np

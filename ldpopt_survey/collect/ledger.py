@@ -333,8 +333,7 @@ class Ledger:
         Returns the number of other rounds with reports of the same answers, and the standing of `people`.
 
         Raises `InvalidInput` for answers that were reported in this round with other words. With ids, it also does for
-        people
-        whom the run may not report. Without ids, it does for a round beyond those that respondents were told of.
+        people whom the run may not report. Without ids, it does for a round beyond those that respondents were told of.
         """
         with hold_lock(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
             secret = self.secret()

@@ -238,8 +238,7 @@ def privatize(
     ------
     InvalidInput
         For bad answers, an existing path, or a work folder of another plan or other answers. Errors name rows and
-        columns,
-        never values.
+        columns, never values.
 
     Notes
     -----

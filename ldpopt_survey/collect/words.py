@@ -104,8 +104,8 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
     """Read the key saved at `path`.
 
     Raises `InvalidInput` if the file is missing, malformed, a link, not owned by this user, or readable by others.
-    Windows
-    does not show the last three in a file's mode, so they are not checked there: keep the key in a private folder.
+    Windows does not show the last three in a file's mode, so they are not checked there: keep the key in a private
+    folder.
     """
     try:
         handle = os.open(path, _READING)
@@ -204,8 +204,8 @@ MAX_ID_BYTES = 4096
 class Respondents:
     """The CMAC states of a batch of respondent ids, which give the words of each question.
 
-    ids : a pyarrow string array without nulls. An id is its UTF-8 text, normalized by
-        `Privatizer.ids`: 7, "7" and "07" are one respondent.
+    ids : a pyarrow string array without nulls. An id is its UTF-8 text, normalized by `Privatizer.ids`: 7, "7" and "07"
+        are one respondent.
 
     A word is the AES-CMAC (RFC 4493) of a message, computed for all ids at once. The message is the id, padded with
     zeros to whole blocks that end with its length, and then one block with the question's tag.

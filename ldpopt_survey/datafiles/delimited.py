@@ -31,8 +31,7 @@ class Head:
     """The part of a delimited file above its records.
 
     - `names` : the columns' names, all different. A name that occurs twice gets a number, and a column without a name
-      is
-      named by its position.
+      is named by its position.
     - `texts` : for each column, the text in the header rows below the names.
     - `begin` : the byte at the start of the records.
     - `content` : the bytes of the first header row.

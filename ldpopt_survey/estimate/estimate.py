@@ -252,8 +252,7 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
     ----------
     data : A `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array, a pandas,
         Polars or pyarrow column, or a data frame with such a column. For a sample with weights, strata or clusters it
-        is
-        `SampledReports.of(...)`.
+        is `SampledReports.of(...)`.
     channel : The channel (k, m) of every report: a `Channel`, an array, an exact channel, or the question of a plan. It
         may also come first, as in ``estimate(plan.question("vote"), reports)``.
     estimator : `GeneralizedLeastSquares()` by default, which is unbiased. `MaximumLikelihood()` gives a distribution.

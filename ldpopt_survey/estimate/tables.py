@@ -345,8 +345,7 @@ def independence_power(
     -------
     Power
         The power in [0, 1]. The statistic is noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1
-        D^T),
-        where D is the interaction of `joint`.
+        D^T), where D is the interaction of `joint`.
 
     Raises
     ------

@@ -170,13 +170,11 @@ class PaperSurvey(Result):
     """A plan whose reports are letters that people find by hand.
 
     - `plan` : the plan for counting and estimating reports. Its probabilities are multiples of 1/D, where D is the
-      number
-      of outcomes of the device.
+      number of outcomes of the device.
     - `device` : the thing that people randomize with, such as two dice.
     - `losses` : for each question, the fraction of additional respondents that the survey needs. By this fraction its
       variance exceeds that of the best channel with the same epsilon and any probabilities. For a booklet it is the
-      largest
-      such fraction of its questions' proportions, compared with the plan.
+      largest such fraction of its questions' proportions, compared with the plan.
     - `intended` : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
     """
 

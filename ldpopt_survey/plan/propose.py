@@ -479,8 +479,7 @@ def _codes_by_distance(column: ColumnProfile) -> list[float]:
     """Return numbers that look like codes for "no answer".
 
     They are the usual negative codes (-7 to -9, -77, -99, and so on) or 7 to 9 (97 to 99, and so on). A negative code
-    is far
-    below the other numbers and the opposite of none of them; a positive one is far above them.
+    is far below the other numbers and the opposite of none of them; a positive one is far above them.
     """
     if column.values is not None:
         numbers = sorted({float(value) for value in column.values if _is_number(value)})

@@ -54,10 +54,8 @@ class QuestionPlanner(ByValue):
     neighbourhood : The distributions around the pilot that the plan must also serve, if any.
 
     All methods take `time_limit` and `progress` as `optimal_channel` does. After the time limit, the results are those
-    of
-    the best channel so far, which may need more respondents than the optimal one. The returned epsilon or eta still
-    reaches
-    the target; without a known one, `SolverError` is raised.
+    of the best channel so far, which may need more respondents than the optimal one. The returned epsilon or eta still
+    reaches the target; without a known one, `SolverError` is raised.
 
     >>> question = QuestionPlanner([0.1, 0.9])
     >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
@@ -84,9 +82,8 @@ class QuestionPlanner(ByValue):
         """Design the optimal channel for a precision, within epsilon (nats) and eta.
 
         By default the precision is the sum of variances. A neighbourhood also uses the sum of variances instead of the
-        largest
-        variance. With a cap on eta and more than 20 answers, the result is the channel for uniform proportions, which is
-        computed at once.
+        largest variance. With a cap on eta and more than 20 answers, the result is the channel for uniform proportions,
+        which is computed at once.
 
         For a test, the result is the one of three channels that needs the fewest respondents:
 

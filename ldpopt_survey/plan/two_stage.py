@@ -145,8 +145,7 @@ class TwoStagePlan(Result):
     - `pilot`, `second` : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
     - `channel` : the channel of the pilot wave, or of the only wave.
     - `shares`, `variances` : the sizes of the pilot wave that were tried, as fractions of n, and for each the expected
-      sum
-      of the variances of the estimated proportions.
+      sum of the variances of the estimated proportions.
     - `single`, `informed` : this expected sum for one stage, and for one stage whose channel is designed for the true
       distribution.
     """
@@ -261,8 +260,7 @@ def advise_stages(
     """Plan two stages with `n` respondents for a planned question, within its guarantees.
 
     The scenarios are four distributions drawn around the question's pilot. They have a Dirichlet distribution, as
-    uncertain
-    as after twenty answers. Without a pilot they are drawn from all distributions.
+    uncertain as after twenty answers. Without a pilot they are drawn from all distributions.
 
     Parameters
     ----------

@@ -341,8 +341,7 @@ def logit_regression(
 
     Often the likelihood has no finite maximum for private predictors with rare combinations. The coefficients are then
     penalized, as if log-odds were normal about 0 with a standard deviation of 3 per root mean square of a regressor,
-    and
-    `method` reports it.
+    and `method` reports it.
 
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     >>> logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).kind

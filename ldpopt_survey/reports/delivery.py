@@ -120,11 +120,9 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     """Check a folder with a plan and its reports, counts, estimates, HTML page and consent form.
 
     The plan is proved again from its integers. Reports must belong to it and have the bytes and rows that their
-    manifests
-    state. They are counted again. Counts, estimates (``ldpopt survey estimate --json``) and the text of HTML reports
-    are
-    recomputed from them. A consent form must be of this plan. Keys, work folders and raw answers must not be
-    there. Other files are not checked.
+    manifests state. They are counted again. Counts, estimates (``ldpopt survey estimate --json``) and the text of HTML
+    reports are recomputed from them. A consent form must be of this plan. Keys, work folders and raw answers must not
+    be there. Other files are not checked.
 
     Parameters
     ----------

@@ -113,10 +113,8 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     """Bound the guarantee of a plan if a shuffler hides the senders of reports.
 
     The reports about each question are shuffled separately, and the questions' guarantees add up [KOV15]. An adversary
-    is
-    assumed to know the booklet of a person, whose report hides among those of the same booklet. Half of delta allows
-    that
-    only few were asked it.
+    is assumed to know the booklet of a person, whose report hides among those of the same booklet. Half of delta allows
+    that only few were asked it.
 
     Parameters
     ----------
@@ -133,8 +131,7 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     ------
     InvalidInput
         For plans whose reports stay distinguishable after shuffling: with public columns, with respondents by name, or
-        with
-        answers that other data disclose.
+        with answers that other data disclose.
     """
     obstacles = {
         "carried columns": bool(plan.carry),
@@ -180,10 +177,9 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
 def fewest_in_booklet(people: int, probability: Fraction, delta: float) -> int:
     """Bound the number of `people` asked a booklet from below, except with probability `delta`.
 
-    One of them was asked it. Each of the others is asked it with the given probability, in (0, 1).
-    At most k of them are asked it with a probability of at most exp(-n D) [Chernoff], where n is the number of the
-    others.
-    D is the KL divergence of k/n from the given probability.
+    One of them was asked it. Each of the others is asked it with the given probability, in (0, 1). At most k of them
+    are asked it with a probability of at most exp(-n D) [Chernoff], where n is the number of the others. D is the KL
+    divergence of k/n from the given probability.
 
     >>> fewest_in_booklet(10_000, Fraction(1, 10), 1e-6), fewest_in_booklet(50, Fraction(1, 10), 1e-6)
     (847, 1)

@@ -103,8 +103,7 @@ class SampleDesign(ByValue):
     """The design of a sample of n respondents from their population [SSW, chapters 3 to 5; Kish].
 
     - `weights` : (n,) the number of people of the population that a respondent represents; 1 by default. Not negative.
-      A
-      respondent of weight 0 contributes nothing, neither to estimates nor to the numbers of units and strata.
+      A respondent of weight 0 contributes nothing, neither to estimates nor to the numbers of units and strata.
     - `strata` : (n,) labels of the parts of the population. An independent sample was drawn from each.
     - `clusters` : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
       unit. The same label in two strata means two units.

@@ -357,8 +357,7 @@ class GivenReplicates(ByValue, Reweighted):
 
     - `weights` : (n, R), nonnegative, one column for each replicate; full weights, not factors of the weights.
     - `scale` : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, (R - 1) / R for JK1,
-      and
-      4 / R for Fay's method with 0.5.
+      and 4 / R for Fay's method with 0.5.
 
     Raises `InvalidInput` for other shapes and negative numbers.
 

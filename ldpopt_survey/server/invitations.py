@@ -49,10 +49,8 @@ def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[s
     There are ids if the file has the plan's column of them.
 
     Raises `InvalidInput` for a file without a column for each question that comes with invitations, and for an entry
-    that
-    is not one of its answers. It is also raised if fewer than `MIN_GROUP_ROWS` rows share all their groups: their
-    reports
-    would nearly identify the senders. A plan accepts this by name, with ``revealed = { respondent = [...] }``.
+    that is not one of its answers. It is also raised if fewer than `MIN_GROUP_ROWS` rows share all their groups: their
+    reports would nearly identify the senders. A plan accepts this by name, with ``revealed = { respondent = [...] }``.
     """
     invited_questions = [question for question in plan.public if question.invited]
     dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN

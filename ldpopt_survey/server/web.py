@@ -76,8 +76,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     plan : the checksum of the collected plan; a ``plan.json`` in the folder must have this checksum.
 
     Raises `InvalidInput` for a folder without ``index.html``, for links, for file types not in `TYPES`, and for names
-    that a
-    URL would have to escape. It also does so for more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
+    that a URL would have to escape. It also does so for more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -308,8 +307,7 @@ def read_token(path: Path) -> str:
     """Read the token in a file; create a missing one with a new token that only its owner reads.
 
     A file that everybody can read is refused, and so is one of this user that its group can read. On Windows a file's
-    mode
-    does not show this.
+    mode does not show this.
     """
     if not path.exists():
         create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
