@@ -84,9 +84,9 @@ class Counts(Result):
         if not isinstance(other, Counts):
             return NotImplemented
         if self.plan != other.plan or set(self.tables) != set(other.tables):
-            raise invalid("counts", "tables of one plan and the same questions", "others")
+            raise InvalidInput("counts: only counts of one plan and the same questions can be added")
         if self.simulation != other.simulation:
-            raise invalid("counts", "simulated ones, or counts of reports", Phrase("one of each"))
+            raise InvalidInput("counts: simulated ones, or counts of reports of people, can be added, not one of each")
         refuse_repeated_reports(self.sources, other.sources)
         merged = {names: table + other.tables[names] for names, table in self.tables.items()}
         unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
@@ -109,16 +109,16 @@ class Counts(Result):
         if {*data, "rounds"} != {"format", "version", *(field.name for field in fields(cls))}:
             raise invalid("counts", "the fields of this version", Phrase("others (count the reports again)"))
         if data["plan"] != plan.checksum:
-            raise invalid("counts", "those of the plan", "another plan's")
+            raise InvalidInput("counts: they are those of another plan")
         counts = load(cls, {name: data[name] for name in data if name not in ("format", "version")}, "counts")
         whole(counts.rows, "counts: rows")
         for names, table in counts.tables.items():
             questions = [plan.question(name) for name in names]
             if table.shape != (shape := tuple(len(question.reports) for question in questions)):
-                raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
+                raise InvalidInput(f"counts: the table of {' x '.join(names)} must have the shape {shape}")
             total_count = sum(map(int, table.ravel()))
             if total_count > counts.rows or (total_count < counts.rows and not any(q.may_be_empty for q in questions)):
-                raise invalid("counts", "tables whose counts sum to the rows", "others", " x ".join(names))
+                raise InvalidInput(f"counts: the table of {' x '.join(names)} does not sum to the rows")
         return counts
 
 
@@ -188,7 +188,7 @@ def aggregate(
 
     databases = [source for source in sources if is_database(source)]
     if len(set(map(str, databases))) != len(databases):
-        raise invalid("reports", "every database once", Phrase("one twice"))
+        raise InvalidInput("reports: a database is given twice")
     counts = [_count_stored(plan, location, names) for location in databases]
     if files := [source for source in sources if not is_database(source)]:
         counts.append(_count(plan, admit(plan, files, unlabelled), names, runner))

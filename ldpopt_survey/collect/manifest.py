@@ -327,7 +327,7 @@ def _manifest_of(path: Path, folder_entry: Manifest | None) -> Manifest | None:
         file_manifest.rows,
         file_manifest.parts,
     ):
-        raise invalid("reports", "what the manifest of their folder says", Phrase("another file"), str(path))
+        raise InvalidInput(f"{path}: the reports differ from the manifest of their folder")
     return folder_entry
 
 

@@ -256,8 +256,9 @@ def refuse_others(run_description: dict[str, Any], state: dict[str, Any], path: 
     """Raise `InvalidInput` unless the `state` at `path` agrees with the run description."""
     for name, value in run_description.items():
         if state.get(name) != value:
-            expected = f"the {name} that the unfinished run began with (or delete its work folder)"
-            raise invalid("privatize", expected, "another", str(path))
+            raise InvalidInput(
+                f"{path}: expected the {name} that the unfinished run began with; delete this work folder to start again"
+            )
 
 
 def remove(work: Path) -> None:

@@ -321,7 +321,7 @@ def range_batches(
 
     table = parse(bytes_between(Path(path), start, stop), header.names, columns, dialect, place)
     if table.num_rows != rows:
-        raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", path)
+        raise InvalidInput(rf"{path}: lines must end with \n or \r\n, and quotes must enclose whole fields")
     yield from table.to_batches(size)
 
 

@@ -270,7 +270,7 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
         names = _statistical(path, metadataonly=True)["names"]
     if len(set(names)) != len(names):
         # Names are not shown: the first line of a file without a header is somebody's answers.
-        raise invalid("answers", "distinct column names", Phrase("one twice"), str(path))
+        raise InvalidInput(f"{path}: two columns have the same name; column names must be distinct")
     return names
 
 

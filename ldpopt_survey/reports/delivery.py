@@ -213,7 +213,7 @@ class _DeliveryCheck:
         counts = self._counts_of({str(recorded.get("reports")) for recorded in data.values()}, path)
         analyses = {strict.json_text(recorded.get("analysis")) for recorded in data.values()}
         if len(analyses) != 1:
-            raise invalid("estimates", "one analysis", Phrase("several"), str(path))
+            raise InvalidInput(f"{path}: the estimates are of several analyses; expected one")
         analysis = _analysis(next(iter(data.values())).get("analysis"))
         estimates = self._estimates(counts, analysis)
         answered = among_those_who_answered(self.plan, estimates)

@@ -93,7 +93,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
         if "/." in f"/{relative_path}":
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise invalid("kit", "ordinary files and folders", Phrase("something else"), str(path))
+            raise InvalidInput(f"{path} is neither an ordinary file nor a folder, which a kit must have only")
         if path.is_dir():
             continue
         if path.suffix not in TYPES:
@@ -111,7 +111,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     if plan and "/plan.json" in files:
         kit_plan = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
         if not isinstance(kit_plan, dict) or kit_plan.get("checksum") != plan:
-            raise invalid("kit", "one that was made from this plan", Phrase("another plan's"), str(folder))
+            raise InvalidInput(f"{folder}: the kit is another plan's; generate it from this plan (ldpopt survey kit)")
     return files
 
 
