@@ -257,7 +257,7 @@ def refuse_others(run_description: dict[str, Any], state: dict[str, Any], path: 
     for name, value in run_description.items():
         if state.get(name) != value:
             raise InvalidInput(
-                f"{path}: expected the {name} that the unfinished run began with; delete this work folder to start again"
+                f"{path}: expected the {name} that the unfinished run began with; delete this folder to start again"
             )
 
 
