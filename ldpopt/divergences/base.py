@@ -315,10 +315,24 @@ def rebuild(name: str, *parameters: Any) -> FDivergence:
 
 
 def parse_divergence(text: str) -> FDivergence:
-    """Return the divergence that a text names, as people type it, with a parameter after a colon.
+    """Return the divergence that a text names, as people type it.
 
-    Raises `InvalidInput` for an unknown name, and for a parameter that its family does not take.
+    Parameters
+    ----------
+    text : The name, with the parameter after a colon.
 
+    Returns
+    -------
+    FDivergence
+        The named divergence.
+
+    Raises
+    ------
+    InvalidInput
+        If the name is unknown, or its family does not take the parameter.
+
+    Examples
+    --------
     >>> parse_divergence("hockey-stick:1.5")
     <hockey-stick divergence of 1.5>
     """
@@ -347,8 +361,22 @@ def spellings() -> str:
 def format_divergence(f: FDivergence) -> str:
     """Format a named divergence as the text that `parse_divergence` reads.
 
-    Raises `InvalidInput` for a user-defined divergence.
+    Parameters
+    ----------
+    f : A named divergence.
 
+    Returns
+    -------
+    str
+        Its name, with the parameter after a colon.
+
+    Raises
+    ------
+    InvalidInput
+        If the divergence is user-defined.
+
+    Examples
+    --------
     >>> from ldpopt.divergences import KL
     >>> format_divergence(KL)
     'kl'

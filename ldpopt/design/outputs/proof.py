@@ -193,7 +193,7 @@ def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
 
 
 def _residual(reduced_gains: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
-    """Bound sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
+    """Bound sum_y g_y . Q[:, y] of reduced gains g over the matrices with rows that sum to one."""
     is_allowed = limits.allowed(reduced_gains.shape[1])
     best = arithmetic.where(is_allowed, reduced_gains, -np.inf).max(axis=0).sum()
     if limits.spread is None:
@@ -201,10 +201,10 @@ def _residual(reduced_gains: Enclosure, limits: Limits, arithmetic: Arithmetic) 
     # If ratios are capped, an output that is impossible for one input never occurs.
     common = is_allowed.all(axis=1)
     require(common.any(), "the constraints leave no output that every input allows, and ratios are capped")
-    left = reduced_gains[common]
+    common_gains = reduced_gains[common]
     # A column in [a, e^D a] has a value of at most a (sum of all + (e^D - 1) sum of gains); all a of a channel sum to
     # at most one.
-    gain = left.sum(axis=1) + limits.spread.expm1() * left.positive().sum(axis=1)
+    gain = common_gains.sum(axis=1) + limits.spread.expm1() * common_gains.positive().sum(axis=1)
     return best.minimum(gain.max().positive())
 
 
@@ -448,7 +448,7 @@ class Chambers:
 
     @classmethod
     def from_constraints(
-        cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], left: int,
+        cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], column_budget: int,
         arithmetic: Arithmetic,
     ) -> Chambers:  # fmt: skip
         """Build the boxes of a problem; raise `Unproved` if no constraint fixes the outputs."""
@@ -460,7 +460,9 @@ class Chambers:
         if limits.spread is not None:  # an output that is impossible for one input never occurs
             is_allowed = is_allowed * is_allowed.all(axis=1, keepdims=True)
         root = np.stack([np.zeros(is_allowed.shape), is_allowed * 1.0])
-        return cls(utility, eta, ratio if ratio < MAX_RATIO else math.inf, root, limits.exchangeable, arithmetic, left)
+        return cls(
+            utility, eta, ratio if ratio < MAX_RATIO else math.inf, root, limits.exchangeable, arithmetic, column_budget
+        )
 
     @property
     def only(self) -> Array | None:
