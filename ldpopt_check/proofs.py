@@ -723,9 +723,9 @@ def by_sizes(p, kernel, rows, prices, e, _):
     prove(not prices, "sizes of sets say nothing of prices of pairs")
     t, (centred_kernel, denominator), k = 1 / (e - 1), centred(kernel, p), len(p)
     square = gram(centred_kernel)
-    alone, both = max(square[x][x] for x in range(k)), max(square[x][y] for x in range(k) for y in range(x))
+    single, joint = max(square[x][x] for x in range(k)), max(square[x][y] for x in range(k) for y in range(x))
     bounds = (
-        (Fraction(n * alone + n * (n - 1) * both, denominator**2), t * sum(rows) + n * min(rows), n) for n in range(k)
+        (Fraction(n * single + n * (n - 1) * joint, denominator**2), t * sum(rows) + n * min(rows), n) for n in range(k)
     )
     ends = ((a, b, [t + n * min(p), t + n * max(p)]) for a, b, n in bounds)
     return max(

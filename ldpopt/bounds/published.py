@@ -310,7 +310,7 @@ def contraction(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: 
     0.050894002
     """
     if not isinstance(divergence, FDivergence) or not divergence.operator_convex:
-        names = ", ".join(contracted.name for contracted in CONTRACTED)
+        names = ", ".join(divergence_type.name for divergence_type in CONTRACTED)
         raise invalid("divergence", f"one of {names}, alpha-divergences of order -1 to 2", divergence)
     reach = _reach(epsilon, eta)
     if float(reach.upper) == 0:

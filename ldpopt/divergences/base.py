@@ -310,7 +310,7 @@ def rebuild(name: str, *parameters: Any) -> FDivergence:
         return NAMED[name]
     if name in FAMILIES and len(parameters) == 1:
         return FAMILIES[name][1](parameters[0])
-    choices = ", ".join([*NAMED, *(f"{family} {spelled[0]}" for family, spelled in FAMILIES.items())])
+    choices = ", ".join([*NAMED, *(f"{family} {spelling[0]}" for family, spelling in FAMILIES.items())])
     raise invalid("divergence", f"one of {choices}", " ".join([name, *map(str, parameters)]))
 
 
@@ -354,7 +354,7 @@ def parse_divergence(text: str) -> FDivergence:
 
 def spellings() -> str:
     """List the texts that `parse_divergence` reads: names, and families with their parameter."""
-    *names, last = [*NAMED, *(f"{family}:{spelled[0]}" for family, spelled in FAMILIES.items())]
+    *names, last = [*NAMED, *(f"{family}:{spelling[0]}" for family, spelling in FAMILIES.items())]
     return f"{', '.join(names)} or {last}"
 
 

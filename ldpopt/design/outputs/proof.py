@@ -324,8 +324,8 @@ class Boxes:
     def _chords(self, planes: Planes, number: int) -> Enclosure:
         arithmetic, laws = self.arithmetic, self.laws
         is_close, is_above = planes.is_near[number, :, None], planes.is_above[number, :, None]
-        sloped = arithmetic.where(is_close, laws.difference, arithmetic.where(is_above, laws.p1, laws.p0))
-        return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * sloped)[None]
+        slope_factor = arithmetic.where(is_close, laws.difference, arithmetic.where(is_above, laws.p1, laws.p0))
+        return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * slope_factor)[None]
 
     def planes(self, boxes: Array) -> Planes:
         """Return the planes above mu in each interval of `boxes` (n, 2, m).
@@ -541,8 +541,8 @@ class Chambers:
                 columns, np.concatenate([corner_entries, *self._tied(np.append(low[later], high[later]))])
             )
             is_end = (columns == low[first]) | (columns == high[first])
-            for tied in self._tied(np.where(is_end, columns, np.nan)):
-                for other in tied.T:
+            for tied_columns in self._tied(np.where(is_end, columns, np.nan)):
+                for other in tied_columns.T:
                     is_tied |= columns == other[:, None]
             columns = columns[is_tied.all(axis=1)]
         columns = columns[:, np.argsort(order)]
@@ -559,8 +559,8 @@ class Chambers:
         arithmetic, k = self.arithmetic, box.shape[2]
         rows, pairs = real_array(prices.rows, (k,), "rows"), pair_prices(prices.pairs, k, "pairs")
         left, right = np.nonzero(pairs)
-        charged, total = arithmetic.of(pairs[left, right]), arithmetic.of(exact_sum(rows))
-        bound = total + charged.sum() * self.eta
+        pair_charges, total = arithmetic.of(pairs[left, right]), arithmetic.of(exact_sum(rows))
+        bound = total + pair_charges.sum() * self.eta
         for y in range(box.shape[1]):
             columns = self.columns(box[:, y])
             self.count_columns(len(columns.values))
@@ -569,7 +569,7 @@ class Chambers:
             )
             costs = columns.base * total + arithmetic.of(rows) @ columns.rise
             if len(left):
-                costs = costs + charged @ (columns.rise[left] - columns.rise[right]).positive()
+                costs = costs + pair_charges @ (columns.rise[left] - columns.rise[right]).positive()
             gains = arithmetic.concatenate(
                 [shares @ columns.criteria_values - costs, arithmetic.zeros(int(columns.zero))]
             )
