@@ -76,7 +76,7 @@ def _either(float64: Points, exact: Points) -> Points:
 def _float64(
     f: FDivergence, error: Callable[[Any, Any], Any] | None = None, has_exchanged_arguments: bool = False
 ) -> Points:
-    """The float64 excess, widened by its relative error, `FLOAT64_LOG_RTOL`; if `has_exchanged_arguments`, a function of -d and a."""
+    """The float64 excess, widened by `FLOAT64_LOG_RTOL`, its relative error; a function of -d and a if exchanged."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
