@@ -17,7 +17,7 @@ _HOMES = {
     "ldpopt_survey.collect.aggregate": ("Counts", "ReportRows", "aggregate", "read_rows"),
     "ldpopt_survey.collect.batch": ("privatize_frame",),
     "ldpopt_survey.collect.privatize": ("privatize",),
-    "ldpopt_survey.collect.randomness": ("Fresh", "Memoised", "Simulated"),
+    "ldpopt_survey.collect.randomness": ("Fresh", "Memoized", "Simulated"),
     "ldpopt_survey.collect.remaining": ("RemainingBudget", "within_promises"),
     "ldpopt_survey.estimate.counts": ("CountTable", "merge"),
     "ldpopt_survey.estimate.estimate": ("Estimate", "estimate", "estimate_contrasts"),

@@ -16,7 +16,7 @@ from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_
 from ldpopt.composition.lattice import COARSE_CELLS, EXACT, WINDOW_CELLS, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
 from ldpopt.composition.parametric import MAX_USES, any_loss, rare_error, tally, union
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.mechanisms.continuous_pair import MERGED_MASS_RTOL, ContinuousPair
 from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.numbers.rounding import ULP, down, up
@@ -320,6 +320,29 @@ def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[F
     return sorted(row_counts.items(), key=lambda part: list(map(laws, part[0])))
 
 
+SEVERAL = "a list of mechanisms (that of a single one is [mechanism])"
+
+
+def _single_kind(mechanisms: Any) -> str | None:
+    """The kind of a single mechanism that stands where a list of them belongs; None for a list.
+
+    A tuple of numbers is (epsilon, delta, eta). Read as a list, its delta would count as one more epsilon.
+    """
+    if isinstance(mechanisms, (Channel, FinitePair)):
+        return type(mechanisms).__name__
+    if isinstance(mechanisms, tuple) and 0 < len(mechanisms) <= 3 and all(map(_is_number, mechanisms)):
+        return "one tuple (epsilon, delta, eta)"
+    if isinstance(mechanisms, np.ndarray) and mechanisms.ndim == 2:
+        return "one matrix"
+    if isinstance(mechanisms, list) and mechanisms and all(isinstance(row, list) for row in mechanisms):
+        return "one matrix" if all(_is_number(entry) for row in mechanisms for entry in row) else None
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, (int, float, np.number))
+
+
 def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     """Compose a list of mechanisms adaptively, the whole list `count` times.
 
@@ -353,8 +376,11 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     (0.5, 1.572031)
     """
     count = positive_integer(count, "count", maximum=MAX_USES)
-    if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):
-        raise invalid("mechanisms", "a list of mechanisms", type(mechanisms).__name__)
+    if isinstance(mechanisms, (str, bytes)) or not isinstance(mechanisms, Iterable):
+        raise invalid("mechanisms", SEVERAL, type(mechanisms).__name__)
+    mechanisms = list(mechanisms) if isinstance(mechanisms, Iterator) else mechanisms
+    if (single := _single_kind(mechanisms)) is not None:
+        raise invalid("mechanisms", SEVERAL, Phrase(single))
     uses = [
         mechanism.ordered if isinstance(mechanism, FinitePair) else as_mechanism(mechanism) for mechanism in mechanisms
     ]

@@ -54,7 +54,7 @@ def value_at_parameter(
     limits = list(constraints)
     channel: Channel | None
     if callable(mechanism):
-        channel = _required(name, _as_channel(name, mechanism(parameter), where), limits, where)
+        channel = _required(name, _called(name, mechanism, where, parameter), limits, where)
     else:
         channel = _feasible(as_channel(mechanism), limits)
     if channel is None:
@@ -73,9 +73,9 @@ def value_at_point(name: str, mechanism: Mechanism, epsilon: float, eta: float, 
     where = f"epsilon = {epsilon:g}, eta = {eta:g}"
     limits: list[Constraint] = [LocalDP(epsilon), TotalVariation(eta)]
     if callable(mechanism) and _takes_both(mechanism):
-        channel = _required(name, _as_channel(name, mechanism(epsilon, eta), where), limits, where)
+        channel = _required(name, _called(name, mechanism, where, epsilon, eta), limits, where)
     elif callable(mechanism):
-        private = _required(name, _as_channel(name, mechanism(epsilon), where), limits[:1], where)
+        private = _required(name, _called(name, mechanism, where, epsilon), limits[:1], where)
         channel = _required(name, _erased(private, eta), limits, where)
     else:
         fixed_channel = _feasible(as_channel(mechanism), limits[:1])
@@ -102,6 +102,18 @@ def _takes_both(function: Callable[..., Any]) -> bool:
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(parameter.kind in positional and parameter.default is parameter.empty for parameter in parameters) >= 2
+
+
+def _called(name: str, function: Callable[..., Any], where: str, *arguments: Any) -> Channel:
+    """The channel of a function; what it raises itself is left as it is."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        expected = "a function of epsilon, or of epsilon and eta (in a sweep: of the parameter)"
+        raise invalid(f"baseline {name!r}", expected, Phrase(f"one with other arguments: {error}"), where) from None
+    except ValueError:
+        pass  # A function in C may state no arguments.
+    return _as_channel(name, function(*arguments), where)
 
 
 def _as_channel(name: str, value: Any, where: str) -> Channel:

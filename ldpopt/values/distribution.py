@@ -67,7 +67,8 @@ def finite_array(values: Any, name: str, ndim: int) -> Array:
             raise ValueError
         array = np.array(raw, dtype=np.float64, order="C")  # sums must not depend on how the entries are stored
     except (TypeError, ValueError, OverflowError):
-        raise invalid(name, "an array of numbers", values) from None
+        kept_labels = " (a pandas Series keeps its labels)" if isinstance(values, Mapping) else ""
+        raise invalid(name, f"an array of numbers{kept_labels}", values) from None
     if array.ndim != ndim:
         raise invalid(name, f"{ndim} dimension{'s' if ndim > 1 else ''}", Phrase(f"shape {array.shape}"))
     finite = np.isfinite(array)

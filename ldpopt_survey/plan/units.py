@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +28,7 @@ from ldpopt.values.distribution import Array
 from ldpopt.values.labels import Label
 from ldpopt_survey.estimate.intervals import two_sided
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
+from ldpopt_survey.plan.precision import SMOOTHING_WEIGHTS, smoothed
 from ldpopt_survey.plan.spec import QuestionSpec
 from ldpopt_survey.plan.targets import TargetSpec, variance_for
 
@@ -208,6 +209,15 @@ class Unit:
                     single_bounds.max() / variances[single_bounds.argmax()]
                 )
         return weights
+
+
+def smoothed_units(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
+    """Yield the units with pilots near theirs, without tiny shares, nearest first; see `precision.smoothed`."""
+    for number in range(len(SMOOTHING_WEIGHTS)):
+        yield tuple(
+            replace(unit, questions=tuple(q.with_pilot(smoothed(q.shares)[number]) for q in unit.questions))
+            for unit in units
+        )
 
 
 def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:

@@ -196,6 +196,9 @@ def test_an_own_mechanism_is_measured(tmp_path):
         "nowhere": Channel(rotated(3.0)),
         "of four": lambda epsilon: rotated(epsilon, 4),
         "nothing": lambda epsilon: None,
+        "without arguments": lambda: np.full((3, 2), 0.5),
+        "of three": lambda epsilon, eta, delta: np.full((3, 2), 0.5),
+        "of a keyword": lambda *, epsilon: np.full((3, 2), 0.5),
     }
     for name, mechanism in leaky.items():
         with pytest.raises(InvalidInput, match=f"baseline '{name}'"):

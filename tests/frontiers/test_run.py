@@ -133,6 +133,7 @@ def again(posed, first, second, **how):
     return (sweep if callable(first) else frontier)(posed, first, second, **how)
 
 
+@pytest.mark.full
 def test_processes_change_nothing(alone):
     """Two processes give the rows of one, bit for bit, also for a divergence made of lambdas."""
     for posed, first, second, table in alone.values():

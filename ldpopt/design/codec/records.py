@@ -128,6 +128,14 @@ Problem = dict[str, Any]
 """The `utility`, `constraints`, `channel` and `edges` of the design or certificate that holds a certificate."""
 
 
+def without_alias(hint: Any) -> Any:
+    """Return the type that a type alias of Python 3.12 stands for, such as NumPy 2.5's `NDArray`; others unchanged."""
+    alias, parameters = get_origin(hint) or hint, get_args(hint)
+    if not hasattr(alias, "__value__"):
+        return hint
+    return without_alias(alias.__value__[parameters] if parameters else alias.__value__)
+
+
 class Reader:
     """A reader of the parts of one file."""
 
@@ -136,6 +144,7 @@ class Reader:
 
     def read(self, data: Any, hint: Any, where: str, problem: Problem | None = None) -> Any:
         """Decode `data` for a field with the type `hint`; `where` is its place in error messages."""
+        hint = without_alias(hint)
         origin = get_origin(hint)
         if hint is Any:
             return self._any(data, where, problem)
