@@ -431,9 +431,9 @@ class Cap:
             need(fits(edge, list) and len(edge) == 3 and double(edge[2]), "an edge is malformed")
             need(edge[2] > 0, "an edge has a weight that is not positive")
             cover(self.epsilon * rational(edge[2]) <= 2000, "an edge of this weight is not supported")
-            edge_nodes = tuple(map(name_of, edge[:2]))
-            need(nodes >= set(edge_nodes), "an edge is not between nodes")
-            ends = tuple(position[end] for end in edge_nodes)
+            between = tuple(map(name_of, edge[:2]))
+            need(nodes >= set(between), "an edge is not between nodes")
+            ends = tuple(position[end] for end in between)
             pair = ends if graph["directed"] else tuple(sorted(ends))
             need(graph["multiple"] or pair not in pairs_read, 'an edge is there twice, though "multiple" is false')
             pairs_read.add(pair)
@@ -513,7 +513,7 @@ class Design:
         inputs, outputs = map(names_of, (channel["inputs"], channel["outputs"]))
         need(len(inputs) == self.k, "inputs: rows and labels must be equally many")
         need({len(outputs)} == {len(row) for row in groups}, "outputs: columns and labels must be equally many")
-        self.kind, law_of_size = self.utility["kind"], partial(law, size=self.k)
+        self.kind, sized = self.utility["kind"], partial(law, size=self.k)
         self.match_labels(inputs, outputs, any(form.get("graph") for form in file["constraints"]))
         self.error = self.kind == "FisherInformation"
         self.logarithmic = self.error and self.utility["criterion"]["kind"] == "DOptimal"
@@ -523,19 +523,19 @@ class Design:
         ]
         self.parts = []  # (weight, g, law, other law) of a divergence, (weight, None, law, None) of information
         if self.error:
-            self.prior = law_of_size(self.utility["prior"])
+            self.prior = sized(self.utility["prior"])
         elif self.kind == "ExpectedLoss":
             self.loss, stated_prior = shaped(self.utility["loss"], self.k, self.m, "the loss"), self.utility["prior"]
             stated_prior = (
                 [[int(x == y) for y in range(self.k)] for x in range(self.k)] if stated_prior is None else stated_prior
             )
             self.priors = [
-                law_of_size(prior) for prior in (stated_prior if isinstance(stated_prior[0], list) else [stated_prior])
+                sized(prior) for prior in (stated_prior if isinstance(stated_prior[0], list) else [stated_prior])
             ]
         elif self.kind == "WorstOf":
             others, first = (
-                map(law_of_size, self.utility["others"]),
-                (divergence(self.utility["f"]), law_of_size(self.utility["p0"])),
+                map(sized, self.utility["others"]),
+                (divergence(self.utility["f"]), sized(self.utility["p0"])),
             )
             self.parts = [(1, *first, other) for other in others]
         else:
@@ -548,11 +548,7 @@ class Design:
             )
             for weight, utility in zip(weights, utilities, strict=True):
                 of_two = utility["kind"] == "Divergence"
-                pair = (
-                    (law_of_size(utility["p0"]), law_of_size(utility["p1"]))
-                    if of_two
-                    else (law_of_size(utility["prior"]), None)
-                )
+                pair = (sized(utility["p0"]), sized(utility["p1"])) if of_two else (sized(utility["prior"]), None)
                 self.parts.append((weight, divergence(utility["f"]) if of_two else None, *pair))
 
     def match_labels(self, inputs, outputs, by_name):
@@ -621,15 +617,12 @@ class Design:
             return exactly(-max(dot(p, expected_losses) for p in self.priors), bits)
         if self.error:
             return proofs.criterion(self, bits)
-        merged_design = copy(self)  # Inputs of equal rows are as one.
-        merged_design.parts = [
-            (weight, g, *(law and self.grouped(law) for law in laws)) for weight, g, *laws in self.parts
-        ]
+        merged = copy(self)  # Inputs of equal rows are as one.
+        merged.parts = [(weight, g, *(law and self.grouped(law) for law in laws)) for weight, g, *laws in self.parts]
         columns = zip(
-            *(merged_design.worths(column, bits) for column in zip(*self.distinct, strict=True) if any(column)),
-            strict=True,
+            *(merged.worths(column, bits) for column in zip(*self.distinct, strict=True) if any(column)), strict=True
         )
-        sums = [sum(merged_design, exactly(0, bits)) for merged_design in columns]
+        sums = [sum(merged, exactly(0, bits)) for merged in columns]
         return Interval(min(x.lo for x in sums), min(x.hi for x in sums), bits)
 
 
