@@ -185,7 +185,11 @@ class PaperSurvey(Result):
 
     def _columns(self) -> dict[str, list[Any]]:
         intended = [self.intended[name] for name in self.losses]
-        columns = {"question": list(self.losses), "loss": list(self.losses.values()), "intended": intended}
+        columns: dict[str, list[Any]] = {
+            "question": list(self.losses),
+            "loss": list(self.losses.values()),
+            "intended": intended,
+        }
         return columns | {"intended_eta": [self.intended_eta[name] for name in self.losses]}
 
     def table(self, question: str, answer: int) -> tuple[str, ...]:
@@ -217,9 +221,9 @@ def paper_survey(
 
     Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
     device, and whose epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
-    the pilot (the expected shares of the answers; equal shares if there are none). Its eta is at most the question's as
-    well, unless no such channel is found, or eta would be exceeded by at most `MAX_ETA_EXCESS` and keeping it costs
-    more than `MAX_ETA_COST`: then `PaperSurvey.exceeded` has the question. Then reports are merged, since fewer
+    the pilot (the expected shares of the answers; equal shares if there are none). Its eta is at most the question's,
+    too, where this is possible. It may exceed eta by up to `MAX_ETA_EXCESS` if keeping eta costs more than
+    `MAX_ETA_COST`. `PaperSurvey.exceeded` has the questions whose eta is exceeded. Then reports are merged, since fewer
     letters are easier, as long as the error exceeds the least one by at most the share `simpler`.
     time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
     thorough : whether to search all columns of up to four answers as well, which takes some seconds for each question
@@ -376,7 +380,8 @@ class Sheet:
     """The channel of one question: integers (k, m) whose rows add up to D.
 
     loss, least : the share by which its error exceeds that of the best channel with the same epsilon and any
-        probabilities; and this share before reports were merged. Under a cap on eta it is that of the planned channel.
+        probabilities; and this share before reports were merged.
+        Under a cap on eta the error is compared with that of the planned channel.
     error : the criterion at the pilot.
     """
 
@@ -430,8 +435,8 @@ def design_sheet(
     ]
     weights = min(merged, key=lambda candidate: (candidate.shape[1], utility.value(candidate / D)))
     error = float(utility.value(weights / D))
-    losses = (max(value / best_error - 1, 0.0) for value in (error, smallest_error))
-    return Sheet(weights, *losses, error)
+    losses = [max(value / best_error - 1, 0.0) for value in (error, smallest_error)]
+    return Sheet(weights, losses[0], losses[1], error)
 
 
 def _merge_reports(channel: Channel, utility: FisherInformation, D: int, max_error: float) -> Integers:

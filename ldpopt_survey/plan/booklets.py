@@ -117,8 +117,8 @@ class BookletPlanner:
     table_pairs : pairs of questions that need a two-way table.
     tables : tables with targets.
     search_joint : True to search for channels of several units that are not known in closed form.
-    certify : False, without `search_joint`, to design coarsely, for a comparison of budgets: respondents may be more
-        than the fewest by `TABLE_GAP`.
+    certify : False, without `search_joint`, to design coarsely, for a comparison of budgets.
+        Respondents may then be more than the fewest by `TABLE_GAP`.
     starts : channels at other budgets, by units, near which such coarse searches begin; each adds its own.
     """
 
@@ -355,7 +355,7 @@ class BookletPlanner:
         key = (*(unit.kind for unit in units), None if further is None else further.kind)
         if key not in self._design_cache:
             try:
-                self._design_cache[key] = self._found(units, further, deadline)
+                self._design_cache[key] = self._channel_for_shares(units, further, deadline)
             except (InvalidInput, SolverError) as error:  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1:
                     raise
@@ -377,13 +377,13 @@ class BookletPlanner:
             return replace(booklet, rates={**booklet.rates, **power})
         return booklet
 
-    def _found(
+    def _channel_for_shares(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
     ) -> tuple[Channel, Design | None] | None:
         """Return the result of `_design`; for a single unit, a channel for a pilot near its own if that is better.
 
-        That is so where the search fails at a share near 0, and where estimates by the best channel rest on rare
-        reports, so that it takes many more respondents than the targets to trust their intervals.
+        The search may fail at a share near 0. Estimates by the best channel may rest on rare reports, so that their
+        intervals need many more respondents than the targets.
         """
         if len(units) > 1 or further:
             return self._design(units, further, deadline)

@@ -87,8 +87,8 @@ class PlannedSurvey(Pictured):
         each at uniform shares. It is nan if it is unknown.
     at_hand : the available respondents, counted as in a simple random sample, whose precision is stated; 0 if unknown.
     targets : the precision of tables, groups and regressions with these respondents.
-    for_targets : the respondents with whom all standard errors are small enough for the targets. `respondents` is
-        larger where so few would send too few of the rare reports on which some intervals rest.
+    for_targets : the number of respondents that makes all standard errors small enough for the targets.
+        `respondents` is larger if so few would send too few rare reports, and some interval rests on these.
     """
 
     plan: Plan

@@ -82,7 +82,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     pilots.
 
     gap : the relative gap at which a search ends, in place of these targets.
-    start : a channel, such as the best one at another epsilon, whose patterns are among the first columns.
+
+    start : a channel with good patterns, such as the best one at another epsilon.
 
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
     >>> marginals = Marginals((2, 2, 2, 2))

@@ -107,7 +107,7 @@ class IntegerColumnsProgram:
 
 
 MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.
-MAX_IMPROVED_CHANNELS = 2  # Of the channels at which climbs end, so many are improved by further climbs near them.
+MAX_IMPROVED_CHANNELS = 2  # The number of the best ends of climbs that further climbs improve.
 
 
 @dataclass(frozen=True)

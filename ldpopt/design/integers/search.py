@@ -188,7 +188,7 @@ MAX_MOVES_TRIED = 20  # The number of best moves that are tried if a cap on tota
 # The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
 MAX_MOVE_ENTRIES = 3_000_000
 SMALLEST_EIGENVALUE = 1e-10  # Of the information of a channel that determines all quantities, in units of the mean one
-SMALLEST_FALL = 1e-6  # The smallest factor by which a move may multiply the determinant of the information.
+SMALLEST_FALL = 1e-6  # The smallest ratio of the determinant of the information after a move to that before.
 MOVES_PER_BATCH = 64  # Of so many moves the worth is computed first; it rules out most others
 
 
@@ -298,7 +298,7 @@ class VarianceWorth:
             takers, givers, places = neighbors.changed(small_rank_moves)
             change = self.parts(takers) + self.parts(givers) - terms[places].sum(axis=1)
             return small_rank_moves, self.value(sums[None] + change)
-        update = _VarianceUpdate.of(self.prior, self.factor, sums, neighbors)
+        update = _VarianceUpdate.build(self.prior, self.factor, sums, neighbors)
         gains = update.gain_bounds()
         gains[~neighbors.allowed] = 0.0
         gains = gains.ravel()
@@ -326,7 +326,7 @@ class _Forms:
     steps: Array
 
     @classmethod
-    def of(cls, square: Array, columns: Array, steps: Array) -> _Forms:
+    def build(cls, square: Array, columns: Array, steps: Array) -> _Forms:
         """Compute the form of a symmetric matrix (k, k) for columns (k, m) and steps (k, n)."""
         left = columns.T @ square
         return cls(left @ columns, left @ steps, np.asarray(((square @ steps) * steps).sum(axis=0)))
@@ -347,8 +347,8 @@ class _Forms:
 class _VarianceUpdate:
     """The change of -tr F^T J^-1 F by moves, where J = sum c c^T / (p . c): of rank three, in the columns a, b and d.
 
-    A move replaces the columns a and b by a + d and b - d. So J changes by B W B^T with B = (a, b, d) and a small W,
-    and the trace falls by tr(W (I + M W)^-1 G), with M = B^T J^-1 B and G = B^T J^-1 F F^T J^-1 B [Woodbury].
+    A move replaces the columns a and b by a + d and b - d. So J changes by B W B^T, with B = (a, b, d) and a small W.
+    The trace falls by tr(W (I + M W)^-1 G) [Woodbury]. Here M is B^T J^-1 B, and G is B^T J^-1 F F^T J^-1 B.
 
     - `inverse`, `slope` : the forms of J^-1 and of J^-1 F F^T J^-1.
     - `mass`, `step_mass` : (m,) and (steps,) the probabilities of columns and steps.
@@ -361,14 +361,16 @@ class _VarianceUpdate:
     step_mass: Array
 
     @classmethod
-    def of(cls, prior: Array, factor: Array, information: Array, neighbors: Neighbours) -> _VarianceUpdate:
+    def build(cls, prior: Array, factor: Array, information: Array, neighbors: Neighbours) -> _VarianceUpdate:
         """Build the forms for the moves from columns whose information J (k, k) is regular."""
         columns = neighbors.columns.astype(np.float64)
         steps = (neighbors.enlarged[:, 0] - neighbors.columns[:, :1]).astype(np.float64)
         inverse = np.linalg.inv(information)
         root = factor.T @ inverse
-        forms = (_Forms.of(square, columns, steps) for square in ((inverse + inverse.T) / 2, root.T @ root))
-        return cls(neighbors, *forms, prior @ columns, prior @ steps)
+        inverse_forms, slope_forms = (
+            _Forms.build(square, columns, steps) for square in ((inverse + inverse.T) / 2, root.T @ root)
+        )
+        return cls(neighbors, inverse_forms, slope_forms, prior @ columns, prior @ steps)
 
     def gain_bounds(self) -> Array:
         """Compute (pairs, steps) the gains to first order, which bound those of the moves: the trace is convex."""
@@ -383,10 +385,10 @@ class _VarianceUpdate:
         """Compute (n,) the gains of moves, -inf for one that leaves J nearly singular."""
         pair, step = np.divmod(moves, self.neighbors.allowed.shape[1])
         basis = first, second, step = self.neighbors.first[pair], self.neighbors.second[pair], step
-        taken, given = self.mass[first] + self.step_mass[step], self.mass[second] - self.step_mass[step]
+        taken_mass, given_mass = self.mass[first] + self.step_mass[step], self.mass[second] - self.step_mass[step]
         weights = np.zeros((len(moves), 3, 3))
         for sign, vector, mass in (
-            (1.0, (1, 0, 1), taken), (1.0, (0, 1, -1), given), (-1.0, (1, 0, 0), self.mass[first]),
+            (1.0, (1, 0, 1), taken_mass), (1.0, (0, 1, -1), given_mass), (-1.0, (1, 0, 0), self.mass[first]),
             (-1.0, (0, 1, 0), self.mass[second]),
         ):  # fmt: skip
             weights += np.outer(vector, vector) * _per_mass(np.full(len(mass), sign), mass)[:, None, None]
