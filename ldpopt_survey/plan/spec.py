@@ -253,7 +253,7 @@ def _question(value: Any, place: str) -> QuestionSpec:
 
 def _pair(value: Any, place: str) -> tuple[str, str]:
     if not isinstance(value, (list, tuple)) or len(value) != 2 or value[0] == value[1]:
-        raise invalid(place, "pairs of two different questions", value if isinstance(value, str) else Phrase("another"))
+        raise InvalidInput(f"{place}: each entry must be a pair of two different questions")
     return text(value[0], place), text(value[1], place)
 
 

@@ -270,7 +270,7 @@ def respondents_bound(
     joint : the proof for the best channel of the units with targets, if it is known.
     """
     targeted_units = [unit for unit in units if unit.targets]
-    return RespondentsBound.of(
+    return RespondentsBound.from_targets(
         math.inf if epsilon is None else epsilon,
         tuple(unit.pilot for unit in targeted_units),
         tuple(np.array([target.row for target in unit.targets]) for unit in targeted_units),

@@ -18,7 +18,7 @@ def test_moves_change_the_worth_by_what_the_update_says(kept):
     problem = Problem.build(FisherInformation(pilot, AOptimal()), [LocalDP(2.0), Denominator(100)])
     worth = VarianceWorth(pilot, factor)
     weights = np.full((6, 6), 9) + 46 * np.eye(6, dtype=np.int64)
-    neighbors = Moves(Task.of(problem, False), worth)._neighbours(weights if kept else weights[:, ::-1])
+    neighbors = Moves(Task.from_problem(problem, False), worth)._neighbours(weights if kept else weights[:, ::-1])
     before = worth.parts(neighbors.columns)
     takers, givers, places = neighbors.changed(neighbors.moves)
     sums = before.sum(axis=0) + worth.parts(takers) + worth.parts(givers) - before[places].sum(axis=1)
