@@ -63,14 +63,14 @@ def booklet_of(
     return Booklet(units, channel, design, rates)
 
 
-def merge_rare_reports(channel: Channel, pilot: Array) -> Channel:
-    """Merge each report rarer than `MIN_REPORT_PROBABILITY` with the report most like it.
+def merge_rare_reports(channel: Channel, pilot: Array, min_probability: float = MIN_REPORT_PROBABILITY) -> Channel:
+    """Merge each report rarer than `min_probability` with the report most like it.
 
     This is a function of the report, so no guarantee is weakened. A solver leaves traces of reports that hardly any
     respondent sends, and their information must not count.
     """
     columns = channel.matrix.copy()
-    while len(probabilities := pilot @ columns) > 2 and probabilities.min() < MIN_REPORT_PROBABILITY:
+    while len(probabilities := pilot @ columns) > 2 and probabilities.min() < min_probability:
         rare = int(probabilities.argmin())
         ratios = columns / np.maximum(probabilities, 1e-300)
         distances = pilot @ (ratios - ratios[:, [rare]]) ** 2

@@ -17,7 +17,15 @@ from itertools import combinations
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import Criterion, Design, FisherInformation, Marginals, MVOptimal, optimal_channel
+from ldpopt.design import (
+    Criterion,
+    Design,
+    FisherInformation,
+    Marginals,
+    MVOptimal,
+    ThresholdColumns,
+    optimal_channel,
+)
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
 from ldpopt.numbers.tolerances import BOOKLET_RTOL
@@ -77,6 +85,9 @@ MIN_BOOKLET_SAVING = 0.02
 MAX_SEARCH_EFFORT = 700
 """The most squares of numbers of cells, in sum, of the booklets that are tried: about half a second."""
 
+TABLE_GAP = 1e-3
+"""The relative gap of the channels of questions that hang on one another where many budgets are compared."""
+
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
 
@@ -106,15 +117,19 @@ class BookletPlanner:
     table_pairs : pairs of questions that need a two-way table.
     tables : tables with targets.
     search_joint : True to search for channels of several units that are not known in closed form.
-    certify : True to prove that the channels of single questions are optimal.
+    certify : False, without `search_joint`, to design coarsely, for a comparison of budgets.
+        Respondents may then be more than the fewest by `TABLE_GAP`.
+    starts : channels at other budgets, by units, near which such coarse searches begin; each adds its own.
     """
 
     def __init__(
         self, units: Sequence[Unit], epsilon: float, eta: float | None, table_pairs: Sequence[tuple[str, str]] = (),
         search_joint: bool = True, certify: bool = True, tables: Sequence[Table] = (),
+        starts: dict[tuple[Unit, ...], Channel] | None = None,
     ) -> None:  # fmt: skip
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
         self.search_joint, self.certify = search_joint, certify
+        self.starts = {} if starts is None else starts
         unit_by_name = {question.name: unit for unit in self.units for question in unit.questions}
         unit_by_name |= {question.option_of: unit for unit in self.units for question in unit.questions if unit.options}
         if unsuitable_names := [name for pair in table_pairs for name in pair if name not in unit_by_name]:
@@ -340,7 +355,7 @@ class BookletPlanner:
         key = (*(unit.kind for unit in units), None if further is None else further.kind)
         if key not in self._design_cache:
             try:
-                self._design_cache[key] = self._found(units, further, deadline)
+                self._design_cache[key] = self._channel_for_shares(units, further, deadline)
             except (InvalidInput, SolverError) as error:  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1:
                     raise
@@ -362,13 +377,13 @@ class BookletPlanner:
             return replace(booklet, rates={**booklet.rates, **power})
         return booklet
 
-    def _found(
+    def _channel_for_shares(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
     ) -> tuple[Channel, Design | None] | None:
         """Return the result of `_design`; for a single unit, a channel for a pilot near its own if that is better.
 
-        That is so where the search fails at a share near 0, and where estimates by the best channel rest on rare
-        reports, so that it takes many more respondents than the targets to trust their intervals.
+        The search may fail at a share near 0. Estimates by the best channel may rest on rare reports, so that their
+        intervals need many more respondents than the targets.
         """
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
@@ -451,7 +466,18 @@ class BookletPlanner:
         else:
             criterion = criterion_of(targets, pilot)
         utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
-        design = optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
+        is_table_entry = not self.certify and not self.search_joint and len(units) == 1 and eta is None
+        method = ThresholdColumns(TABLE_GAP, self.starts.get(units)) if is_table_entry and not units[0].plain else None
+        try:
+            design = optimal_channel(
+                utility, constraints, method=method, time_limit=deadline.left, certify=False
+            )  # fmt: skip
+        except InvalidInput:
+            if method is None:
+                raise
+            design = optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
+        if is_table_entry:
+            self.starts[units] = design.channel
         if len(units) == 1 and units[0].options and eta is None and not further:
             return self._better_for_options(units[0], design.channel), None
         if len(units) == 1:
