@@ -12,8 +12,9 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
+from ldpopt_survey.estimate.conditional_mean import MIN_SHARE_ERRORS
 from ldpopt_survey.estimate.intervals import two_sided
-from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, estimable
+from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, contrast_variances, estimable
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -51,6 +52,9 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     for holders in plan.ways(names):
         channel, pilot, contrasts = joint_channel(holders, names)
         fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        if len(names) == 1 and (mean_row := holders[0].mean_row(names[0])) is not None:
+            is_known = asks_enough(channel, pilot, contrasts[:2].sum(axis=0), n * fraction)
+            contrasts = mean_row[None] if is_known else np.full((1, len(pilot)), np.nan)
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
         if len(names) > 1:
             all_determined = are_estimable(is_identified, variance, third, max(n * fraction, 1.0)).all()
@@ -65,6 +69,17 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
         combined, third = 1 / total, np.sum(third_moments, axis=0) / total**3
         is_estimable = are_estimable(total > 0, combined, third, n) if len(names) == 1 else total > 0
     return np.where(is_estimable, combined, np.inf)
+
+
+def asks_enough(channel: Channel, pilot: Array, is_asked: Array, n: float) -> bool:
+    """Return True if n reports tell that the share of those who are asked is above zero.
+
+    is_asked : (k,) 1 for each answer of those who are asked, else 0.
+    """
+    if is_asked.min() > 1 - 1e-9:
+        return True
+    variance = float(contrast_variances(channel, pilot, is_asked[None])[0])
+    return bool(float(is_asked @ pilot) >= MIN_SHARE_ERRORS * math.sqrt(variance / n))
 
 
 def planned_reports(holders: Sequence[PlannedQuestion]) -> float:
@@ -148,8 +163,7 @@ def half_width_of_one(plan: Plan, name: str, n: float = math.inf) -> float:
     n : the respondents who must make its shares estimable; the result is inf if they do not.
     """
     part = plan.part(name)
-    span = float(np.ptp(np.array(part.measured, dtype=np.float64))) if part.measure == "mean" else 1.0
-    return span * two_sided(0.95) * math.sqrt(float(variances(plan, (name,), n).max()))
+    return float(part.ends[1] - part.ends[0]) * two_sided(0.95) * math.sqrt(float(variances(plan, (name,), n).max()))
 
 
 def tables_of(plan: Plan, n: float) -> tuple[ReportedPrecision, ...]:
@@ -160,7 +174,7 @@ def tables_of(plan: Plan, n: float) -> tuple[ReportedPrecision, ...]:
     pairs = dict.fromkeys(
         pair
         for question in plan.questions
-        for pair in combinations([part.name for part in question.answers], 2)
+        for pair in combinations([part.name for part in question.answers if part.measure == "shares"], 2)
         if len({getattr(plan.part(name), "option_of", None) or name for name in pair}) > 1
     )
     return tuple(

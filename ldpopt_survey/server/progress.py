@@ -58,7 +58,7 @@ def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: flo
         if now is not None and now.bets is None:
             raise invalid(f"estimate of {name!r}", "an anytime one", "another")
         wanted, part = target_of(plan, name) or HALF_WIDTH, plan.part(name)
-        low, high = (0.0, 1.0) if part.measure == "shares" else np.array(part.measured, dtype=np.float64)
+        low, high = part.ends
         ends = (low, high) if now is None else attrgetter("lower", "upper")(now.intervals(Binomial(level)))
         width = float(np.ptp(np.clip(ends, low, high), axis=0).max()) / 2
         steps.append(Progress(name, 0 if now is None else now.n, width, wanted, *[""][: part.measure == "mean"]))
