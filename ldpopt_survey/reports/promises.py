@@ -108,7 +108,9 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
 def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guarantee:
     """Bound the guarantee of a plan if a shuffler hides the senders of reports.
 
-    At least `respondents` people send reports.
+    At least `respondents` people send reports. If empty reports show who did not answer a question (`Plan.seen`), only
+    people who leave no such question empty count among them, and the guarantee is between answers that leave the same
+    questions empty: a report hides among other reports that are not empty, and an empty one hides nothing.
 
     The reports about each question are shuffled separately, and the questions' guarantees add up [KOV15]. Which booklet
     a person was asked is taken as known: their report hides among those of the same booklet, for which half of delta
@@ -127,9 +129,6 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
             raise invalid(
                 "shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {obstacle}")
             )
-    if plan.seen:
-        expected = 'questions with missing_answers = "category", as an empty report hides among no others'
-        raise invalid("shuffled", expected, Phrase(f'{", ".join(plan.seen)} with "left out"'))
     delta, people = unit_interval(delta, "delta"), positive_integer(respondents, "respondents")
     parts = len(plan.everyone) + bool(plan.booklets)
     part_delta = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
@@ -246,14 +245,21 @@ def after_shuffling_in_words(plan: Plan, respondents: int, delta: float, words: 
         separation = "both" if plan.everyone else "booklets"
     people = words.say("atLeast", people=words.number(f"{respondents:,}"))
     places = {"people": people, "apart": words.say(f"apart.{separation}") if separation else ""}
-    return guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * several, **places)
+    sentence = guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * several, **places)
+    if not plan.seen:
+        return sentence
+    return f"{_with_same_empty(sentence, plan, words)} {words.say('mixed', questions=_quoted(plan.seen))}"
 
 
 def _limits_in_words(plan: Plan, epsilon: float, eta: float, words: Words, scope: str, **places: object) -> list[str]:
     """The promise within epsilon (nats) and eta, for people who leave the same questions empty."""
     sentences = claims_in_words(epsilon, eta, words, scope, **places)
-    same = words.say("asLong", questions=_quoted(plan.seen))
-    return [f"{line[:-1]}{same}" for line in sentences] if plan.seen else sentences
+    return [_with_same_empty(line, plan, words) for line in sentences] if plan.seen else sentences
+
+
+def _with_same_empty(sentence: str, plan: Plan, words: Words) -> str:
+    """The sentence, limited to answers that leave the same questions empty."""
+    return f"{sentence[:-1]}{words.say('asLong', questions=_quoted(plan.seen))}"
 
 
 def _before_and_after(epsilon: float, words: Words, key: str) -> str:
