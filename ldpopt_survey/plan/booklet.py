@@ -88,9 +88,15 @@ def merge_rare_reports(channel: Channel, pilot: Array) -> Channel:
 
 
 def balanced_channel(
-    targets: Sequence[Target], pilot: Array, constraints: Sequence[Constraint], deadline: Deadline
+    targets: Sequence[Target],
+    pilot: Array,
+    constraints: Sequence[Constraint],
+    deadline: Deadline,
+    rounds: int = MAX_BALANCING_ROUNDS,
 ) -> Channel:
     """Design the channel for the target that needs the most respondents.
+
+    rounds : the most designs, one after another.
 
     It is optimal for a weighted sum of the variances. A target that needs fewer respondents than another gets less
     weight, until this lowers the largest number no more.
@@ -98,7 +104,7 @@ def balanced_channel(
     rows = np.array([target.row - target.row @ pilot for target in targets])
     limits = np.array([target.variance for target in targets])
     weights, best, idle_rounds = np.ones(len(targets)), (math.inf, Channel(np.ones((len(pilot), 1)))), 0
-    for _ in range(MAX_BALANCING_ROUNDS if len(pilot) <= MAX_BALANCED_CELLS else 1):
+    for _ in range(rounds if len(pilot) <= MAX_BALANCED_CELLS else 1):
         factors = np.sqrt(np.maximum(weights / weights.max(), MIN_TARGET_WEIGHT) / limits * limits.min())
         criterion = Marginals((len(pilot),), [1e-9], contrasts=(rows * factors[:, None]).T)
         utility = FisherInformation(pilot, criterion)

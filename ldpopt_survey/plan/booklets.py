@@ -60,6 +60,9 @@ MAX_UNIT_CELLS = 40
 MAX_TABLE_CELLS = 256
 """The most answers to questions that are wanted together."""
 
+CAPPED_ROUNDS = 3
+"""The designs of a balanced channel whose reports are weighed anew under a cap on eta; a design takes up to 1 s."""
+
 MAX_SET_CELLS = 16
 """The most sets of options, of uneven shares, among which a channel is searched for: about half a second."""
 
@@ -192,14 +195,18 @@ class BookletPlanner:
         best = self._without_rare_reports(units, channel, pilot, targets, joint=True)
         alternatives = [self._mixed_booklets(units, deadline)]
         unmerged_rate = min(booklet_of(units, channel, None, pilot, targets).rates.values())
-        if min(best.rates.values()) < (1 - BOOKLET_RTOL) * unmerged_rate and self.eta is None and not deadline.over():
+        loses_by_merging = min(best.rates.values()) < (1 - BOOKLET_RTOL) * unmerged_rate
+        if (loses_by_merging or self.eta is not None) and not deadline.over():
             pool = [
                 channel,
                 merge_rare_reports(channel, pilot),
                 *(candidate for candidate in alternatives if candidate is not None),
             ]
+            if self.eta is not None:  # the search under a cap is for a sum of variances, not for the largest
+                constraints = limits(self.epsilon, self.eta)
+                pool.append(balanced_channel(binding_targets(targets), pilot, constraints, deadline, CAPPED_ROUNDS))
             alternatives.append(
-                reweighed_channel(pool, self._response(len(pilot)), pilot, targets, MIN_REPORT_PROBABILITY)
+                reweighed_channel(pool, self._response(len(pilot)), pilot, targets, MIN_REPORT_PROBABILITY, self.eta)
             )
         for alternative in alternatives:
             if alternative is not None and (pilot @ alternative.matrix).min() >= MIN_REPORT_PROBABILITY:
