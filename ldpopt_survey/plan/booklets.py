@@ -117,7 +117,8 @@ class BookletPlanner:
             expected = "names of questions that share the budget (one that everybody is asked needs no `together`)"
             raise invalid("[budget] together", expected, unsuitable_names[0])
         if unsuitable_names := [name for pair in table_pairs for name in pair if not unit_by_name[name].joins]:
-            raise invalid("[budget] together", "questions whose shares are wanted", unsuitable_names[0])
+            expected = "questions that share no report with a number, and whose missing answers are not left out"
+            raise invalid("[budget] together", expected, unsuitable_names[0])
         self.pairs: dict[tuple[Unit, ...], list[Table]] = {}
         for table in tables:
             units_of_table = [unit for unit in self.units if unit in {unit_by_name[name] for name in table.names}]

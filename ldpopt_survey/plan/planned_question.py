@@ -119,7 +119,9 @@ def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
             raise InvalidInput(f"{place} needs a distinct name, and conditions on earlier parts only")
         if len(cells) * len(part.categories) > MAX_CELLS:
             raise invalid(
-                place, f"at most {MAX_CELLS} answers of all parts together", len(cells) * len(part.categories)
+                place,
+                f"at most {MAX_CELLS:,} answers of all parts together (a larger step, fewer answers)",
+                len(cells) * len(part.categories),
             )
         cells = [
             (*cell, label)

@@ -34,6 +34,9 @@ from ldpopt_survey.plan.targets import TargetSpec, variance_for
 
 __all__ = ["respondent_information"]
 
+MAX_NUMBER_CELLS = 2**12
+"""The most combinations of answers in a report that includes a number; the plan has a row of integers for each."""
+
 MAX_JOINT_CELLS = 64
 """The most cells of all questions together whose channel is searched for."""
 
@@ -243,10 +246,13 @@ def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
             old, new = group[question.name], group[name]
             group = {part: new if root_of_part == old else root_of_part for part, root_of_part in group.items()}
     units = [Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values())]
-    for question in (question for unit in units if not unit.plain for question in unit.questions):
+    for joint_unit, question in ((unit, question) for unit in units if not unit.plain for question in unit.questions):
         if question.test is not None:
             expected = "a half_width alone, where asked_if makes questions share a report"
             raise invalid(f"question {question.name!r}: alternative", expected, Phrase("a power, too"))
+        if question.scores is not None and (combinations := len(joint_unit.cells)) > MAX_NUMBER_CELLS:
+            expected = f"at most {MAX_NUMBER_CELLS:,} combinations of answers in one report (a larger step)"
+            raise invalid(f"question {question.name!r}: asked_if", expected, combinations)
     return tuple(units)
 
 

@@ -6,6 +6,8 @@ export type Randomness = "fresh" | "memoised";
 export interface Part {
   readonly name: string;
   /** The question of which it is an option: answer 1 is chosen. Its name is that question, ": " and the option. */
+  /** Whether they are numbers, from the least to the largest, one of which is typed. */
+  readonly number?: boolean;
   readonly option_of?: string;
   readonly answers: readonly string[];
   readonly missing: number | null;
