@@ -47,8 +47,7 @@ class Part(ByValue):
     asked_if : pairs of another part's name and those of its answers after which this question is asked. After others
         its answer is `NOT_APPLICABLE`, the last of its categories.
     option_of : the question that has it as an option; its name is that question's, a colon and the option.
-    measure : what is estimated, the "shares" of its answers or, of answers that are numbers, their "mean" among those
-        who are asked.
+    measure : "shares" of its answers, or the "mean" of numbers among those who are asked.
     name, column, categories, unknown, missing, reading, pilot : as for `PlannedQuestion`.
     """
 

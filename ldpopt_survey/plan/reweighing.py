@@ -49,7 +49,7 @@ def reweighed_channel(
     response : a channel that distinguishes all cells. Its reports stay, so that no target depends on dropped reports.
     pilot : (K,) the shares of the cells.
     targets : the targets, with the variances of one respondent's report.
-    eta : the cap on the total variation between two cells, if there is one; it is linear in the weights.
+    eta : the cap on total variation, if there is one. It is linear in the weights.
     """
     columns = np.hstack([channel.matrix for channel in pool])
     columns = columns[:, pilot @ columns >= MIN_POOL_PROBABILITY]

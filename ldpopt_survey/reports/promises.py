@@ -108,9 +108,9 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
 def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guarantee:
     """Bound the guarantee of a plan if a shuffler hides the senders of reports.
 
-    At least `respondents` people send reports. If empty reports show who did not answer a question (`Plan.seen`), only
-    people who leave no such question empty count among them, and the guarantee is between answers that leave the same
-    questions empty: a report hides among other reports that are not empty, and an empty one hides nothing.
+    At least `respondents` people send reports. Empty reports may show who did not answer a question (`Plan.seen`). Then
+    only people who leave no such question empty count, and the guarantee is between answers that leave the same
+    questions empty. A report hides among the others that are not empty.
 
     The reports about each question are shuffled separately, and the questions' guarantees add up [KOV15]. Which booklet
     a person was asked is taken as known: their report hides among those of the same booklet, for which half of delta
