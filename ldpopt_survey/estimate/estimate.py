@@ -28,7 +28,7 @@ from ldpopt_survey.estimate.linear import (
     efficient_loadings,
     report_covariance,
 )
-from ldpopt_survey.estimate.results import Estimated, Intervals, Projection, simplex_projection, text_table
+from ldpopt_survey.estimate.results import Estimated, Intervals, Projection, quotient, simplex_projection, text_table
 from ldpopt_survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt_survey.sample.design import SamplingVariance
 
@@ -50,6 +50,8 @@ class Estimate(Estimated):
         None where the frequencies give them: if the estimate fits them exactly, and for other samples.
     positive_distribution : (m,) the same distribution for an estimate moved inside the simplex, where outputs that did
         not occur have positive probability. None if the frequencies are such a distribution.
+    projected_distribution : (m,) the distribution of the reports under the estimate projected on the simplex. None for
+        a simple random sample, and if the frequencies are such a distribution.
     base : the proportion of the reports that a ratio is about.
     bets : the bets behind confidence sequences, if the intervals are to be anytime-valid.
 
@@ -68,6 +70,7 @@ class Estimate(Estimated):
     boundary: tuple[Label, ...] = ()
     fitted: Array | None = None
     positive_distribution: Array | None = None
+    projected_distribution: Array | None = None
     base: float = 1.0
     bets: Bets | None = None
 
@@ -119,7 +122,14 @@ class Estimate(Estimated):
         sampling = None if self.table.simple else self.sampling
         n = self.table.equal_n if isinstance(self.table, SampledReports) else self.n
         return moments(
-            self.table.frequencies, self.loadings, sampling, n, self.fitted, self.base, self.positive_distribution
+            self.table.frequencies,
+            self.loadings,
+            sampling,
+            n,
+            self.fitted,
+            self.base,
+            self.positive_distribution,
+            self.projected_distribution,
         )
 
     @property
@@ -280,7 +290,12 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
         boundary = tuple(label for label, p in zip(channel.inputs, values, strict=True) if p < BOUNDARY_PROPORTION)
     fitted = fit_report_distribution(values, loadings, channel, frequencies, table.n)
     has_full_support = fitted is None and (loadings @ frequencies).min() > 0
-    positive_distribution = None if has_full_support else positive_report_distribution(values, channel, table.n)
+    projected_distribution = None if has_full_support else positive_report_distribution(values, channel, table.n)
+    positive_distribution = projected_distribution
+    if projected_distribution is not None and not table.simple:
+        positive_distribution = least_moved_distribution(
+            values @ channel.matrix, projected_distribution, channel, table.n
+        )
     fitted = fitted if table.simple else None
     bets = bets_of(table, [fixed_loadings(channel)]) if anytime else None
     return Estimate(
@@ -293,6 +308,7 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
         boundary,
         fitted,
         positive_distribution,
+        None if table.simple else projected_distribution,
         bets=bets,
     )
 
@@ -327,6 +343,22 @@ def positive_report_distribution(values: Array, channel: Channel, n: int) -> Arr
     """
     p = simplex_projection(values)
     return channel.push(p if p.min() > 0 else (n * p + 1 / len(p)) / (n + 1))
+
+
+def least_moved_distribution(start: Array, end: Array, channel: Channel, n: int) -> Array:
+    """Return a distribution of the reports (m,) that is positive, and as near to that of an estimate as this allows.
+
+    start : (m,) the reports of the estimate, perhaps with negative probabilities.
+    end : (m,) a positive distribution: of the estimate projected on the simplex. The projection raises rare answers,
+        and with them the variance of their estimates.
+
+    From `start` toward `end` it is the first point where each output is as probable as from one respondent in n + 1
+    with uniform answers.
+    """
+    k = channel.shape[0]
+    least = channel.push(np.full(k, 1 / k)) / (n + 1)
+    step = float(np.clip(quotient(least - start, end - start).max(), 0.0, 1.0))
+    return np.asarray(start + step * (end - start))
 
 
 def _data_and_channel(data: Any, channel: Any) -> tuple[Any, Any]:

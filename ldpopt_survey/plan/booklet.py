@@ -30,6 +30,9 @@ MIN_TARGET_WEIGHT = 1e-6
 MAX_BALANCED_CELLS = 16
 """The most cells for which weights are balanced; a design takes up to 0.1 s there, and 4 s at 26 cells."""
 
+SMALLEST_VARIANCE = 1e-300
+"""Smaller variances of an estimate count as this one, so that its precision is finite."""
+
 
 @dataclass(frozen=True, eq=False)
 class Booklet:
@@ -64,7 +67,7 @@ def booklet_of(
     """Build the booklet, with the contribution of one report to each target."""
     variances = contrast_variances(channel, pilot, np.array([t.row for t in targets]).reshape(-1, len(pilot)))
     rates = {
-        target.key: target.variance / variance if math.isfinite(variance) else 0.0
+        target.key: target.variance / max(variance, SMALLEST_VARIANCE) if math.isfinite(variance) else 0.0
         for target, variance in zip(targets, variances, strict=True)
     }
     return Booklet(units, channel, design, rates)

@@ -8,15 +8,23 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.conditional_mean import MIN_SHARE_ERRORS
 from ldpopt_survey.estimate.intervals import two_sided
-from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, contrast_variances, estimable
+from ldpopt_survey.estimate.linear import (
+    are_estimable,
+    contrast_moments,
+    contrast_variances,
+    estimable,
+    reports_to_estimate,
+)
+from ldpopt_survey.plan.booklet import SMALLEST_VARIANCE
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.planned_question import PlannedQuestion, asks_some
 
 MAX_TABLES = 45
 """The most tables of two questions whose precision is computed."""
@@ -48,38 +56,65 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     The estimates from all booklets are combined, in proportion to their precision. The variance is inf if the combined
     estimate from n respondents is not estimable. For cells it is inf if no booklet determines all of them.
     """
-    precisions, third_moments = [], []
+    if len(names) == 1:
+        is_identified, combined, third = moments_of(plan, names[0])
+        is_identified &= asks_enough(plan, names[0], n)
+        return np.where(are_estimable(is_identified, combined, third, n), combined, np.inf)
+    precisions = []
     for holders in plan.ways(names):
         channel, pilot, contrasts = joint_channel(holders, names)
         fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
-        if len(names) == 1 and (mean_row := holders[0].mean_row(names[0])) is not None:
-            is_known = asks_enough(channel, pilot, contrasts[:2].sum(axis=0), n * fraction)
-            contrasts = mean_row[None] if is_known else np.full((1, len(pilot)), np.nan)
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
-        if len(names) > 1:
-            all_determined = are_estimable(is_identified, variance, third, max(n * fraction, 1.0)).all()
-            is_identified = np.full(len(is_identified), all_determined)
-        precision = np.where(is_identified, fraction / np.maximum(variance, 1e-300), 0.0)
-        precisions.append(precision)
-        third_moments.append(precision**3 * third / fraction**2)
+        all_determined = are_estimable(is_identified, variance, third, max(n * fraction, 1.0)).all()
+        precisions.append(all_determined * fraction / np.maximum(variance, SMALLEST_VARIANCE))
     if not precisions:
         return np.full(1, np.inf)
-    total = np.sum(precisions, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        combined, third = 1 / total, np.sum(third_moments, axis=0) / total**3
-        is_estimable = are_estimable(total > 0, combined, third, n) if len(names) == 1 else total > 0
-    return np.where(is_estimable, combined, np.inf)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / np.sum(precisions, axis=0))
 
 
-def asks_enough(channel: Channel, pilot: Array, is_asked: Array, n: float) -> bool:
-    """Return True if n reports tell that the share of those who are asked is above zero.
+def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Array]:
+    """Compute the moments (r,) of the estimates of a question, as `contrast_moments`, for one respondent.
 
-    is_asked : (k,) 1 for each answer of those who are asked, else 0.
+    They are those of its shares, or of its mean among those who are asked, on a scale from 0 to 1.
+
+    The estimates from all booklets are combined, in proportion to their precision.
     """
-    if is_asked.min() > 1 - 1e-9:
+    weights, third_moments = [], []
+    for holders in plan.ways((name,)):
+        channel, pilot, contrasts = joint_channel(holders, (name,))
+        contrasts = contrasts if (mean_row := holders[0].mean_row(name)) is None else mean_row[None]
+        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
+        weights.append(np.where(is_identified, fraction / np.maximum(variance, SMALLEST_VARIANCE), 0.0))
+        third_moments.append(third / fraction**2)
+    total = np.sum(weights, axis=0)
+    relative_weights = np.array(weights) / np.where(total > 0, total, 1.0)
+    with np.errstate(divide="ignore"):
+        return total > 0, 1 / total, np.sum(relative_weights**3 * np.array(third_moments), axis=0)
+
+
+def respondents_to_estimate(plan: Plan, name: str) -> float:
+    """Return the fewest respondents, unrounded, who make all shares of a question estimable; inf if none do."""
+    return float(reports_to_estimate(*moments_of(plan, name)).max())
+
+
+def asks_enough(plan: Plan, name: str, n: float) -> bool:
+    """Return True if n respondents tell that somebody is asked a question whose mean is estimated.
+
+    The estimated share of those who are asked must have `MIN_SHARE_ERRORS` standard errors. Other questions need none.
+    """
+    part = plan.part(name)
+    if part.measure == "shares" or not asks_some(part):
         return True
-    variance = float(contrast_variances(channel, pilot, is_asked[None])[0])
-    return bool(float(is_asked @ pilot) >= MIN_SHARE_ERRORS * math.sqrt(variance / n))
+    share, information = 0.0, 0.0
+    for holders in plan.ways((name,)):
+        channel, pilot, contrasts = joint_channel(holders, (name,))
+        is_asked = contrasts[:2].sum(axis=0)
+        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        variance = max(float(contrast_variances(channel, pilot, is_asked[None])[0]), SMALLEST_VARIANCE)
+        share, information = float(is_asked @ pilot), information + fraction / variance
+    return share * math.sqrt(n * information) >= MIN_SHARE_ERRORS
 
 
 def planned_reports(holders: Sequence[PlannedQuestion]) -> float:
