@@ -77,8 +77,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     """Draw the half-width of each question's widest 95 % interval against the respondents.
 
     The information of several booklets on a question is added, and a dot marks its target. A mean is drawn as a
-    fraction
-    of the range of its answers, stated in the legend.
+    fraction of the range of its answers, stated in the legend.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def sheet_text(
     ]
     text = render(
         "sheets.code", part=part, asked=len(parts), say=words.say,
-        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
+        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.questions_with_empty_reports],
         public=[(public.name, public.texts, public.invited) for public in survey.plan.public],
         device=survey.device, ratio=ratio, times=words.number(_ratio_text(ratio)), letter=question.reports[y],
         answer=words.answer(question, question.categories[x]),

@@ -96,7 +96,7 @@ def test_a_question_left_out_hides_among_those_who_answer_it(delta):
     plan = shuffled_plan(*epsilons)
     questions = tuple(replace(one, reading=LEFT_OUT) if one.name == "q1" else one for one in plan.questions)
     left_out = replace(plan, questions=questions)
-    assert left_out.seen == ("q1",)
+    assert left_out.questions_with_empty_reports == ("q1",)
     value = after_shuffling(left_out, certain + 1, delta).value
     assert value == after_shuffling(plan, certain + 1, delta).value
     assert value > after_shuffling(plan, certain + doubtful + 1, delta).value
