@@ -303,7 +303,7 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
     """The sheet of a question, or `InvalidInput`."""
     k, D = len(question.categories), device.denominator
     if k > MAX_ANSWERS:
-        expected = f"at most {MAX_ANSWERS} answers on paper, a card for each (ranges of numbers, fewer options)"
+        expected = f"at most {MAX_ANSWERS} answers on paper, a card for each (a larger step, ranges, fewer options)"
         raise invalid(f"question {question.name!r}", expected, k)
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
@@ -375,11 +375,12 @@ def booklet_criterion(question: PlannedQuestion) -> Marginals:
     that the channel distinguishes all of them: otherwise nothing else could be estimated from the letters.
     """
     pilot, channel = question.shares, Channel(question.channel.matrix)
-    names = [part.name for part in question.parts]
-    groups = [(1.0, (name,)) for name in names] + [(TABLE_WEIGHT, pair) for pair in combinations(names, 2)]
+    in_tables = [part.name for part in question.parts if part.measure == "shares"]
+    groups: list[tuple[float, tuple[str, ...]]] = [(1.0, (part.name,)) for part in question.parts]
+    groups += [(TABLE_WEIGHT, pair) for pair in combinations(in_tables, 2)]
     rows = []
     for weight, group in groups:
-        contrasts = np.asarray(question.members(*group), dtype=np.float64)
+        contrasts = _contrasts(question, group)
         variances = contrast_variances(channel, pilot, contrasts)
         is_estimable = np.isfinite(variances) & (variances > 0)
         rows.append(
@@ -389,11 +390,17 @@ def booklet_criterion(question: PlannedQuestion) -> Marginals:
     return Marginals((len(pilot),), [1e-9], contrasts=np.vstack(rows).T)
 
 
+def _contrasts(question: PlannedQuestion, names: tuple[str, ...]) -> Array:
+    """The rows (r, k) of the shares or cells of parts, or of the mean among those who are asked."""
+    mean_row = question.mean_row(names[0]) if len(names) == 1 else None
+    return np.asarray(question.members(*names) if mean_row is None else mean_row[None], dtype=np.float64)
+
+
 def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float:
     """The largest relative growth of a share's variance among a booklet's questions, compared with the plan."""
     loss = 0.0
     for part in question.parts:
-        contrasts = np.asarray(question.members(part.name), dtype=np.float64)
+        contrasts = _contrasts(question, (part.name,))
         planned, actual = (
             contrast_variances(channel, question.shares, contrasts)
             for channel in (Channel(question.channel.matrix), Channel(weights / D))

@@ -643,7 +643,11 @@ class _Planning:
             planned = PlannedQuestion(name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share)
             expected = {"cells": float(len(exact.inputs)), "respondents": float(self._for_designs)}
             questions = [question for unit in booklet.units for question in unit.questions]
-            expected |= {target_key(question.name): question.width.width for question in questions if question.width}
+            expected |= {
+                target_key(question.name): question.span * question.width.width
+                for question in questions
+                if question.width
+            }
             return replace(planned, expected=expected)
         (question,) = booklet.units[0].questions
         exact = round_exact(
