@@ -194,10 +194,10 @@ class Part:
     floor: float = 1e-300
 
     def __call__(self, exact: float, claimed: float, **cells: Cell) -> Row:
-        """A row of this inequality, with further cells."""
+        """Return a row of this inequality, with further cells."""
         return {"part": self.name, **cells, "exact": exact, "claimed": claimed}
 
-    def of(self, table: Table) -> Table:
+    def rows_of(self, table: Table) -> Table:
         """Select the rows of this inequality."""
         return table.where(part=self.name)
 
@@ -264,7 +264,7 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
 
     # It fails if one part fails, and holds if all are attained.
     def judge(table: Table) -> Verdict:
-        rows = {part: part.of(table) for part in parts}
+        rows = {part: part.rows_of(table) for part in parts}
         all_hold = all(part.holds(cases) for part, cases in rows.items())
         attained = all_hold and all(part.attained(cases) for part, cases in rows.items())
         last = ending(table) if callable(ending) else ending
@@ -284,7 +284,7 @@ def drawing_of(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
     def draw(table: Table) -> Any:
         (ax,) = panels((TEXT_WIDTH,), 1.0 + 0.36 * len(parts))
         for row, part in enumerate(parts):
-            excess = part.excess(part.of(table))
+            excess = part.excess(part.rows_of(table))
             is_violated = excess > part.tolerance
             place = row + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # points are spread, so that many remain visible
             ax.plot(excess[~is_violated], place[~is_violated], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")

@@ -98,14 +98,14 @@ def stochastic(matrix: Any, name: str) -> Array:
 def proportional(matrix: Array) -> list[list[int]]:
     """Group the positions of proportional columns, by twelve digits; zero columns are omitted."""
     mass = matrix.sum(axis=0)
-    used = np.flatnonzero(mass > 0)
+    used_columns = np.flatnonzero(mass > 0)
     parts: dict[bytes, list[int]] = {}
     # Twelve significant digits group columns that differ by the rounding of their own construction.
-    mantissa, exponent = np.frexp(matrix[:, used] / mass[used])
+    mantissa, exponent = np.frexp(matrix[:, used_columns] / mass[used_columns])
     mantissa = np.round(mantissa, 12)
     carry = mantissa == 1
     mantissa, exponent = np.where(carry, 0.5, mantissa), exponent + carry
-    for position, y in enumerate(used):
+    for position, y in enumerate(used_columns):
         parts.setdefault(mantissa[:, position].tobytes() + exponent[:, position].tobytes(), []).append(int(y))
     return list(parts.values())
 

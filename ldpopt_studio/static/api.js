@@ -1,13 +1,13 @@
-// Requests to the studio on this machine: the token, the newest state first, and long work that can be cancelled.
+// Requests to the studio on this machine: the token, views of the newest state, and jobs that can be cancelled.
 
 const KEY = "ldpopt-studio-token";
 
-/** Take the token out of the address, where it would be copied, and keep it for this tab. */
+/** Remove the token from the address, where it would be copied, and store it for this tab. */
 export function takeToken() {
   const query = new URLSearchParams(location.search);
-  const given = query.get("token");
-  if (given) {
-    sessionStorage.setItem(KEY, given);
+  const token = query.get("token");
+  if (token) {
+    sessionStorage.setItem(KEY, token);
     query.delete("token");
     const rest = query.toString();
     history.replaceState(null, "", location.pathname + (rest ? `?${rest}` : "") + location.hash);
@@ -25,7 +25,7 @@ export class StateError extends Error {
   }
 }
 
-/** The studio does not answer, or not to this page. */
+/** The studio does not answer, or rejects this page. */
 export class Unreachable extends Error {}
 
 export async function call(method, path, body) {
@@ -35,7 +35,7 @@ export async function call(method, path, body) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    throw new Unreachable("The studio does not answer: was it ended in the terminal?");
+    throw new Unreachable("The studio does not answer. Was it stopped in the terminal?");
   }
   const content = await answer.json();
   if (answer.status === 422) throw new StateError(content.errors);
@@ -90,18 +90,18 @@ export function job(name, state, onProgress = () => {}) {
     if (cancelled) remove();
     for (let wait = 40; ; wait = Math.min(250, wait * 1.4)) {
       if (cancelled) return undefined;
-      let told;
+      let status;
       try {
-        told = await call("GET", `api/jobs/${id}`);
+        status = await call("GET", `api/jobs/${id}`);
       } catch (error) {
         if (cancelled) return undefined;
         throw error;
       }
       if (cancelled) return undefined;
-      onProgress(told.progress);
-      if (told.done) {
-        if (told.result !== undefined) return told.result;
-        throw new StateError(told.errors ?? { "": told.error });
+      onProgress(status.progress);
+      if (status.done) {
+        if (status.result !== undefined) return status.result;
+        throw new StateError(status.errors ?? { "": status.error });
       }
       await new Promise((resolve) => setTimeout(resolve, wait));
     }

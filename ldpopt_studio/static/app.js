@@ -29,14 +29,14 @@ const studio = {
   /** The same, but errors are not shown: the promise rejects. */
   quiet: ask,
   job: (name, state, onProgress) => {
-    const made = job(name, state, onProgress);
-    return { cancel: made.cancel, done: made.done.catch(failed) };
+    const newJob = job(name, state, onProgress);
+    return { cancel: newJob.cancel, done: newJob.done.catch(failed) };
   },
   /** Change fields of the state of this view (or of the view `name`): one step of undo. */
   change(patch, name = current) {
     const keys = name + Object.keys(patch).sort().join();
     const now = performance.now();
-    // A step of undo that changes nothing would confuse.
+    // An undo step without a change would confuse users.
     if (Object.entries(patch).every(([field, value]) => states[name][field] === value)) return refresh();
     if (keys !== last.keys || now - last.at > TOGETHER) past.push({ states, current });
     if (past.length > 200) past.shift();
@@ -45,7 +45,7 @@ const studio = {
     states = { ...states, [name]: { ...states[name], ...patch } };
     refresh();
   },
-  /** The same for a choice (a file, a question): always a step of undo of its own, even right after the last one. */
+  /** The same for a choice (a file, a question): always a separate undo step, even right after the last one. */
   choose(patch) {
     last = { at: 0, keys: "" };
     studio.change(patch);
@@ -73,38 +73,38 @@ function failed(error) {
   } else if (error instanceof Unreachable) {
     trouble(error.message);
   } else {
-    trouble("Something went wrong on this page. Undo, or load it again.");
+    trouble("Something went wrong on this page. Undo the last change, or reload the page.");
     console.error(error);
   }
   return undefined;
 }
 
 function put(sentence, kind) {
-  $("told").className = kind;
-  if ($("told").textContent !== sentence) $("told").textContent = sentence;
+  $("status").className = kind;
+  if ($("status").textContent !== sentence) $("status").textContent = sentence;
 }
 
 function trouble(sentence) {
-  put(sentence, "told trouble");
+  put(sentence, "status trouble");
 }
 
 let waiting = "";
 
-/** Tell a text to users of screen readers; it is no news to those who see the page, and hides no word that they read. */
+/** Announce a text to users of screen readers. It stays invisible, and never replaces a visible message. */
 function announce(sentence) {
-  if ($("told").className === "told") waiting = sentence;
-  else put(sentence, "told seen");
+  if ($("status").className === "status") waiting = sentence;
+  else put(sentence, "status visually-hidden");
 }
 
-/** Tell what was done, at the foot of the window for a while. */
+/** Show a message about a completed action at the foot of the window for a while. */
 function say(sentence) {
   waiting = "";
-  put(sentence, sentence ? "told" : "told seen");
+  put(sentence, sentence ? "status" : "status visually-hidden");
   if (sentence) fade();
 }
 
 const fade = debounced(() => {
-  if ($("told").className === "told") put(waiting || $("told").textContent, "told seen");
+  if ($("status").className === "status") put(waiting || $("status").textContent, "status visually-hidden");
 }, 6000);
 
 const packed = (value) => {
@@ -118,7 +118,7 @@ const unpacked = (text) => {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))));
 };
 
-/** Whether a value of a link is of the kind of the one that stands in its place in a new state. */
+/** True if a value of a link has the type of the value in a new state. */
 function fits(value, usual) {
   if (usual === null || usual === undefined) return true;
   if (Array.isArray(usual)) return Array.isArray(value) && value.every((one) => fits(one, usual[0]));
@@ -134,34 +134,34 @@ const LONGEST = 500_000; // letters of a link; browsers refuse addresses of two 
 function fragment() {
   const parts = [`view=${current}`, `state=${packed(states[current])}`];
   for (const other of byName[current].uses ?? []) parts.push(`${other}=${packed(states[other])}`);
-  const made = `#${parts.join("&")}`;
-  return made.length > LONGEST ? `#view=${current}` : made;
+  const text = `#${parts.join("&")}`;
+  return text.length > LONGEST ? `#view=${current}` : text;
 }
 
 /** Take the view and states from a link; returns whether it was a link. */
 function restore() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const name = given.get("view");
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  const name = parameters.get("view");
   if (!name) return false;
   if (!byName[name]) {
-    say("The link is not understood: it names no view.");
+    say("The link is invalid: it does not name a view.");
     return false;
   }
   try {
-    const found = {};
-    for (const [key, text] of given) {
+    const restoredStates = {};
+    for (const [key, text] of parameters) {
       const which = key === "state" ? name : key;
       if (key === "view" || !byName[which]) continue;
       const value = unpacked(text);
       const usual = byName[which].initial();
       if (value === null || typeof value !== "object" || !fits(value, usual)) throw new Error("no state");
-      const made = { ...usual, ...value };
-      if (Array.isArray(made.questions) && !(made.at in made.questions)) throw new Error("no question");
-      found[which] = made;
+      const restored = { ...usual, ...value };
+      if (Array.isArray(restored.questions) && !(restored.at in restored.questions)) throw new Error("no question");
+      restoredStates[which] = restored;
     }
-    states = { ...states, ...found };
+    states = { ...states, ...restoredStates };
   } catch {
-    say("The link is not understood: its state is damaged.");
+    say("The link is invalid: its state is damaged.");
     return false;
   }
   current = name;
@@ -193,7 +193,7 @@ function mount(afresh = false) {
     if (afresh) throw error;
     states = { ...states, [current]: byName[current].initial() };
     mount(true);
-    trouble("The link is not understood: its state is damaged. This is a new one.");
+    trouble("The link is invalid: its state is damaged. The view was reset.");
   }
 }
 
@@ -247,19 +247,19 @@ function tabs() {
   });
 }
 
-/** Without a token nothing can be computed: ask for the address that has it. */
+/** Without a token nothing can be computed: ask for the address that contains it. */
 function askForToken() {
-  const given = textField({ name: "token", label: "Address that ldpopt studio printed", hint: "It ends with ?token=…" });
+  const field = textField({ name: "token", label: "Address printed by ldpopt studio", hint: "It ends with ?token=…" });
   const go = () => {
-    const token = given.control.value.trim().split("token=").pop().split(/[&#]/)[0];
-    if (!token) return showError($("main"), "token", "token: expected the address that the terminal shows, got none");
+    const token = field.control.value.trim().split("token=").pop().split(/[&#]/)[0];
+    if (!token) return showError($("main"), "token", "token: enter the address that the terminal shows");
     keepToken(token);
     location.reload();
   };
   $("main").replaceChildren(
     h("section", { class: "card" }, h("h1", {}, "This page needs its token"),
-      h("p", {}, "Each start of ", h("code", {}, "ldpopt studio"), " has its own, so that no other program can ask it anything."),
-      given, button("Continue", go, { class: "main" })),
+      h("p", {}, "Each run of ", h("code", {}, "ldpopt studio"), " has its own token, which keeps other programs out."),
+      field, button("Continue", go, { class: "main" })),
   );
 }
 
@@ -289,10 +289,10 @@ async function begin() {
     history.replaceState(null, "", fragment());
     try {
       await navigator.clipboard.writeText(link);
-      say(link.includes("&state=") ? "The link is copied; it holds the whole state, and no token."
-        : "The link is copied, but the state is too large for it: take its files away instead.");
+      say(link.includes("&state=") ? "The link was copied. It contains the whole state, but not the token."
+        : "The link was copied without the state, which is too large. Download its files instead.");
     } catch {
-      say("The address of this page is the link; copy it from there.");
+      say("Copy the link from the address bar.");
     }
   });
   addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// Take away: code and a command that make the state again, files, a report, the pictures, and a link.
+// Take away: code and a command that reproduce the state, files, a report, the figures, and a link.
 
 import { download, saveSvg } from "./charts.js";
 import { debounced, h } from "./dom.js";
@@ -10,54 +10,54 @@ export function panel(root, studio) {
   const note = h("p", { class: "note" }), files = h("div", { class: "files" }), trouble = h("p", { class: "error", role: "alert", hidden: true });
   const report = h("div", { class: "files" });
   const body = h("div", { class: "taken", hidden: true }, code.part, command.part,
-    h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, pictures, link"), report));
-  const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away"), " code, command, files, a report, pictures, a link"), trouble, body);
+    h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, figures, link"), report));
+  const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away:"), " code, command, files, a report, figures, a link"), trouble, body);
   root.replaceChildren(details);
   const progress = h("div", { class: "progress", hidden: true });
   details.insertBefore(progress, trouble);
   let turn = 0, running = null, work = null;
 
-  const asked = () => ({ view: studio.view(), state: studio.state() });
+  const request = () => ({ view: studio.view(), state: studio.state() });
 
   async function refresh() {
-    const mine = ++turn;
+    const thisTurn = ++turn;
     trouble.hidden = true;
     details.dataset.state = "busy";
     work?.cancel();
     work = null;
     progress.hidden = true;
-    let found = await quietly(() => studio.quiet("takeaway", asked()));
-    if (mine === turn && found?.slow) found = await longer();
-    if (mine !== turn || found === undefined) return;
-    if (found instanceof Error) {
+    let content = await quietly(() => studio.quiet("takeaway", request()));
+    if (thisTurn === turn && content?.slow) content = await longer();
+    if (thisTurn !== turn || content === undefined) return;
+    if (content instanceof Error) {
       body.hidden = true;
       trouble.hidden = false;
-      trouble.textContent = `There is nothing to take away from this state: ${found.message}`;
+      trouble.textContent = `This state has no results to take away: ${content.message}`;
       details.dataset.state = "failed";
       return;
     }
     body.hidden = false;
-    code.show(found.code);
-    command.show(found.command);
-    note.textContent = found.about;
-    files.replaceChildren(...found.files.map((one) => button(one.name, () => download(one.content, one.name, one.type), { "aria-label": `Download ${one.name}` })));
+    code.show(content.code);
+    command.show(content.command);
+    note.textContent = content.about;
+    files.replaceChildren(...content.files.map((one) => button(one.name, () => download(one.content, one.name, one.type), { "aria-label": `Download ${one.name}` })));
     details.dataset.state = "done";
   }
 
   /** Longer work, in a process of its own. */
   async function longer() {
-    const mine = studio.job("takeaway", asked());
-    work = mine;
-    progress.replaceChildren(h("progress", { "aria-label": "making what is taken away" }), button("Cancel", () => {
+    const thisJob = studio.job("takeaway", request());
+    work = thisJob;
+    progress.replaceChildren(h("progress", { "aria-label": "preparing the files" }), button("Cancel", () => {
       turn++;
-      mine.cancel();
+      thisJob.cancel();
       progress.hidden = true;
       details.open = false;
     }));
     progress.hidden = false;
-    const found = await mine.done;
-    if (work === mine) progress.hidden = true;
-    return found ?? new Error("what is wrong is said above.");
+    const content = await thisJob.done;
+    if (work === thisJob) progress.hidden = true;
+    return content ?? new Error("see the message above.");
   }
 
   function offers() {
@@ -65,28 +65,28 @@ export function panel(root, studio) {
     running = null;
     report.replaceChildren(
       button("HTML report", write),
-      button("All pictures as SVG", () => {
+      button("All figures as SVG", () => {
         const drawn = [...document.querySelectorAll("#main figure.picture:not([hidden]) .svg > svg")];
         drawn.forEach((one, at) => saveSvg(one, `${studio.view()}-${at + 1}.svg`));
-        studio.say(drawn.length ? `${drawn.length} pictures are saved.` : "There are no pictures in this view yet.");
+        studio.say(drawn.length ? `${drawn.length} figures were saved.` : "This view has no figures yet.");
       }),
       button("Copy link", () => document.getElementById("link").click()));
   }
 
   async function write() {
-    const mine = studio.job("report", asked());
-    running = mine;
+    const thisJob = studio.job("report", request());
+    running = thisJob;
     const bar = h("progress", { "aria-label": "writing the report" });
     report.replaceChildren(bar, button("Cancel", () => {
-      mine.cancel();
+      thisJob.cancel();
       offers();
     }));
-    const made = await mine.done;
-    if (running !== mine) return;
+    const reportFile = await thisJob.done;
+    if (running !== thisJob) return;
     offers();
-    if (made) {
-      download(made.content, made.name, made.type);
-      studio.say(`The report ${made.name} is saved.`);
+    if (reportFile) {
+      download(reportFile.content, reportFile.name, reportFile.type);
+      studio.say(`The report ${reportFile.name} was saved.`);
     }
   }
 
@@ -120,7 +120,7 @@ function block(title, id, studio) {
       studio.say(`${title}: copied.`);
     } catch {
       getSelection().selectAllChildren(text);
-      studio.say(`${title}: selected; copy it with the keyboard.`);
+      studio.say(`${title}: selected. Copy it with the keyboard.`);
     }
   }, { class: "quiet", "aria-label": `Copy: ${title}` });
   return {

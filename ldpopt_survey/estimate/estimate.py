@@ -28,7 +28,7 @@ from ldpopt_survey.estimate.linear import (
     efficient_loadings,
     report_covariance,
 )
-from ldpopt_survey.estimate.results import Estimated, Intervals, Projection, simplex_projection, text_table
+from ldpopt_survey.estimate.results import Estimated, Intervals, Projection, quotient, simplex_projection, text_table
 from ldpopt_survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
 from ldpopt_survey.sample.design import SamplingVariance
 
@@ -50,6 +50,8 @@ class Estimate(Estimated):
         None where the frequencies give them: if the estimate fits them exactly, and for other samples.
     positive_distribution : (m,) the same distribution for an estimate moved inside the simplex, where outputs that did
         not occur have positive probability. None if the frequencies are such a distribution.
+    projected_distribution : (m,) the distribution of the reports under the estimate projected on the simplex. None for
+        a simple random sample, and if the frequencies are such a distribution.
     base : the proportion of the reports that a ratio is about.
     bets : the bets behind confidence sequences, if the intervals are to be anytime-valid.
 
@@ -68,6 +70,7 @@ class Estimate(Estimated):
     boundary: tuple[Label, ...] = ()
     fitted: Array | None = None
     positive_distribution: Array | None = None
+    projected_distribution: Array | None = None
     base: float = 1.0
     bets: Bets | None = None
 
@@ -119,7 +122,14 @@ class Estimate(Estimated):
         sampling = None if self.table.simple else self.sampling
         n = self.table.equal_n if isinstance(self.table, SampledReports) else self.n
         return moments(
-            self.table.frequencies, self.loadings, sampling, n, self.fitted, self.base, self.positive_distribution
+            self.table.frequencies,
+            self.loadings,
+            sampling,
+            n,
+            self.fitted,
+            self.base,
+            self.positive_distribution,
+            self.projected_distribution,
         )
 
     @property
@@ -236,29 +246,33 @@ class Estimate(Estimated):
 
 
 def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None, anytime: bool = False) -> Estimate:
-    """Estimate the distribution of the true answers from privatized reports.
-
-    Sources: [Rao, chapter 4; DLR].
+    """Estimate the distribution of true answers from privatized reports [Rao, chapter 4; DLR].
 
     Parameters
     ----------
-    data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array, a pandas,
-        Polars or pyarrow column, or a data frame with such a column. For a sample with weights, strata or clusters use
-        `SampledReports.of`.
-    channel : the channel (k, m) of every report: a `Channel`, an array, an exact channel, or the question of a plan. It
+    data : A `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array, a pandas,
+        Polars or pyarrow column, or a data frame with such a column. For a sample with weights, strata or clusters it
+        is `SampledReports.of(...)`.
+    channel : The channel (k, m) of every report: a `Channel`, an array, an exact channel, or the question of a plan. It
         may also come first, as in ``estimate(plan.question("vote"), reports)``.
     estimator : `GeneralizedLeastSquares()` by default, which is unbiased. `MaximumLikelihood()` gives a distribution.
         Others are `LeastSquares()` and `LeftInverse(matrix)`.
-    anytime : if True, the intervals are confidence sequences: they stay valid under repeated looks and optional
+    anytime : True for confidence sequences as intervals: they stay valid under repeated looks and optional
         stopping. They are about 1.5 times as long. The sample must be simple, or have weights or clusters no larger
         than the largest in the data.
 
     Returns
     -------
-    Estimate : the k proportions with their errors.
+    Estimate
+        The k proportions with their errors.
 
-    Raises `InvalidInput` for data that do not fit the channel. Raises `NotIdentifiable` when the channel has rank below
-    k; its message names the contrasts (weighted sums of the proportions) that can be estimated.
+    Raises
+    ------
+    InvalidInput
+        For data that do not fit the channel.
+    NotIdentifiable
+        If the channel has rank below k. The message names the contrasts (weighted sums of the proportions) that can be
+        estimated.
 
     >>> estimate({"yes": 40, "no": 60}, Channel([[0.8, 0.2], [0.2, 0.8]], ["yes", "no"], ["yes", "no"]))
     Estimate of 2 proportions from 100 reports, generalised least squares
@@ -280,7 +294,12 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
         boundary = tuple(label for label, p in zip(channel.inputs, values, strict=True) if p < BOUNDARY_PROPORTION)
     fitted = fit_report_distribution(values, loadings, channel, frequencies, table.n)
     has_full_support = fitted is None and (loadings @ frequencies).min() > 0
-    positive_distribution = None if has_full_support else positive_report_distribution(values, channel, table.n)
+    projected_distribution = None if has_full_support else positive_report_distribution(values, channel, table.n)
+    positive_distribution = projected_distribution
+    if projected_distribution is not None and not table.simple:
+        positive_distribution = least_moved_distribution(
+            values @ channel.matrix, projected_distribution, channel, table.n
+        )
     fitted = fitted if table.simple else None
     bets = bets_of(table, [fixed_loadings(channel)]) if anytime else None
     return Estimate(
@@ -293,6 +312,7 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
         boundary,
         fitted,
         positive_distribution,
+        None if table.simple else projected_distribution,
         bets=bets,
     )
 
@@ -329,6 +349,22 @@ def positive_report_distribution(values: Array, channel: Channel, n: int) -> Arr
     return channel.push(p if p.min() > 0 else (n * p + 1 / len(p)) / (n + 1))
 
 
+def least_moved_distribution(start: Array, end: Array, channel: Channel, n: int) -> Array:
+    """Return a distribution of the reports (m,) that is positive, and as near to that of an estimate as this allows.
+
+    start : (m,) the reports of the estimate, perhaps with negative probabilities.
+    end : (m,) a positive distribution: of the estimate projected on the simplex. The projection raises rare answers,
+        and with them the variance of their estimates.
+
+    From `start` toward `end` it is the first point where each output is as probable as from one respondent in n + 1
+    with uniform answers.
+    """
+    k = channel.shape[0]
+    least = channel.push(np.full(k, 1 / k)) / (n + 1)
+    step = float(np.clip(quotient(least - start, end - start).max(), 0.0, 1.0))
+    return np.asarray(start + step * (end - start))
+
+
 def _data_and_channel(data: Any, channel: Any) -> tuple[Any, Any]:
     """Data and channel, in this order, even if the caller put the channel first."""
     data_channel = None if isinstance(data, SampledReports) else getattr(data, "channel", None)
@@ -339,12 +375,25 @@ def _data_and_channel(data: Any, channel: Any) -> tuple[Any, Any]:
 def estimate_contrasts(
     data: Any, channel: ChannelLike, contrasts: ArrayLike, labels: tuple[Label, ...] | None = None
 ) -> Estimate:
-    """Estimate contrasts a . p without bias, also if some proportions are not identified.
+    """Estimate contrasts a . p without bias, even if p is not identified [Rao, chapter 4].
 
-    contrasts : (s, k) or (k,) weights of the proportions [Rao, chapter 4].
+    Parameters
+    ----------
+    data, channel : As in `estimate`.
+    contrasts : (s, k) or (k,) weights of the proportions.
+    labels : The names of the contrasts.
 
-    Raises `InvalidInput` for another shape. Raises `NotIdentifiable` for a contrast outside the column space of Q,
-    which the reports do not determine.
+    Returns
+    -------
+    Estimate
+        The s contrasts with their errors.
+
+    Raises
+    ------
+    InvalidInput
+        For another shape.
+    NotIdentifiable
+        For a contrast outside the column space of Q, which the reports do not determine.
 
     >>> estimate_contrasts({0: 45, 1: 55}, [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], [1, 1, 0]).values
     array([0.5])

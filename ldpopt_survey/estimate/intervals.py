@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Protocol
 
@@ -21,20 +21,27 @@ from ldpopt_survey.sample.design import SamplingVariance
 __all__ = ["Binomial", "Bonferroni", "Simultaneous", "Wald", "check_level", "two_sided"]
 
 
+LEAST_UNIT_FRACTION = 1e-6
+"""The least part of the sampling variance that counts as shown by the primary units, so that no size is infinite."""
+
+
 @dataclass(frozen=True)
 class Moments:
     """The moments that an interval for t = l . f needs. Arrays have shape (..., r), except the covariance.
 
-    centre : the unbiased estimate t.
-    variance : per-report variance of l.
-    size : the effective number of reports, so that variance / size is the sampling variance of t.
-    low, span : a two-valued report, with the loadings `low` and `low + span`, whose mean, variance and third moment are
-        those of l.
-    covariance : a function that returns the covariance of the estimates (r, r), up to a factor.
-    mean : the mean of the estimate under the distribution that gives the variance.
-    degrees : degrees of freedom of the variance; inf for a simple random sample, and 0 where the data do not show it.
-    reach : the smallest and the largest value that reports could give the estimate, (r,) each.
-    redraw : for a simple random sample, a function that simulates a given number of surveys like this one.
+    - `centre` : the unbiased estimate t.
+    - `variance` : per-report variance of l.
+    - `size` : the effective number of reports, so that variance / size is the sampling variance of t.
+    - `low`, `span` : a two-valued report, with the loadings `low` and `low + span`, whose mean, variance and third
+      moment are those of l.
+    - `covariance` : a function that returns the covariance of the estimates (r, r), up to a factor.
+    - `mean` : the mean of the estimate under the distribution that gives the variance.
+    - `degrees` : degrees of freedom of the variance; inf for a simple random sample, and 0 if the data do not show it.
+    - `unit_fractions` : (r,) the variance that the primary units show, as a fraction of the sampling variance. It is
+      less than 1 if the rest is the channel's noise.
+    - `noise_variance` : (r,) the per-report variance under the distribution of that noise.
+    - `reach` : the smallest and the largest value that reports could give the estimate, (r,) each.
+    - `redraw` : for a simple random sample, a function that simulates a given number of surveys like this one.
     """
 
     centre: Array
@@ -48,6 +55,24 @@ class Moments:
     reach: tuple[Array, Array]
     degrees: float = math.inf
     redraw: Callable[[int], Moments] | None = None
+    unit_fractions: Array = field(default_factory=lambda: np.ones(1))
+    noise_variance: Array = field(default_factory=lambda: np.ones(1))
+
+    @cached_property
+    def parts(self) -> tuple[tuple[Moments, float], ...]:
+        """Moments with degrees of freedom, each of which gives an interval; of these the longer one counts.
+
+        Where the primary units show less variance than the channel's noise, one part has the variance that they show,
+        and the other part the noise, which is known. Student's quantile with the noise would be too long.
+        """
+        is_raised = self.unit_fractions < 1
+        if not is_raised.any():
+            return ((self, self.degrees),)
+        variance = np.where(is_raised, self.noise_variance, self.variance)
+        sampling_variance = quotient(self.variance, self.size)
+        size = np.where(is_raised & (sampling_variance > 0), quotient(variance, sampling_variance), self.size)
+        units = replace(self, size=self.size / np.maximum(self.unit_fractions, LEAST_UNIT_FRACTION))
+        return (units, self.degrees), (replace(self, variance=variance, size=size), math.inf)
 
     @cached_property
     def correlation(self) -> Array:
@@ -63,6 +88,7 @@ def moments(
     fitted: Array | None = None,
     base: float = 1.0,
     positive_distribution: Array | None = None,
+    projected_distribution: Array | None = None,
 ) -> Moments:
     """Compute the moments of loadings (r, m) under frequencies (..., m) of n reports.
 
@@ -72,6 +98,8 @@ def moments(
         moments are then those of the loadings among these reports, so that a ratio has the interval of its group.
     positive_distribution : (m,) a nearby distribution where every possible report has positive probability; by default
         the one of the variance.
+    projected_distribution : (m,) the distribution of the reports of which `sampling` has the channel's noise; by
+        default the frequencies.
     """
     centre = frequencies @ loadings.T
     mean, variance, _ = _central(loadings, frequencies if fitted is None else fitted)
@@ -103,7 +131,12 @@ def moments(
     degrees, simulate = (math.inf, redraw) if sampling is None else (sampling.degrees, None)
     outputs = loadings.shape[1]
     reach = mean_loading - base * (mean_loading - lowest), mean_loading + base * (highest - mean_loading)
-    return Moments(centre, base * variance, base * size, low, span, outputs, spread, mean, reach, degrees, simulate)
+    fractions = np.ones(len(loadings)) if sampling is None else sampling.unit_fractions
+    noise_variance = variance if projected_distribution is None else _central(loadings, projected_distribution)[1]
+    variance, size, noise_variance = base * variance, base * size, base * noise_variance
+    return Moments(
+        centre, variance, size, low, span, outputs, spread, mean, reach, degrees, simulate, fractions, noise_variance
+    )
 
 
 def _central(loadings: Array, distribution: Array) -> tuple[Array, Array, Array]:
@@ -111,7 +144,8 @@ def _central(loadings: Array, distribution: Array) -> tuple[Array, Array, Array]
     mean, second = distribution @ loadings.T, distribution @ (loadings**2).T
     variance = np.maximum(second - mean**2, 0.0)
     variance = np.where(variance <= 1e-14 * second, 0.0, variance)
-    return mean, variance, distribution @ (loadings**3).T - 3 * mean * second + 2 * mean**3
+    third = distribution @ (loadings * loadings**2).T - 3 * mean * second + 2 * mean**3
+    return mean, variance, third
 
 
 def _two_loadings(mean: Array, variance: Array, slope: Array) -> tuple[Array, Array]:
@@ -160,12 +194,13 @@ class _OneByOne(ABC):
 
         Without degrees of freedom they are the ends of the range that reports could give.
         """
-        return self._ends(m, two_sided(self.level, m.degrees))
+        return self._ends(m, lambda degrees: two_sided(self.level, degrees))
 
-    def _ends(self, m: Moments, critical: float) -> tuple[Array, Array]:
-        if math.isinf(critical):
+    def _ends(self, m: Moments, quantile: Callable[[float], float]) -> tuple[Array, Array]:
+        if m.degrees <= 0:
             return np.minimum(m.reach[0], m.centre), np.maximum(m.reach[1], m.centre)
-        return self._limits(m, critical)
+        lower, upper = zip(*(self._limits(part, quantile(degrees)) for part, degrees in m.parts), strict=True)
+        return np.minimum.reduce(lower), np.maximum.reduce(upper)
 
     @abstractmethod
     def _limits(self, m: Moments, critical: float) -> tuple[Array, Array]:
@@ -315,11 +350,11 @@ class _AllAtOnce(ABC):
 
     def limits(self, m: Moments) -> tuple[Array, Array]:
         """Compute the lower and upper ends, shape (..., r)."""
-        return self.base._ends(m, self._critical(m) if m.degrees else math.inf)
+        return self.base._ends(m, lambda degrees: self._critical(m, degrees))
 
     @abstractmethod
-    def _critical(self, m: Moments) -> float:
-        """The critical value of every interval."""
+    def _critical(self, m: Moments, degrees: float) -> float:
+        """The critical value of every interval, for variances with these degrees of freedom."""
 
 
 class Simultaneous(_AllAtOnce):
@@ -338,10 +373,10 @@ class Simultaneous(_AllAtOnce):
 
     kind = "simultaneous"
 
-    def _critical(self, m: Moments) -> float:
+    def _critical(self, m: Moments, degrees: float) -> float:
         correlation = m.correlation
         if m.redraw is None or m.outputs > SIMULATED_OUTPUTS or np.abs(correlation).min() >= 1 - 1e-9:
-            return max_normal_quantile(correlation, self.level, m.degrees)
+            return max_normal_quantile(correlation, self.level, degrees)
         simulated = m.redraw(min(2**14, max(2**12, 2**21 // m.outputs)))
         truth = m.mean.reshape(-1, m.mean.shape[-1]).mean(axis=0)
         largest_errors = self.base.pivot(simulated, truth).max(axis=-1)
@@ -360,8 +395,8 @@ class Bonferroni(_AllAtOnce):
 
     kind = "Bonferroni"
 
-    def _critical(self, m: Moments) -> float:
-        return two_sided(1 - (1 - self.level) / m.centre.shape[-1], m.degrees)
+    def _critical(self, m: Moments, degrees: float) -> float:
+        return two_sided(1 - (1 - self.level) / m.centre.shape[-1], degrees)
 
 
 def max_normal_quantile(correlation: Array, level: float, degrees: float = math.inf) -> float:

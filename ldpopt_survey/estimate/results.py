@@ -154,11 +154,16 @@ def p_values_of(statistics: Array, degrees: float) -> Array:
 
 
 def simplex_projection(p: ArrayLike) -> Array:
-    """Project `p` on the nearest distribution in Euclidean distance.
+    """Project `p` on the nearest distribution in Euclidean distance [DSSC].
 
-    p : (k,), or (..., k) row by row [DSSC].
+    Parameters
+    ----------
+    p : (k,), or (..., k) row by row.
 
-    It is max(p - tau, 0), with the tau that makes the sum 1.
+    Returns
+    -------
+    array
+        max(p - tau, 0), with the tau that makes the sum 1, in the shape of `p`.
 
     >>> simplex_projection([0.7, 0.5, -0.2])
     array([0.6, 0.4, 0. ])
@@ -167,17 +172,29 @@ def simplex_projection(p: ArrayLike) -> Array:
     descending = -np.sort(-rows, axis=-1)
     k = rows.shape[-1]
     excess = (np.cumsum(descending, axis=-1) - 1) / np.arange(1, k + 1)
-    last = np.sum(descending > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
-    return _normalized(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
+    last_index = np.sum(descending > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
+    return _normalized(np.maximum(rows - np.take_along_axis(excess, last_index, axis=-1), 0.0))
 
 
 def norm_sub(p: ArrayLike) -> Array:
-    """Set negative entries to 0 and shift the positive ones equally (norm-sub).
-
-    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry.
+    """Set negative entries to 0 and shift the positive ones equally (norm-sub) [Consistency].
 
     This is repeated until the entries are a distribution. If a row sums to 1 or more, the result is the simplex
     projection. For a smaller sum the simplex projection would lift all entries.
+
+    Parameters
+    ----------
+    p : (k,), or (..., k) row by row.
+
+    Returns
+    -------
+    array
+        The distributions, with the shape of `p`.
+
+    Raises
+    ------
+    InvalidInput
+        If a row has no positive entry.
 
     >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
     (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))
@@ -185,14 +202,14 @@ def norm_sub(p: ArrayLike) -> Array:
     rows = _rows(p)
     if np.any(rows.max(axis=-1) <= 0):
         raise invalid("estimate", "a positive entry", float(rows.max()))
-    positive = rows > 0
+    is_positive = rows > 0
     while True:
-        count = positive.sum(axis=-1, keepdims=True)
-        shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
-        still_positive = positive & (rows + shift > 0)
-        if np.array_equal(still_positive, positive):
-            return _normalized(np.where(positive, rows + shift, 0.0))
-        positive = still_positive
+        count = is_positive.sum(axis=-1, keepdims=True)
+        shift = (1 - np.where(is_positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
+        remains_positive = is_positive & (rows + shift > 0)
+        if np.array_equal(remains_positive, is_positive):
+            return _normalized(np.where(is_positive, rows + shift, 0.0))
+        is_positive = remains_positive
 
 
 @dataclass(frozen=True, eq=False)

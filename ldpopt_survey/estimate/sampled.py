@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,14 +36,14 @@ Mask = npt.NDArray[np.bool_]
 class SampledReports(ByValue):
     """The reports of a sample, or of a group in it, with the design of the whole sample; accepted like a `CountTable`.
 
-    positions : (n,) every respondent's report, as a position among the outputs of `channel`.
-    design : the `SampleDesign` of all n respondents.
-    in_group : (n,) mask of the group to estimate; None for all. Respondents outside the group remain in the design
-        without contributing to the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
-    booklets : if the outputs are those of several booklets side by side, each booklet's channel matrix (k, m) and the
-        weights of its answers in r quantities, (r, k). By default `channel` alone.
-    combined : with booklets, the loadings (r, m) of all outputs. For every respondent and booklet, their mean is the
-        weight of the true answers in the quantities.
+    - `positions` : (n,) every respondent's report, as a position among the outputs of `channel`.
+    - `design` : the `SampleDesign` of all n respondents.
+    - `in_group` : (n,) mask of the group to estimate; None for all. Respondents outside the group remain in the design
+      without contributing to the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
+    - `booklets` : for the outputs of several booklets, each booklet's channel matrix (k, m) and the weights of its
+      answers in r quantities, (r, k). By default `channel` alone.
+    - `combined` : with booklets, the loadings (r, m) of all outputs. For every respondent and booklet, their mean is
+      the weight of the true answers in the quantities.
 
     >>> from ldpopt_survey import SampleDesign, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -172,7 +172,7 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
         degrees = degrees if math.isinf(degrees) else min(degrees, sampling.degrees)
     else:
         sampling = design.total_variance(np.sum(score_parts, axis=0), noise)
-    return SamplingVariance(sampling.covariance, degrees)
+    return replace(sampling, degrees=degrees)
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
@@ -198,7 +198,7 @@ def _noise(parts: Sequence[Part]) -> Array:
     for question_parts in questions.values():
         reports = question_parts[0][0]
         patterns = np.array([table.mask for table, _ in question_parts])
-        for pattern in np.unique(patterns, axis=1).T:
+        for pattern in np.unique(patterns, axis=1).T if len(patterns) > 1 else patterns.any(keepdims=True):
             if not pattern.any():
                 continue
             members = np.all(patterns == pattern[:, None], axis=0)
@@ -245,16 +245,25 @@ def _channel_variance(reports: SampledReports, loadings: Array, sums: Array) -> 
 
 def _answers(q: Array, laws: Array) -> Array:
     """Answers (H, k) whose reports have about the distributions `laws` (H, m), also where these leave a choice."""
-    channel = Channel(q / q.sum(axis=1, keepdims=True))
-    try:
-        require_identifiable(channel)
-    except NotIdentifiable:
+    if (loadings := _answer_loadings(q.tobytes(), q.shape)) is None:
         answers = np.full((len(laws), len(q)), 1 / len(q))
         for _ in range(200):  # steps of expectation and maximization
             answers = answers * (laws / np.maximum(answers @ q, 1e-300) @ q.T)
             answers /= np.maximum(answers.sum(axis=1, keepdims=True), 1e-300)
         return answers
-    return simplex_projection(laws @ efficient_loadings(channel, np.full(len(q), 1 / len(q))).T)
+    return simplex_projection(laws @ loadings.T)
+
+
+@lru_cache(maxsize=64)
+def _answer_loadings(raw: bytes, shape: tuple[int, ...]) -> Array | None:
+    """Loadings (k, m) that estimate the answers from reports of a channel; None if it does not identify them."""
+    q = np.frombuffer(raw).reshape(shape)
+    channel = Channel(q / q.sum(axis=1, keepdims=True))
+    try:
+        require_identifiable(channel)
+    except NotIdentifiable:
+        return None
+    return efficient_loadings(channel, np.full(len(q), 1 / len(q)))
 
 
 Table = CountTable | SampledReports
@@ -289,9 +298,12 @@ def as_table(data: Any, channel: ChannelLike, counts: bool = False) -> Table:
         data = report_column(data, channel)
     channel = as_channel(channel)
     if isinstance(data, (CountTable, SampledReports)):
-        if data.outputs == channel.outputs and not isinstance(data, SampledReports):
+        has_same_outputs = data.outputs == channel.outputs
+        if has_same_outputs and isinstance(data, CountTable):
             return data
-        if find_positions(list(data.outputs), channel.outputs).tolist() != list(range(len(channel.outputs))):
+        if not has_same_outputs and find_positions(list(data.outputs), channel.outputs).tolist() != list(
+            range(len(channel.outputs))
+        ):
             raise invalid("count table", f"the channel's outputs {channel.outputs[:8]}", data.outputs[:8])
         if isinstance(data, SampledReports):
             return replace(data, channel=channel)
@@ -335,4 +347,5 @@ def sampling_variance(parts: Sequence[tuple[Table, Array]]) -> SamplingVariance:
             variances.append(SamplingVariance(report_covariance(loadings, table.frequencies) / table.n, math.inf))
     variances += [designed_variance(design_parts) for design_parts in designed.values()]
     covariance = np.sum([variance.covariance for variance in variances], axis=0)
-    return SamplingVariance(covariance, min(variance.degrees for variance in variances))
+    unit_variances = np.sum([variance.unit_fractions * np.diag(variance.covariance) for variance in variances], axis=0)
+    return SamplingVariance(covariance, min(variance.degrees for variance in variances), unit_variances)

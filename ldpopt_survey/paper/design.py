@@ -48,12 +48,16 @@ MAX_ANSWERS = 40
 
 @dataclass(frozen=True)
 class PaperDevice:
-    """Something with D equally likely outcomes, laid out as a table of rows and columns.
+    """A device with D equally likely outcomes, laid out as a table of rows and columns.
 
-    name : its name in commands. title : its name on the sheets. rows, columns : the headings of its table.
-    row_means, column_means : the meaning of a heading, such as "first die".
-    draw : the instructions, one sentence for each step. find : how to look up the report for an outcome.
-    assumption : what must hold for equally likely outcomes. spins : whether the picture shows a wheel.
+    - `name` : its name in commands.
+    - `title` : its name on the sheets.
+    - `rows`, `columns` : the headings of its table.
+    - `row_means`, `column_means` : the meaning of a heading, such as "first die".
+    - `draw` : the instructions, one sentence for each step.
+    - `find` : the instructions for looking up the report of an outcome.
+    - `assumption` : the condition for equally likely outcomes.
+    - `spins` : True if the figure shows a wheel.
 
     >>> TWO_DICE.denominator, TWO_DICE.rows
     (36, ('1', '2', '3', '4', '5', '6'))
@@ -97,9 +101,16 @@ DEVICES = (*_TABLES, "coins")
 def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> PaperDevice:
     """Return the device with this name in commands.
 
-    tosses : the number of tosses, from 2 to 8, for ``"coins"`` only.
+    Parameters
+    ----------
+    name : A name such as ``"two-dice"``.
+    tosses : The number of tosses, from 2 to 8, for ``"coins"`` only.
+    texts : The sentences of its language, English by default.
 
-    texts : the sentences of its language, English by default.
+    Returns
+    -------
+    PaperDevice
+        The device.
 
     >>> device_named("two-d10").denominator, device_named("coins", 2).rows
     (100, ('H', 'T'))
@@ -158,12 +169,13 @@ MERGE_LOSS = 0.01
 class PaperSurvey(Result):
     """A plan whose reports are letters that people find by hand.
 
-    plan : the plan under which reports are counted and estimated, with probabilities in multiples of 1/D, where D is
-        the number of outcomes of the device. device : the thing that people randomize with, such as two dice.
-    losses : for each question, the share by which its variance exceeds that of the best channel with the same epsilon
-        and any probabilities; for a booklet, the largest share by which the variance of one of its questions' shares
-        exceeds that by the plan. The survey needs this share more respondents.
-    intended : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
+    - `plan` : the plan for counting and estimating reports. Its probabilities are multiples of 1/D, where D is the
+      number of outcomes of the device.
+    - `device` : the thing that people randomize with, such as two dice.
+    - `losses` : for each question, the fraction of additional respondents that the survey needs. By this fraction its
+      variance exceeds that of the best channel with the same epsilon and any probabilities. For a booklet it is the
+      largest such fraction of its questions' proportions, compared with the plan.
+    - `intended` : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
     """
 
     plan: Plan
@@ -203,14 +215,29 @@ def paper_survey(
     """Design the version of a plan that people run by hand with a device.
 
     Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
-    device, and whose epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
-    the pilot (the expected shares of the answers; equal shares if there are none). Then reports are merged, since fewer
-    letters are easier, as long as the error exceeds the least one by at most the share `simpler`.
-    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
-    thorough : whether to search all columns of up to four answers as well, which takes some seconds for each question
+    device. Its epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
+    the pilot (the expected proportions of the answers; uniform if there is none). Then reports are merged, since fewer
+    letters are easier.
+
+    Parameters
+    ----------
+    plan : The plan.
+    device : The device, from `device_named`.
+    simpler : Reports are merged as long as the error exceeds the least one by at most this fraction.
+    time_limit : In seconds, for all questions together.
+    progress : As for `optimal_channel`.
+    thorough : True to search all columns of up to four answers as well. This takes some seconds for each question
         and saves up to a few per cent of the respondents.
 
-    Raises `InvalidInput` if the device is too coarse, so that no channel over D separates all answers of a question.
+    Returns
+    -------
+    PaperSurvey
+        The plan of the paper version, with its losses.
+
+    Raises
+    ------
+    InvalidInput
+        If the device is too coarse, so that no channel over D separates all answers of a question.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, device_named, plan_survey
     >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
@@ -313,8 +340,9 @@ def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float
 class Sheet:
     """The channel of one question: integers (k, m) whose rows add up to D.
 
-    loss, least : the share by which its error exceeds that of the best channel with the same epsilon and any
-        probabilities; and this share before reports were merged.
+    - `loss` : the fraction by which its error exceeds that of the best channel with the same epsilon and any
+      probabilities.
+    - `least` : the same fraction before reports were merged.
     """
 
     weights: Integers

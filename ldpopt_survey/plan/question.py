@@ -24,7 +24,16 @@ from ldpopt.numbers.tolerances import PLANNED_EPSILON
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import ByValue
-from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, limits, prior_for_search, require_precision
+from ldpopt_survey.plan.precision import (
+    HalfWidth,
+    Precision,
+    TestPower,
+    limits,
+    no_channel_found,
+    prior_for_search,
+    require_precision,
+    smoothed,
+)
 
 __all__ = ["MAX_EPSILON", "MIN_EPSILON", "MIN_ETA_SHARE", "QuestionPlanner"]
 
@@ -39,12 +48,14 @@ MIN_ETA_SHARE = 1e-2
 class QuestionPlanner(ByValue):
     """Planner of one question from its pilot (k,): respondents, epsilon, eta, width or power from the others.
 
-    pilot : the expected shares of the answers.
-    neighbourhood : the distributions around it to be safe for, if any.
+    Parameters
+    ----------
+    pilot : The expected proportions of the answers.
+    neighbourhood : The distributions around the pilot that the plan must also serve, if any.
 
-    All take `time_limit` and `progress` as `optimal_channel` does. When the time is over, they speak of the best
-    channel so far, which may need more respondents than the best one would; the epsilon or eta that comes back still
-    reaches the target, and `SolverError` says where none is known that does.
+    All methods take `time_limit` and `progress` as `optimal_channel` does. After the time limit, the results are those
+    of the best channel so far, which may need more respondents than the optimal one. The returned epsilon or eta still
+    reaches the target; without a known one, `SolverError` is raised.
 
     >>> question = QuestionPlanner([0.1, 0.9])
     >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
@@ -68,15 +79,18 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> Channel:
-        """Design the optimal channel for a precision; by default for the sum of variances.
+        """Design the optimal channel for a precision, within epsilon (nats) and eta.
 
-        It is within epsilon (nats) and eta.
+        By default the precision is the sum of variances. A neighbourhood also uses the sum of variances instead of the
+        largest variance. With a cap on eta and more than 20 answers, the result is the channel for uniform proportions,
+        which is computed at once.
 
-        With a cap on eta and more than 20 answers it is the one for even shares, which is found at once.
-        With a neighbourhood the sum of variances is used instead of the largest variance. For a test, the result is the
-        one of three channels that needs the fewest respondents: the channel for the sum of variances, the channel that
-        keeps most of the chi-squared distance between pilot and alternative, and a binary question, on whose reports
-        the test has one degree of freedom.
+        For a test, the result is the one of three channels that needs the fewest respondents:
+
+        - the channel for the sum of variances;
+        - the channel that preserves most of the chi-squared distance between pilot and alternative;
+        - a binary question, whose reports give the test one degree of freedom.
+
         time_limit, progress : as for `optimal_channel`.
         """
         with watched(time_limit, progress) as deadline:
@@ -91,10 +105,19 @@ class QuestionPlanner(ByValue):
         prior = self.pilot if self.neighbourhood is not None else prior_for_search(self.pilot, eta)
         if prior is not self.pilot and isinstance(criterion, MVOptimal):
             criterion = AOptimal()
-        utility = FisherInformation(prior, criterion, self.neighbourhood)
         is_test = isinstance(precision, TestPower) and self.neighbourhood is None
         turn = deadline.turn(0, 1 + is_test)
-        for_variances = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
+        priors = (prior, *smoothed(prior))
+        for number, pilot in enumerate(priors):
+            utility = FisherInformation(pilot, criterion, self.neighbourhood)
+            try:
+                for_variances = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
+                break
+            except SolverError as error:
+                if deadline.late or self.neighbourhood is not None:
+                    raise
+                if number == len(priors) - 1:
+                    raise no_channel_found("question", self.pilot, epsilon) from error
         if not isinstance(precision, TestPower) or self.neighbourhood is not None:
             return for_variances
         turn = deadline.turn(1, 2)

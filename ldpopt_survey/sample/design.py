@@ -50,6 +50,9 @@ class LonelyUnit(Enum):
 class SamplingVariance(Result):
     """The covariance (r, r) of r linear functions, and its degrees of freedom (inf for a simple sample).
 
+    unit_variances : (r,) the variances that the primary units show, to which the degrees of freedom belong. They may be
+        less than those of `covariance`, which is raised to the channel's noise. None: those of `covariance`.
+
     >>> from ldpopt_survey import SampleDesign
     >>> SampleDesign(weights=[1.0, 3.0, 2.0, 2.0]).total_variance([0, 1, 1, 0])
     SamplingVariance(covariance=array([[9.]]), degrees=3.0)
@@ -57,6 +60,15 @@ class SamplingVariance(Result):
 
     covariance: Array
     degrees: float
+    unit_variances: Array | None = field(default=None, repr=False)
+
+    @property
+    def unit_fractions(self) -> Array:
+        """(r,) the `unit_variances` as fractions of the variances: below 1 where these are the channel's noise."""
+        variances = np.diag(self.covariance)
+        if self.unit_variances is None:
+            return np.ones(len(variances))
+        return np.where(self.unit_variances < variances, self.unit_variances / np.maximum(variances, 1e-300), 1.0)
 
 
 @dataclass(frozen=True)
@@ -88,20 +100,21 @@ class Linearization(Replication):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleDesign(ByValue):
-    """The design by which n respondents were drawn from their population [SSW, chapters 3 to 5; Kish].
+    """The design of a sample of n respondents from their population [SSW, chapters 3 to 5; Kish].
 
-    weights : (n,) the number of people of the population that a respondent represents; 1 by default. Not negative; a
-        respondent of weight 0 contributes nothing, neither to estimates nor to the numbers of units and strata.
-    strata : (n,) labels of the parts of the population. An independent sample was drawn from each.
-    clusters : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
-        unit. The same label in two strata means two units.
-    fpc : (n,) finite population correction: for every respondent the number of primary units of the stratum in the
-        population, or the fraction of them that was drawn (all at most 1). By default they were drawn with replacement.
-    lonely : the treatment of a stratum with a single unit.
-    method : the method of variance: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or `GivenReplicates(...)`.
-    size : n, needed only if no other argument shows it.
-    margins, bounds : known totals, and the permitted changes of weights to meet them, set by `post_stratify` and
-        `rake`.
+    - `weights` : (n,) the number of people of the population that a respondent represents; 1 by default. Not negative.
+      A respondent of weight 0 contributes nothing, neither to estimates nor to the numbers of units and strata.
+    - `strata` : (n,) labels of the parts of the population. An independent sample was drawn from each.
+    - `clusters` : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
+      unit. The same label in two strata means two units.
+    - `fpc` : (n,) finite population correction: for every respondent the number of primary units of the stratum in the
+      population, or the fraction of them that was drawn (all at most 1). By default they were drawn with replacement.
+    - `lonely` : the treatment of a stratum with a single primary unit.
+    - `method` : the method of variance: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or
+      `GivenReplicates(...)`.
+    - `size` : n, needed only if no other argument shows it.
+    - `margins`, `bounds` : known totals, and the permitted changes of weights to meet them, set by `post_stratify` and
+      `rake`.
 
     Raises `InvalidInput` for other lengths, missing labels, and populations smaller than their samples.
 
@@ -268,7 +281,7 @@ class SampleDesign(ByValue):
                     self._scatter(residuals), noise_array, self._involved(size > 1e-12 * size.max())
                 )
                 degrees = float(self.units.sum() - len(self.units))
-                variance = SamplingVariance(raise_to_noise(covariance, noise_array), degrees)
+                variance = SamplingVariance(raise_to_noise(covariance, noise_array), degrees, np.diag(covariance))
         if not np.isfinite(variance.covariance).all():
             raise invalid("scores", "weights and scores whose squares are finite numbers", Phrase("larger ones"))
         return variance
@@ -283,7 +296,8 @@ class SampleDesign(ByValue):
         in_group : (n,) mask of the respondents who contribute to it; None for all.
         """
         variance = self.method.variance(self, statistic, noise, self._involved(in_group))
-        return replace(variance, covariance=raise_to_noise(variance.covariance, noise))
+        raised = raise_to_noise(variance.covariance, noise)
+        return replace(variance, covariance=raised, unit_variances=np.diag(variance.covariance))
 
     def _involved(self, in_group: Mask | None) -> Involved:
         """Mask (H,) of the strata that have respondents in a mask (n,)."""

@@ -38,8 +38,9 @@ MONOTONE = Part("monotone in α", cells=CELLS, floor=1e-5)
     caption="Left side against right side of each inequality on random laws.",
 )  # fmt: skip
 def divergences(order: float, seed: float) -> list[Row]:
-    """Rényi divergences are nonnegative, quasi-convex and monotone in the order, fall under post-processing, and a
-    joint law's lies between the first's plus the least and plus the largest of the second's."""
+    """Rényi divergences are nonnegative, quasi-convex and monotone in the order, and do not increase under
+    post-processing. The divergence of a joint distribution lies between the first one's plus the smallest and plus
+    the largest of the second's."""
     rng = np.random.default_rng([22, int(seed)])
     spread = float(rng.choice([0.1, 1.0, 3.0]))
     p1 = random_law(rng, 3)
@@ -225,10 +226,10 @@ def _bounded(size: int) -> tuple[float, float]:
 
 
 def _implied(rho: float, order: float) -> float:
-    """D_order of the pair whose curve delta(epsilon) is the largest one that Lemma 3.6 allows.
+    """Compute D_order of the pair with the largest curve delta(epsilon) that Lemma 3.6 allows.
 
-    With h(s) = delta(log s), exp((order - 1) D_order) is the integral of order (order-1) s^(order-2) h(s) over s > 0. h
-    is convex, at most 1, and h(s) = 1 - s + s h(1/s).
+    With h(s) = delta(log s), exp((order - 1) D_order) is the integral of order (order-1) s^(order-2) h(s) over s > 0.
+    The function h is convex and at most 1, and h(s) = 1 - s + s h(1/s).
     """
     u = np.linspace(0, rho + 40 * math.sqrt(rho) + 4 * order * rho, 40_001)
     z = np.maximum(u - rho, 0.0) / (2 * rho)
@@ -261,7 +262,7 @@ def _convex_minorant(x: Array, y: Array) -> Array:
 
 def _answers(table: Table) -> str:
     """The sentences about the result of each question."""
-    bounded, implied, linear = (part.of(table) for part in (BOUNDED, IMPLIED, LINEAR))
+    bounded, implied, linear = (part.rows_of(table) for part in (BOUNDED, IMPLIED, LINEAR))
     first = bounded.column("size")[bounded.ratio("exact", "claimed") > 1].min(initial=np.inf)
     return (
         "In the chain Pr = 0.02·2^(-2^i) the KL divergence of groups grows like 2^k, beyond k²ρ from k = "

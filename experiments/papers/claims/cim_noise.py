@@ -19,7 +19,7 @@ from experiments.papers.laws import integrated, polynomial_value
 from experiments.papers.statements import Part, claim, decided, off_by, refuted
 from ldpopt.mechanisms import MatrixMechanism, gaussian, laplace
 
-RENYI = [f"Rényi, {noise}{more}" for more in ("", ", d = 2") for noise in ("Laplace", "Gaussian")]
+RENYI = [f"Rényi, {noise}{suffix}" for suffix in ("", ", d = 2") for noise in ("Laplace", "Gaussian")]
 
 
 def laplace_bound(order: float, epsilon: float, d: int = 1) -> float:
@@ -39,7 +39,7 @@ def too_small(table: Table) -> Table:
 
 
 def _false_cells(table: Table) -> dict[str, Any]:
-    """Where the printed bounds for Rényi divergences are false."""
+    """Describe the cells where the printed bounds for Rényi divergences are false."""
     renyi = table.having(lambda row: "order" in row)
     false, top = too_small(renyi), renyi.top("exact / printed")
     kl = table.having(lambda row: row["row"].startswith("KL"))
@@ -241,8 +241,8 @@ def _figure(number: int, noise: str, adversary: str) -> list[Any]:
     "and polynomial adversaries of degree 1 to 3 (b).",
 )  # fmt: skip
 def adversaries(noise: str, order: float) -> Row:
-    """At ε = 1 (σ = 1) the bound for linear adversaries overtakes the Rényi divergence at α ≈ 3.3 for Laplace noise and
-    α ≈ 2.3 for Gaussian noise; polynomial adversaries approach the Rényi divergence as their degree grows."""
+    """At ε = 1 (σ = 1) the bound for linear adversaries overtakes the Rényi divergence at α ≈ 3.3 for Laplace noise
+    and α ≈ 2.3 for Gaussian noise. Polynomial adversaries approach the Rényi divergence as their degree grows."""
     mechanism = (laplace if noise == "Laplace" else gaussian)(1.0)
     return {
         "bound": BOUND[noise](order, 1.0),
@@ -263,7 +263,7 @@ LARGE_ORDER = 50.0
 
 def _remarks_in_numbers(table: Table) -> str:
     two = table.where(part=BETTER.name, noise="Laplace", d=2.0, order=3.0, shift=1.0).rows[0]
-    normal, degrees = NORMAL.of(table), FALLS.of(table)
+    normal, degrees = NORMAL.rows_of(table), FALLS.rows_of(table)
     violating_orders = normal.having(lambda row: row["exact"] >= row["claimed"]).column("order")
     rising = dict.fromkeys(f"{row['noise']} {row['degree']:g}" for row in degrees.rows if row["exact"] > row["claimed"])
     return (

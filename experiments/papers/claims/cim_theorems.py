@@ -67,9 +67,9 @@ def _signs(rng: np.random.Generator, order: float) -> tuple[float, float]:
     caption="Each quantity by optimisation or quadrature, against the formula.",
 )  # fmt: skip
 def lemmas(seed: float, order: float) -> list[Row]:
-    """KL restricted to affine functions is (μ₁-μ₂)²/(2σ₂²) between normal laws of any variances (Theorem 10); a release
-    without noise has no finite parameter (2), D_α has the variational form (3), with a of given signs (4), and a
-    maximum (5)."""
+    """KL restricted to affine functions is (μ₁-μ₂)²/(2σ₂²) between normal distributions of any variances (Theorem 10).
+    A release without noise has no finite parameter (2). The divergence D_α has the variational form (3), with a of
+    given signs (4), and a maximum (5)."""
     rng = np.random.default_rng([10, int(seed)])
     mu, first, second = float(rng.normal()), float(rng.uniform(0.3, 2)), float(rng.uniform(0.3, 2))
 
@@ -157,7 +157,7 @@ STATEMENTS = {
 )  # fmt: skip
 def composed(statement: str, divergence: str, seed: float) -> Row:
     """Against a limited adversary privacy survives post-processing inside the class (1) and a coin between mechanisms
-    (2); disjoint data sets give the larger parameter (3), the same one the sum (4), for H1 + H2."""
+    (2). Disjoint data sets give the larger parameter (3), the same data set the sum (4), for H1 + H2."""
     # Affine adversaries, with one feature for each output.
     rng = np.random.default_rng([list(STATEMENTS).index(statement), int(seed)])
     first, second = rng.dirichlet(np.ones(3), size=2) * 0.97 + 0.01, rng.dirichlet(np.ones(4), size=2) * 0.96 + 0.01
@@ -169,7 +169,7 @@ def composed(statement: str, divergence: str, seed: float) -> Row:
     def both(y: Array, z: Array) -> Array:
         return np.asarray(np.einsum("iy,iz->iyz", y, z).reshape(2, -1))
 
-    if statement == "Theorem 1":  # a linear map R^s -> R^d of reports on a lattice, some of which it merges
+    if statement == "Theorem 1":  # a linear map R^s -> R^d of reports on a lattice; it merges some of them
         s, d = int(rng.integers(2, 4)), int(rng.integers(1, 4))
         reports: Array = rng.integers(-1, 2, size=(6, s)).astype(np.float64)
         laws = rng.dirichlet(np.ones(6), size=2) * 0.94 + 0.01
@@ -348,9 +348,9 @@ def _needed(table: Table) -> Array:
     caption="The metric of random pairs and features, far below 8√KL.",
 )  # fmt: skip
 def pinsker(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: float = 0.0) -> Row:
-    """For a convex class H that is translation invariant and closed under negation, the integral probability metric
-    over its functions with values in [-1, 1] is at most 8√KL_H of the functions of that range up to a constant; hence
-    the generalization gap of Theorem 6."""
+    """Let H be a convex class that is translation invariant and closed under negation. The integral probability metric
+    over its functions with values in [-1, 1] is at most 8√KL_H of the functions of that range, up to a constant.
+    This gives the generalization gap of Theorem 6."""
     # The functions are d phi + b of range [-1, 1].
     if part == "random":
         rng = np.random.default_rng([int(outcomes), int(seed)])

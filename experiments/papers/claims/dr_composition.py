@@ -141,9 +141,9 @@ def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row
     caption="How far each inequality is from equality, for the centred privacy losses of random pairs.",
 )  # fmt: skip
 def subgaussian(seed: float) -> list[Row]:
-    """A τ-subgaussian Y has tails at most exp(-t²/2) (2.1), variance at most τ², k-th moment at most ⌈k/2⌉! 2^(⌈k/2⌉+1)
-    τ^k, its sum with a variable that is τ'-subgaussian given Y has √(τ²+τ'²) (2.2), and E[X e^Y] ≤ E[X] + √E[X²]
-    (τ+3τ²) ≤ E[X] + (√Var X + E[X]) (τ+3τ²) for τ ≤ 1/3 (2.3)."""
+    """A τ-subgaussian Y has tails at most exp(-t²/2) (2.1), variance at most τ², and k-th moment at most ⌈k/2⌉!
+    2^(⌈k/2⌉+1) τ^k. Its sum with a variable that is τ'-subgaussian given Y has √(τ²+τ'²) (2.2). For τ ≤ 1/3, E[X
+    e^Y] ≤ E[X] + √E[X²] (τ+3τ²) ≤ E[X] + (√Var X + E[X]) (τ+3τ²) (2.3)."""
     # Y is the centred privacy loss of a random pair, whose exact standard is known, and X another variable.
     rng = np.random.default_rng([21, int(seed)])
     p = random_law(rng, int(rng.integers(2, 6)), min_mass=0.01)
@@ -181,8 +181,8 @@ FALLING = Part("Claim 3.12: α(e^ε - 1) ≤ 1 - e^-αε", Subject.STEP, cells=(
     caption="Moments of bounded variables of mean 0, and both sides of the claims, against the bounds.",
 )  # fmt: skip
 def bounded_variables(seed: float = 0, epsilon: float = 0.0) -> list[Row]:
-    """A variable of mean 0 in [a, b] has E e^(λX) ≤ e^(λ²(b-a)²/8) (3.6); α(e^-ε - 1) ≥ e^-αε - 1 for α in [0, 1]
-    (3.11), α(e^ε - 1) ≤ 1 - e^-αε for α in [-1, 0) (3.12)."""
+    """A variable of mean 0 in [a, b] has E e^(λX) ≤ e^(λ²(b-a)²/8) (3.6). Furthermore, α(e^-ε - 1) ≥ e^-αε - 1 for α
+    in [0, 1] (3.11), and α(e^ε - 1) ≤ 1 - e^-αε for α in [-1, 0) (3.12)."""
     if epsilon:
         shares = (0.0, 0.1, 0.5, 0.9, 1.0)
         return [
@@ -233,8 +233,9 @@ def _comparison_marks(column: str, mark: str, colour: int, label: str) -> Any:
     caption="KL of random pairs before and after the refinement, and the two bounds on it.",
 )
 def antipodal(epsilon: float, k: float, seed: float) -> Row:
-    """Every pair refines to one whose losses are -ε, 0 and ε, of no smaller KL divergence (3.9), the same in both
-    directions (3.10) and at most ε(e^ε - 1)/2 (3.8); both directions together have at most ε(e^ε - 1) (3.7)."""
+    """Every pair refines to one whose losses are -ε, 0 and ε, of no smaller KL divergence (3.9). This divergence is
+    the same in both directions (3.10) and at most ε(e^ε - 1)/2 (3.8). Both directions together have at most ε(e^ε -
+    1) (3.7)."""
     # Seed 0 is randomized response.
     if seed == 0:
         p = np.array([math.exp(epsilon), 1.0]) / (1 + math.exp(epsilon))

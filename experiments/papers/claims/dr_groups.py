@@ -149,7 +149,7 @@ GAMES: dict[str, Callable[[float], Standards]] = {
 
 
 def _adaptive_in_numbers(table: Table) -> str:
-    rows = PRINTED.of(table)
+    rows = PRINTED.rows_of(table)
     response = rows.where(game="response, then another", size=2.0).rows[0]
     trees = rows.where(game="random tree")
     violations = int((PRINTED.excess(trees) > PRINTED.tolerance).sum())
@@ -360,7 +360,7 @@ def explicit(tau: float, size: float) -> tuple[float, float]:
 
 
 def _loosest(table: Table) -> str:
-    rows = GROUP_STANDARD.of(table).where(kind="Gaussian noise", size=2.0, share=1.0)
+    rows = GROUP_STANDARD.rows_of(table).where(kind="Gaussian noise", size=2.0, share=1.0)
     times = float(rows.ratio("claimed", "exact").max(initial=0.0))
     return (
         f"Where τ s log³ s is {MAX_GROUP_STANDARD:.3g}, the largest value allowed, the bound of a pair is {times:,.0f} "
@@ -379,8 +379,8 @@ def _loosest(table: Table) -> str:
     "recursion of the proof.",
 )  # fmt: skip
 def groups(kind: str, size: float, share: float, seed: float) -> list[Row]:
-    """If τ s log³ s ≤ 1/(2·34³), log to base 2, every (μ, τ)-CDP mechanism with μ ≤ τ²/2 is for groups of s, a power of
-    2, ((sτ)²/2 + α (sτ)^2.5 log^4.5 s, sτ + α (sτ log³ s)^1.5)-CDP, α = 2·34^4.5."""
+    """Let τ s log³ s ≤ 1/(2·34³), with log to base 2 and s a power of 2. Every (μ, τ)-CDP mechanism with μ ≤ τ²/2 is
+    ((sτ)²/2 + α (sτ)^2.5 log^4.5 s, sτ + α (sτ log³ s)^1.5)-CDP for groups of s, with α = 2·34^4.5."""
     standard_limit = share * MAX_GROUP_STANDARD / (size * math.log2(size) ** 3)
     cells: dict[str, Cell] = {"kind": kind, "size": size, "share": share}
     if kind == "recursion":

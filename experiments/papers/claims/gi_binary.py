@@ -1,9 +1,9 @@
 """Theorems 4, 5 and 8, section VII-B, Figure 5: the value of the binary mechanism, and of an erased optimum.
 
 With e = exp(epsilon) the least share of the optimum that the binary mechanism keeps is 4/(e+1)^2 / max(1/e, 2/(e+2))
-for every operator convex divergence. Erasing the optimum for epsilon loses most at small eta, 1 - (e+1) max
-[V_m/(e+m-1)] / max V_m for the values V_m of m blocks [SPR]: at most (k-2)/(e+k-1) for k inputs, and at most
-tanh(epsilon/2) for operator convex divergences. docs/explanation/open-problems/binary-share.md proves all of it.
+for every operator convex divergence. Erasing the optimum for epsilon loses most at small eta. For the values V_m of m
+blocks [SPR] this loss is 1 - (e+1) max [V_m/(e+m-1)] / max V_m. It is at most (k-2)/(e+k-1) for k inputs, and at most
+tanh(epsilon/2) for operator convex divergences. The proofs are in docs/explanation/open-problems/binary-share.md.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON, JEF
     caption="The largest ε at which the binary mechanism is still optimal, over random pairs.",
 )  # fmt: skip
 def threshold(divergence: str, k: float, seed: float) -> Row:
-    """For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the f-divergence."""
+    """For small enough ε (below a threshold of the pair) the binary mechanism is optimal for every f-divergence."""
     # Every third of the random pairs is close together, and every third far apart.
     rng = np.random.default_rng([5, int(k), int(seed)])
     p0 = laws.random_law(rng, int(k), min_mass=1e-3)
@@ -200,7 +200,7 @@ def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: flo
     return {"exact": value / design.value, "at least": value / design.upper_bound, **named}
 
 
-P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
+EXAMPLE_P0, EXAMPLE_P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
 
 
 def advantage(p0: Array, p1: Array, divergence: str, epsilon: float, eta: float) -> Row:
@@ -235,8 +235,11 @@ def family(epsilon: float, middle: float, t: float = 1e-4) -> tuple[Array, Array
 def middle_share(epsilon: float) -> float:
     """Find the fraction of the two large inputs with the largest loss by erasure, as t tends to 0.
 
-    With c = e - 1 the values over c^2 t^2 are 4/(e+1) and (1-h)^2 (1+1/e) for two blocks, 2 (1-h)^2 for three and
-    2 (1-h)^2 + 4 h^2/(e+1) for four.
+    With c = e - 1 the values over c^2 t^2 are:
+
+    - 4/(e+1) and (1-h)^2 (1+1/e) for two blocks,
+    - 2 (1-h)^2 for three blocks,
+    - 2 (1-h)^2 + 4 h^2/(e+1) for four blocks.
     """
     e, h = math.exp(epsilon), np.linspace(0.001, 0.5, 1000)
     two = np.maximum(4 / (e + 1), (1 - h) ** 2 * (1 + 1 / e))
@@ -318,7 +321,9 @@ def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: f
     """OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure
     optimal?"""
     if part == "frontier":
-        return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
+        return advantage(
+            np.array(EXAMPLE_P0), np.array(EXAMPLE_P1), divergence, epsilon, share * math.tanh(epsilon / 2)
+        )
     f, e = F[divergence], math.exp(epsilon)
     if part == "worst":
         named = laws.deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))

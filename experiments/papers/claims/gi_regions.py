@@ -162,8 +162,8 @@ WHOLE = Part("γ > ½, on (-∞, 1-γ): a", Subject.STEP, equal=True, cells=("ep
     caption="The difference of the two densities of Figures 6 and 7 on each interval, against the formulas.",
 )  # fmt: skip
 def staircase_parts(epsilon: float, gamma: float) -> list[Row]:
-    """Staircase noise and the noise moved by Δ differ by ae^-ε on (-∞, -γ] and by 2aγ(1-e^ε) on (-γ, γ] if γ ≤ ½ (as
-    printed), by a on (-∞, 1-γ) if γ > ½, with a = (1-e^-ε)/(2(γ+e^-ε(1-γ))) and Δ = 1."""
+    """Let a = (1-e^-ε)/(2(γ+e^-ε(1-γ))) and Δ = 1. If γ ≤ ½, staircase noise and the noise moved by Δ differ by ae^-ε
+    on (-∞, -γ] and by 2aγ(1-e^ε) on (-γ, γ] (as printed). If γ > ½, they differ by a on (-∞, 1-γ)."""
     p, q, middle = stairs(epsilon, gamma)
     small, difference = math.exp(-epsilon), p - q
     height = (1 - small) / (2 * (gamma + small * (1 - gamma)))
@@ -209,8 +209,8 @@ def _staircase(gamma: float, figure: int) -> Any:
     "from the densities (circles).",
 )  # fmt: skip
 def noise_variation(noise: str, parameter: float, gamma: float = 0.0) -> Row:
-    """Laplace noise has total variation 1 - exp(-ε/2), Gaussian noise 2Φ(μ/2) - 1, staircase noise the closed form of
-    section VI-C, and the staircase attains the whole region of (ε, η)."""
+    """Laplace noise has total variation 1 - exp(-ε/2), Gaussian noise 2Φ(μ/2) - 1, and staircase noise the closed form
+    of section VI-C. The staircase attains the whole region of (ε, η)."""
     if noise == "staircase":
         p, q, _ = stairs(parameter, gamma)
         eta, curve = staircase_variation(parameter, gamma), TradeOffCurve.of_pair(p, q)

@@ -165,7 +165,7 @@ BEYOND = Part("δ is enough, ε ≥ 1 (not claimed)", cells=("epsilon", "delta")
 
 
 def _noise_needed(table: Table) -> str:
-    share, beyond_rows = INSIDE.of(table).column("needed"), BEYOND.of(table)
+    share, beyond_rows = INSIDE.rows_of(table).column("needed"), BEYOND.rows_of(table)
     violating_epsilons = beyond_rows.column("epsilon")[beyond_rows.column("exact") > beyond_rows.column("claimed")]
     remark = (
         f"The formula first fails at ε = {violating_epsilons.min():g}."

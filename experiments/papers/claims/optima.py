@@ -121,7 +121,7 @@ def _entropy(rows: Table) -> Array:
 )  # fmt: skip
 def information(k: float, epsilon: float) -> Row:
     """For mutual information the binary mechanism is optimal at small ε and randomized response at large ε, for every
-    prior; no ε-LDP channel keeps more than t − 1 − log t, t = ε/(1 − e^−ε)."""
+    prior. No ε-LDP channel keeps more than t − 1 − log t, t = ε/(1 − e^−ε)."""
     prior = np.random.default_rng(int(k)).dirichlet(np.ones(int(k)))
     level = 1 / math.expm1(epsilon)
     design = optimal_channel(MutualInformation(prior), LocalDP(epsilon))
@@ -210,8 +210,8 @@ def _savings_verdict(table: Table) -> Verdict:
     "even.",
 )  # fmt: skip
 def savings(part: str, k: float, epsilon: float, top: float, n: float = 0, replications: float = 0) -> Row:
-    """Subset selection of the best size has the least sum of variances of all ε-LDP channels when the answers are
-    evenly spread; where they are not, the optimal channel needs fewer respondents for the same error."""
+    """Subset selection of the best size has the smallest sum of variances of all ε-LDP channels when the answers are
+    evenly spread. Otherwise the optimal channel needs fewer respondents for the same error."""
     p = shares(k, top)
     utility = FisherInformation(p)
     subsets = [subset_selection(len(p), epsilon, size) for size in range(1, len(p))]
@@ -261,8 +261,8 @@ WAYS = ("split", "half-space", "fakes", "sampled", "one")
     caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",
 )  # fmt: skip
 def yes_no_bound(m: float, epsilon: float) -> Row:
-    """At independent even answers no ε-LDP protocol estimates m yes/no shares with less than m/(4ρ²) per respondent, so
-    that none does at every joint distribution of the answers; ρ² = tanh²(ε/2) up to ln 3."""
+    """For independent uniform answers no ε-LDP protocol estimates m yes/no shares with less than m/(4ρ²) per
+    respondent. Therefore none does at every joint distribution of the answers. Here ρ² = tanh²(ε/2) up to ln 3."""
     m = int(m)
     sampled = max(1, min(m, int(epsilon / 2.5)))
     # Half of the vectors are near a vector of answers; for even m those in the middle are on both sides [DJW].
@@ -270,7 +270,7 @@ def yes_no_bound(m: float, epsilon: float) -> Row:
     spread = pairs_of_sets / math.comb(m - 1, m // 2)
     best = 0.25 * m / respondent_information(m, epsilon)
     halves, share, unit_variance = (np.full(2, 0.5),), (np.array([[1.0, 0.0]]),), (np.ones(1),)
-    respondents_bound = RespondentsBound.of(
+    respondents_bound = RespondentsBound.from_targets(
         epsilon, halves * m, share * m, unit_variance * m, unit_variance * m
     )  # each share with the variance 1
     return {

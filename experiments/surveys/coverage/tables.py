@@ -1,10 +1,12 @@
 """Coverage of every printed cell of two-way tables under random plans: writes tables.csv.
 
-    python experiments/surveys/coverage/tables.py [plans]
+    python experiments/surveys/coverage/tables.py [plans ...]
     python experiments/surveys/coverage/tables.py --brief
 
-By default it simulates 100 plans until each printed cell is decided, writes the file and prints a table, a line for
-each kind of sample. With --brief it simulates 12 plans 300 times, which takes seconds, and writes nothing.
+By default it simulates 100 plans until each printed cell is decided, and prints a table, a line for each kind of
+sample. Plans are numbers or ranges, as in `7 23-33`. The rows of a plan replace those in the file as soon as the plan
+is simulated, so that an interrupted run loses one plan at most. With --brief it simulates 12 plans 300 times, which
+takes seconds, and writes nothing.
 
 Each plan has two or three questions of two to five answers, with random pilots or none, at epsilon 1 to 4: by the
 default, with one joint report, with a pair that is wanted together, or split. The true answers depend on each other,
@@ -15,14 +17,13 @@ have another law.
 
 A table is refused, or all its cells are printed. Each printed table is simulated 300 times, and then twice as often as
 before until each of its cells is decided: the 99 % interval [Clopper and Pearson] of its coverage lies within 93 and
-97 %, or outside them, or 4,800 surveys have been simulated. A row of the file is a table: the surveys, the average,
+97 %, or outside them, or 19,200 surveys have been simulated. A row of the file is a table: the surveys, the average,
 the lowest and the highest coverage of its cells, their intervals, and how many cells are within, outside, undecided.
 """
 
 from __future__ import annotations
 
 import csv
-import os
 import sys
 import time
 from collections import Counter
@@ -53,7 +54,7 @@ from ldpopt_survey.estimate.groups import estimate_booklets
 
 HERE = Path(__file__).parent
 SEED, MAX_RESPONDENTS, MAX_ROWS = 20261128, 20_000, 1_500
-FIRST_SURVEYS, MAX_SURVEYS = 300, 4_800
+FIRST_SURVEYS, MAX_SURVEYS = 300, 19_200
 LOWEST, HIGHEST, CONFIDENCE = 0.93, 0.97, 0.99
 WAYS = ("default", "joint", "together", "split")
 SAMPLES = ("simple", "group", "simple", "villages", "simple", "zero weights", "simple", "villages and group")
@@ -306,25 +307,52 @@ def row_of(start, result):
                   "undecided": int((verdict == 0).sum())}  # fmt: skip
 
 
-def main(plans=100, max_surveys=MAX_SURVEYS, out=HERE / "tables.csv"):
-    """Simulate, write the file, and print a short table."""
-    rows, began = [], time.process_time()
-    with Path(out).open("w", newline="") as file:
+def simulate(number, max_surveys):
+    """The rows of one plan, by its number."""
+    rng = np.random.default_rng([SEED, number])
+    way, kind = WAYS[number % len(WAYS)], SAMPLES[number // len(WAYS) % len(SAMPLES)]
+    planned, sizes = random_plan(rng, way)
+    n = min(planned.respondents, MAX_RESPONDENTS if kind in ("simple", "group") else MAX_ROWS)
+    laws = (random_law(rng, planned.plan, sizes) for _ in range(2))
+    surveys = Surveys(planned.plan, sizes, sample_of(rng, kind, n, *laws), rng)
+    start = {"plan": number, "way": way, "sample": kind, "epsilon": round(planned.plan.epsilon, 6)}
+    return [
+        row_of(start | {"table": " x ".join(f"q{i}" for i in pair), "respondents": n}, result)
+        for pair, result in cover(surveys, sizes, max_surveys).items()
+    ]
+
+
+def read(path):
+    """The rows of a file, with numbers where they are used; none without a file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row |= {name: int(row[name] or 0) for name in ("plan", "cells", "surveys", "within", "outside", "undecided")}
+        row |= {name: float(row[name] or "nan") for name in ("lowest", "highest")}
+    return rows
+
+
+def write(path, rows):
+    """Write all rows at once: an interruption leaves the previous file."""
+    new = path.with_suffix(".new")
+    with new.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n", restval="")
         writer.writeheader()
-        for number in range(plans):
-            rng = np.random.default_rng([SEED, number])
-            way, kind = WAYS[number % len(WAYS)], SAMPLES[number // len(WAYS) % len(SAMPLES)]
-            planned, sizes = random_plan(rng, way)
-            n = min(planned.respondents, MAX_RESPONDENTS if kind in ("simple", "group") else MAX_ROWS)
-            laws = (random_law(rng, planned.plan, sizes) for _ in range(2))
-            surveys = Surveys(planned.plan, sizes, sample_of(rng, kind, n, *laws), rng)
-            for pair, result in cover(surveys, sizes, max_surveys).items():
-                start = {"plan": number, "way": way, "sample": kind, "epsilon": round(planned.plan.epsilon, 6),
-                         "table": " x ".join(f"q{i}" for i in pair), "respondents": n}  # fmt: skip
-                rows.append(row_of(start, result))
-                writer.writerow(rows[-1])
-            file.flush()
+        # A refused table has nothing but its number of cells, 0.
+        writer.writerows(row if row["cells"] else {name: row[name] for name in FIELDS[:7]} for row in rows)
+    new.replace(path)
+
+
+def main(plans=range(100), max_surveys=MAX_SURVEYS, out=HERE / "tables.csv"):
+    """Simulate plans, replace their rows in the file (none for None), and print a short table of all rows."""
+    rows, began = [] if out is None else read(out), time.process_time()
+    for number in plans:
+        rows = [row for row in rows if row["plan"] != number] + simulate(number, max_surveys)
+        rows.sort(key=lambda row: row["plan"])
+        if out is not None:
+            write(out, rows)
     print_summary(rows, time.process_time() - began)
     return rows
 
@@ -345,8 +373,14 @@ def print_summary(rows, seconds):
     print(f"{seconds:.0f} seconds of processor time")
 
 
+def numbers(words):
+    """The numbers that words such as 7 and 23-33 name."""
+    ends = [word.partition("-") for word in words]
+    return [number for first, _, last in ends for number in range(int(first), int(last or first) + 1)]
+
+
 if __name__ == "__main__":
     if "--brief" in sys.argv:
-        main(12, FIRST_SURVEYS, os.devnull)
+        main(range(12), FIRST_SURVEYS, None)
     else:
-        main(*(int(word) for word in sys.argv[1:]))
+        main(numbers(sys.argv[1:]) or range(100))

@@ -187,7 +187,7 @@ class Reader:
         """Build an instance of a class from its stated fields."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise invalid(FILE_KIND, f"objects at most {MAX_DEPTH} deep", Phrase("more"), where)
+            raise InvalidInput(f"{FILE_KIND}: objects must be nested at most {MAX_DEPTH} deep, got {where}")
         extra: Problem = {}
         if issubclass(kind, Certificate):
             if problem is None:
@@ -197,9 +197,9 @@ class Reader:
         fields = known.fields(kind)
         if set(stated_fields) - set(fields):
             raise invalid(FILE_KIND, f"the fields {', '.join(fields)}", min(set(stated_fields) - set(fields)), where)
-        missing = [name for name, (_, optional) in fields.items() if not optional and name not in stated_fields]
-        if missing:
-            raise invalid(FILE_KIND, f"the field {missing[0]} of a {kind.__name__}", Phrase("none"), where)
+        missing_fields = [name for name, (_, optional) in fields.items() if not optional and name not in stated_fields]
+        if missing_fields:
+            raise InvalidInput(f"{FILE_KIND}: field {missing_fields[0]} of a {kind.__name__} not found at {where}")
         values = {
             name: self.read(part, fields[name][0], f"{where}.{name}", problem) for name, part in stated_fields.items()
         }
@@ -293,7 +293,7 @@ def read_array(data: Any, dtype: Any, where: str) -> Any:
         raise invalid(FILE_KIND, "an array of numbers", Phrase(f"one of {array.dtype}, shape {array.shape}"), where)
     cast = array if dtype is None else array.astype(dtype)
     if array.dtype.kind in "iu" and not np.array_equal(cast, array):
-        raise invalid(FILE_KIND, f"numbers that {np.dtype(dtype)} can hold", Phrase("others"), where)
+        raise InvalidInput(f"{FILE_KIND}: a number is too large for {np.dtype(dtype)} at {where}")
     return cast
 
 
