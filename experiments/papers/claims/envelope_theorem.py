@@ -186,7 +186,7 @@ def _steps(ax: Any, channels: Table) -> None:
         ax.fill_between(places, *ends, color=COLOURS[0], alpha=shade, lw=0, label=f"{high - low} %")
     ax.plot(places, np.median(shares, axis=1), color=COLOURS[0], lw=1.2, label="median")
     names = ("the channel", "common part apart", "it is erased", "windows", "partitions", "envelope")
-    ax.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
+    ax.set_xticks(places, names, rotation=90)
 
 
 @claim(
