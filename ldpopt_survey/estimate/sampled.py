@@ -134,7 +134,7 @@ class SampledReports(ByValue):
         if not self.degrees:  # a group inside one unit has no estimate without it, and always the same with it
             sums, total = np.where(total > 0, sums, self.frequencies), np.where(total > 0, total, 1.0)
         if not total.min() > 0:
-            expected = "somebody of the group in each (linearisation needs none)"
+            expected = "somebody of the group in each (linearization needs none)"
             raise invalid("replicates", expected, Phrase("none in one"))
         return np.asarray(sums / total)
 
