@@ -112,6 +112,7 @@ def inspect(page: Any) -> None:
     """A forged design."""
     page.locator("#tab-inspect").click()
     page.locator("select[name=example]").select_option("forged")
+    page.get_by_text("The proof fails", exact=True).wait_for()  # before it, the view is done with the first example
     settled(page)
 
 

@@ -86,6 +86,7 @@ def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
     places = {other.name: place for place, other in enumerate(parts)}
     return {
         "name": part.name,
+        **({"number": True} if part.measure == "mean" else {}),
         **({"option_of": part.option_of} if part.option_of else {}),
         "answers": [as_text(label) for label in part.asked],
         "missing": None if part.missing is None else part.asked.index(part.missing),

@@ -116,6 +116,10 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     is assumed to know the booklet of a person, whose report hides among those of the same booklet. Half of delta allows
     that only few were asked it.
 
+    Empty reports may show who did not answer a question (`Plan.questions_with_empty_reports`). Then only people who
+    leave no such question empty count, and the guarantee is between answers that leave the same questions empty. A
+    report hides among the others that are not empty.
+
     Parameters
     ----------
     plan : The plan.
@@ -143,9 +147,6 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
             raise invalid(
                 "shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {obstacle}")
             )
-    if plan.questions_with_empty_reports:
-        expected = 'questions with missing_answers = "category", as an empty report hides among no others'
-        raise invalid("shuffled", expected, Phrase(f'{", ".join(plan.questions_with_empty_reports)} with "left out"'))
     delta, people = unit_interval(delta, "delta"), positive_integer(respondents, "respondents")
     parts = len(plan.everyone) + bool(plan.booklets)
     part_delta = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
@@ -263,14 +264,24 @@ def after_shuffling_in_words(plan: Plan, respondents: int, delta: float, words: 
         separation = "both" if plan.everyone else "booklets"
     people = words.say("atLeast", people=words.number(f"{respondents:,}"))
     places = {"people": people, "apart": words.say(f"apart.{separation}") if separation else ""}
-    return guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * has_several, **places)
+    sentence = guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * has_several, **places)
+    if not plan.questions_with_empty_reports:
+        return sentence
+    who_counts = words.say("mixed", questions=_quoted(plan.questions_with_empty_reports))
+    return f"{_with_same_empty(sentence, plan, words)} {who_counts}"
 
 
 def _limits_in_words(plan: Plan, epsilon: float, eta: float, words: Words, scope: str, **places: object) -> list[str]:
     """The promise within epsilon (nats) and eta, for people who leave the same questions empty."""
     sentences = claims_in_words(epsilon, eta, words, scope, **places)
-    condition = words.say("asLong", questions=_quoted(plan.questions_with_empty_reports))
-    return [f"{line[:-1]}{condition}" for line in sentences] if plan.questions_with_empty_reports else sentences
+    return (
+        [_with_same_empty(line, plan, words) for line in sentences] if plan.questions_with_empty_reports else sentences
+    )
+
+
+def _with_same_empty(sentence: str, plan: Plan, words: Words) -> str:
+    """The sentence, limited to answers that leave the same questions empty."""
+    return f"{sentence[:-1]}{words.say('asLong', questions=_quoted(plan.questions_with_empty_reports))}"
 
 
 def _before_and_after(epsilon: float, words: Words, key: str) -> str:

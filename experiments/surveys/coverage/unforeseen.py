@@ -13,7 +13,6 @@ the quantities the package marks as resting on few reports.
 from __future__ import annotations
 
 import csv
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
