@@ -198,7 +198,7 @@ def _noise(parts: Sequence[Part]) -> Array:
     for question_parts in questions.values():
         reports = question_parts[0][0]
         patterns = np.array([table.mask for table, _ in question_parts])
-        for pattern in np.unique(patterns, axis=1).T if len(patterns) > 1 else patterns.any(keepdims=True):
+        for pattern in np.unique(patterns, axis=1).T if len(patterns) > 1 else np.array([[patterns.any()]]):
             if not pattern.any():
                 continue
             members = np.all(patterns == pattern[:, None], axis=0)
