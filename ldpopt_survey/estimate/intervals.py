@@ -65,9 +65,9 @@ class Moments:
         Where the primary units show less variance than the channel's noise, one part has the variance that they show,
         and the other part the noise, which is known. Student's quantile with the noise would be too long.
         """
-        is_raised = self.unit_fractions < 1
-        if not is_raised.any():
+        if (self.unit_fractions == 1).all():
             return ((self, self.degrees),)
+        is_raised = self.unit_fractions < 1
         variance = np.where(is_raised, self.noise_variance, self.variance)
         sampling_variance = quotient(self.variance, self.size)
         size = np.where(is_raised & (sampling_variance > 0), quotient(variance, sampling_variance), self.size)

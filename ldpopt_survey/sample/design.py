@@ -68,7 +68,7 @@ class SamplingVariance(Result):
         variances = np.diag(self.covariance)
         if self.unit_variances is None:
             return np.ones(len(variances))
-        return np.where(self.unit_variances < variances, self.unit_variances / np.maximum(variances, 1e-300), 1.0)
+        return np.divide(self.unit_variances, variances, out=np.ones(len(variances)), where=variances > 0)
 
 
 @dataclass(frozen=True)
