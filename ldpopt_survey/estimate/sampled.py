@@ -211,8 +211,9 @@ def _noise(parts: Sequence[Part]) -> Array:
     by_stratum = design.needs_noise
     stratum = design.unit_stratum[design.unit] if by_stratum else np.zeros(design.n, dtype=np.intp)
     noise = np.zeros((len(design.units) if by_stratum else 1, r, r))
-    largest_weight = design.weights.max()  # in any unit of the weights, no square overflows or underflows
-    squares = (design.weights / largest_weight) ** 2
+    weights = np.where(np.any([table.mask for table, _ in parts], axis=0), design.weights, 0.0)
+    largest_weight = weights.max()  # in any unit of the weights, no square overflows or underflows
+    squares = (weights / largest_weight) ** 2
     questions: dict[int, list[Part]] = {}
     for part in parts:
         questions.setdefault(id(part[0].positions), []).append(part)
