@@ -254,7 +254,7 @@ def main() -> None:
     """Simulate every kind, print the rows, and write them down unless the run is brief."""
     brief = "--brief" in sys.argv
     counts = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    surveys = counts[0] if counts else 60 if brief else 2000
+    surveys = counts[0] if counts else 60 if brief else 500
     rows = []
     for name, survey in kinds().items():
         rows.append(covered(survey, surveys, name))
